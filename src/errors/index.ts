@@ -1,0 +1,14 @@
+export { AcquireTimeoutError, isAcquireTimeoutError } from './acquire-timeout-error.js';
+export { BrowserLostError, isBrowserLostError, type LossReason } from './browser-lost-error.js';
+export { BrowserNotFoundError } from './browser-not-found-error.js';
+export { CallbackTimeoutError } from './callback-timeout-error.js';
+export { ConnectError } from './connect-error.js';
+export { InvalidOptionError } from './invalid-option-error.js';
+export { LocalPoolError } from './local-pool-error.js';
+export { MissingLibraryError } from './missing-library-error.js';
+export { PoolConnectionError } from './pool-connection-error.js';
+export { PoolResponseError } from './pool-response-error.js';
+export { PoolServiceError, isPoolServiceError, type ErrorDetail } from './pool-service-error.js';
+export { PooledBrowserError, isPooledBrowserError } from './pooled-browser-error.js';
+export { ReleaseError } from './release-error.js';
+export { SweepError } from './sweep-error.js';

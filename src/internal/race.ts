@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * The work's outcome, or the signal's reason as soon as it aborts.
+ * Work that succeeds after the abort is handed to `onLate`: exactly one of the two gets the value.
+ */
+export function raceAbort<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  onLate?: (value: T) => void,
+): Promise<T> {
+  if (!signal) return work;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    work.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        if (signal.aborted) onLate?.(value);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort);
+        reject(error as Error);
+      },
+    );
+  });
+}
+
+/** The work's outcome within `milliseconds`; else what `onTimeout` returns is thrown and the work's signal aborts. */
+export async function raceTimeout<T>(
+  milliseconds: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  onTimeout: () => Error,
+): Promise<T> {
+  const controller = new AbortController();
+  const timer = startTimer(milliseconds, () => controller.abort(onTimeout()));
+  try {
+    return await raceAbort(work(controller.signal), controller.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** `setTimeout` fires at once for anything past its range; this waits for ever instead. */
+export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
+  return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
+}
+
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+export { sleep };
