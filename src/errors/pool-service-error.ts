@@ -18,6 +18,8 @@ export interface ServiceFault {
   inner_error?: ErrorDetail | undefined;
   /** What to check next. */
   hint?: string | undefined;
+  /** Milliseconds that the service asks to wait before the next try (`Retry-After`). */
+  retryAfter?: number | undefined;
 }
 
 /**
@@ -35,15 +37,21 @@ export class PoolServiceError extends PooledBrowserError {
   declare readonly inner_error?: ErrorDetail;
   /** What to check next. */
   declare readonly hint?: string;
+  /** Milliseconds that the service asks to wait before the next try (`Retry-After`). */
+  declare readonly retryAfter?: number;
 
-  constructor({ status, code, message, details, inner_error, hint }: ServiceFault, facts?: ErrorFacts) {
-    const further = details?.map(({ code, message }) => [code, message].filter(Boolean).join(': ')).join('; ');
+  constructor(fault: ServiceFault, facts?: ErrorFacts) {
+    const { status, code, message, details, inner_error, hint, retryAfter } = fault;
+    const further = details
+      ?.map(({ code, message }) => [code, message].filter(Boolean).join(': '))
+      .join('; ');
     const sentences = [`${status} ${code}: ${message}`, further && `Details: ${further}`, hint];
     super(sentences.filter(Boolean).join('\n'), redact(code), facts);
     this.status = status;
     if (details) this.details = details.map(clean);
     if (inner_error) this.inner_error = clean(inner_error);
     if (hint) this.hint = hint;
+    if (retryAfter !== undefined) this.retryAfter = retryAfter;
   }
 }
 

@@ -25,4 +25,3 @@ export function redact(text: string): string {
     .replace(/\b(Bearer)\s+[^\s"'<>\\]+/gi, `$1 ${HIDDEN}`)
     .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, HIDDEN);
 }
-

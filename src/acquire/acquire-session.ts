@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
+import { AcquireTimeoutError, PoolServiceError } from '../errors/index.js';
+import { Deadline } from '../internal/deadline.js';
+import { LinkedAbort } from '../internal/linked-abort.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { AcquireRequest, BrowserSession } from '../service/wire.js';
+import type { AcquireEvent } from './acquire-events.js';
+import { backoffDelay, type Backoff } from './backoff.js';
+import { judge, NoBrowserYet } from './retry-rules.js';
+
+export interface AcquirePlan {
+  /** Name, tags and start URL of the lease. */
+  request: Omit<AcquireRequest, 'acquire_timeout_seconds'>;
+  /** Milliseconds to wait for a browser in all. */
+  acquireTimeout: number;
+  /** Milliseconds that each request asks to wait; `false` leaves it to the service. */
+  pollTimeout: number | false;
+  retry: Backoff;
+  signal: AbortSignal;
+  onEvent: (event: AcquireEvent) => void;
+}
+
+/**
+ * Asks the pool again and again, under one deadline, until it grants a browser.
+ * Whoever gets the session owes its release; one that is granted after this has thrown is given back by the pool.
+ */
+export async function acquireSession(pool: BrowserPool, plan: AcquirePlan): Promise<BrowserSession> {
+  const limit = new LinkedAbort(plan.signal, plan.acquireTimeout);
+  try {
+    return await new PollLoop(pool, plan, limit).run();
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** An answer within this many ms was given at once, where we don't know how long the service was to wait. */
+const AT_ONCE = 1000;
+
+class PollLoop {
+  readonly #pool: BrowserPool;
+  readonly #plan: AcquirePlan;
+  readonly #limit: LinkedAbort;
+  readonly #deadline: Deadline;
+  #session: BrowserSession | undefined;
+  #lastError: Error | undefined;
+  #attempts = 0;
+  /** Answers in a row that came sooner than asked: only these are backed off and count as retries. */
+  #failures = 0;
+  #unknownOutcomes = 0;
+
+  constructor(pool: BrowserPool, plan: AcquirePlan, limit: LinkedAbort) {
+    this.#pool = pool;
+    this.#plan = plan;
+    this.#limit = limit;
+    this.#deadline = new Deadline(plan.acquireTimeout);
+  }
+
+  async run(): Promise<BrowserSession> {
+    try {
+      await pRetry(() => this.#poll(), {
+        retries: this.#plan.retry.retries,
+        // The pause between tries is made in #beforeNext: p-retry's own jitter is not a full one.
+        minTimeout: 0,
+        onFailedAttempt: ({ error, retriesLeft }) => this.#beforeNext(error, retriesLeft),
+        shouldConsumeRetry: () => this.#failures > 0,
+      });
+    } catch (error) {
+      throw this.#reason(error);
+    }
+    return this.#session!;
+  }
+
+  async #poll(): Promise<void> {
+    this.#limit.signal.throwIfAborted();
+    const wait = this.#secondsToAsk();
+    const asked = new Deadline(wait === undefined ? 2 * AT_ONCE : wait * 1000);
+    const { request, onEvent } = this.#plan;
+    this.#attempts++;
+    this.#tell({ type: 'acquiring', timeLeft: Math.round(this.#deadline.remaining) });
+    try {
+      const session = await this.#pool.acquire(
+        { ...request, ...(wait !== undefined && { acquire_timeout_seconds: wait }) },
+        { signal: this.#limit.signal, onEvent },
+      );
+      if (!session) throw new NoBrowserYet();
+      this.#session = session;
+    } finally {
+      const waitedAsAsked = asked.elapsed >= asked.remaining;
+      this.#failures = waitedAsAsked ? 0 : this.#failures + 1;
+    }
+  }
+
+  /** Whole seconds, as the interface wants them, and never past the deadline. */
+  #secondsToAsk(): number | undefined {
+    const { pollTimeout } = this.#plan;
+    if (pollTimeout === false) return undefined;
+    const left = Math.floor(this.#deadline.remaining / 1000);
+    return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), left));
+  }
+
+  /** Decides whether to ask again, and pauses before that. */
+  async #beforeNext(error: Error, retriesLeft: number): Promise<void> {
+    if (this.#limit.signal.aborted) throw error;
+    const verdict = judge(error, this.#plan.request.name !== undefined);
+    if (verdict === 'unknown') this.#unknownOutcomes++;
+    if (verdict === 'final' || this.#unknownOutcomes > 1) throw error;
+    if (!(error instanceof NoBrowserYet)) this.#lastError = error;
+    if (this.#failures > 0 && retriesLeft <= 0) throw error;
+    const delay = Math.min(this.#pause(error), this.#deadline.remaining);
+    this.#tell({
+      type: 'waiting',
+      delay: Math.round(delay),
+      ...(!(error instanceof NoBrowserYet) && { error }),
+    });
+    await sleep(delay, undefined, { signal: this.#limit.signal });
+  }
+
+  #pause(error: Error): number {
+    const asked = (error instanceof PoolServiceError && error.retryAfter) || 0;
+    return this.#failures === 0 && asked === 0 ? 0 : asked + backoffDelay(this.#plan.retry, this.#failures);
+  }
+
+  #reason(error: unknown): unknown {
+    const { signal, acquireTimeout, retry } = this.#plan;
+    if (signal.aborted) return signal.reason;
+    const limited = error instanceof NoBrowserYet ? `${retry.retries} retries` : `${acquireTimeout} ms`;
+    if (!this.#limit.timedOut && !(error instanceof NoBrowserYet)) return error;
+    return new AcquireTimeoutError(
+      `No browser became available in pool ${this.#pool.idOrName} within ${limited} ` +
+        `(${this.#attempts} requests). All are leased, or the pool is filling up: ` +
+        'raise acquireTimeout, enlarge the pool, or look for leases that are not given back.',
+      {
+        pool: this.#pool.idOrName,
+        attempts: this.#attempts,
+        elapsed: this.#deadline.elapsed,
+        cause: this.#lastError,
+      },
+    );
+  }
+
+  #tell(
+    event: { type: 'acquiring'; timeLeft: number } | { type: 'waiting'; delay: number; error?: Error },
+  ): void {
+    const facts = {
+      pool: this.#pool.idOrName,
+      attempt: this.#attempts,
+      waited: Math.round(this.#deadline.elapsed),
+    };
+    this.#plan.onEvent({ ...event, ...facts });
+  }
+}

@@ -1,0 +1,91 @@
+import { isRecord } from '../internal/is-record.js';
+import type { Transport } from './transport.js';
+
+/** Ids of our own commands: far above any that a driver counts up to. */
+const FIRST_ID = 2 ** 50;
+
+interface Message {
+  id?: number;
+  type?: string;
+  method?: string;
+  error?: string;
+  result?: Record<string, unknown>;
+}
+
+/**
+ * A BiDi transport on which `session.new` works whether or not a session exists already: where the server says that
+ * one does, that one is taken up. `session.end` is answered here and goes no further: it can end the pool's browser.
+ */
+export function withAnySession(inner: Transport): Transport {
+  const own = new Map<number, (message: Message) => void>();
+  let nextId = FIRST_ID;
+  let newSessionId: number | undefined;
+
+  const ask = (method: string, params: object): Promise<Message> =>
+    new Promise((resolve) => {
+      own.set(nextId, resolve);
+      inner.send(JSON.stringify({ id: nextId++, method, params }));
+    });
+
+  const answer = (id: number, result: object) =>
+    outer.onmessage?.(JSON.stringify({ type: 'success', id, result }));
+
+  const outer: Transport = {
+    send(message) {
+      const { id, method } = sessionCommand(message);
+      if (method === 'session.new') newSessionId = id;
+      if (method === 'session.end') queueMicrotask(() => answer(id!, {}));
+      else inner.send(message);
+    },
+    close: () => inner.close(),
+  };
+
+  inner.onmessage = (text) => {
+    // All but the answers to session.new and to our own commands passes unparsed.
+    if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
+    const message = JSON.parse(text) as Message;
+    const resolve = message.id === undefined ? undefined : own.get(message.id);
+    if (resolve) {
+      own.delete(message.id!);
+      return resolve(message);
+    }
+    if (message.id !== newSessionId) return outer.onmessage?.(text);
+    const id = newSessionId!;
+    newSessionId = undefined;
+    if (message.error !== 'session not created') return outer.onmessage?.(text);
+    void describeBrowser(ask).then((capabilities) => answer(id, { sessionId: 'existing', capabilities }));
+  };
+  inner.onclose = () => outer.onclose?.();
+  return outer;
+}
+
+function sessionCommand(message: string): Message {
+  return message.includes('"session.') ? (JSON.parse(message) as Message) : {};
+}
+
+/** What a new session would have told of the browser; the one that exists told it to somebody else. */
+async function describeBrowser(ask: (method: string, params: object) => Promise<Message>): Promise<object> {
+  const userAgent = await readUserAgent(ask);
+  return {
+    browserName: 'chrome',
+    browserVersion: /Chrom\w*\/([\d.]+)/.exec(userAgent)?.[1] ?? '',
+    userAgent,
+    platformName: '',
+    acceptInsecureCerts: false,
+    setWindowRect: false,
+  };
+}
+
+async function readUserAgent(ask: (method: string, params: object) => Promise<Message>): Promise<string> {
+  const tree = await ask('browsingContext.getTree', { maxDepth: 0 });
+  const contexts = tree.result?.['contexts'];
+  const [first] = Array.isArray(contexts) ? contexts : [];
+  if (!isRecord(first)) return '';
+  const evaluated = await ask('script.evaluate', {
+    expression: 'navigator.userAgent',
+    target: { context: first['context'] },
+    awaitPromise: false,
+  });
+  const value = evaluated.result?.['result'];
+  return isRecord(value) && typeof value['value'] === 'string' ? value['value'] : '';
+}

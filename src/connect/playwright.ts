@@ -1,0 +1,71 @@
+import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
+import type { Connection, Connector, ConnectRequest } from './connector.js';
+import { loadLibrary } from './load-library.js';
+import { openRelay } from './relay.js';
+
+/** What a callback gets of Playwright. */
+export interface PlaywrightHandles {
+  browser: Browser;
+  context: BrowserContext;
+  page: Page;
+}
+
+export interface PlaywrightOptions {
+  /** The caller's own copy of the library: `chromium` of playwright, @playwright/test or patchright. */
+  chromium?: Pick<BrowserType, 'connectOverCDP'> | undefined;
+}
+
+const REFUSAL =
+  'Playwright has no public way to connect to a WebDriver BiDi socket. ' +
+  "Use protocol 'cdp', or Puppeteer with protocol 'bidi' (pooled-browser/puppeteer).";
+
+/** Connects Playwright over CDP. The library is imported when it is first needed. */
+export function playwright(options: PlaywrightOptions = {}): Connector<PlaywrightHandles> {
+  const chromium = async () =>
+    options.chromium ?? (await loadLibrary('playwright-core', () => import('playwright-core'))).chromium;
+  return {
+    library: 'playwright',
+    refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
+    load: chromium,
+    connect: async (request) => connect(await chromium(), request),
+  };
+}
+
+async function connect(
+  chromium: Pick<BrowserType, 'connectOverCDP'>,
+  { socket, context: choice, driver, timeout }: ConnectRequest,
+): Promise<Connection<PlaywrightHandles>> {
+  const relay = await openRelay(socket);
+  const options: ConnectOverCDPOptions = { timeout, ...driver };
+  const browser = await chromium.connectOverCDP(relay.url, options).finally(relay.close);
+  const ownContext = browser.contexts()[0]!;
+  const firstPages = new Set(ownContext.pages());
+  // Without a viewport of its own a context follows the window, as the pool set it up.
+  const context = choice === 'new' ? await browser.newContext({ viewport: null }) : ownContext;
+  const page = context.pages()[0] ?? (await context.newPage());
+  return {
+    handles: { browser, context, page },
+    sweep: () => sweep(browser, ownContext, firstPages),
+    disconnect: async () => {
+      socket.close('closed-by-us');
+      await browser.close();
+    },
+  };
+}
+
+async function sweep(browser: Browser, ownContext: BrowserContext, firstPages: Set<Page>): Promise<void> {
+  const kept = ownContext.pages().filter((page) => firstPages.has(page));
+  const opened = ownContext.pages().filter((page) => !firstPages.has(page));
+  // A browser with a window ends with its last page: one stays.
+  if (kept.length === 0) await ownContext.newPage();
+  await Promise.all([
+    ...browser.contexts().map((context) => context !== ownContext && context.close()),
+    ...opened.map((page) => page.close()),
+    ...kept.map(answers),
+  ]);
+}
+
+/** Rejects or hangs when the page is no good for the next lease. A navigation may break one answer, not two. */
+async function answers(page: Page): Promise<unknown> {
+  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
+}

@@ -1,0 +1,97 @@
+import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
+import { withAnySession } from './bidi-session.js';
+import type { Connection, Connector, ConnectRequest, ContextChoice } from './connector.js';
+import { loadLibrary } from './load-library.js';
+import { socketTransport } from './transport.js';
+
+/** What a callback gets of Puppeteer; `context` where it is a new one. */
+export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
+  browser: Browser;
+  page: Page;
+} & (Choice extends 'new' ? { context: BrowserContext } : unknown);
+
+export interface PuppeteerOptions {
+  /** The caller's own copy of the library: puppeteer, or puppeteer-extra. */
+  puppeteer?: PuppeteerLibrary | undefined;
+}
+
+interface PuppeteerLibrary {
+  connect(options: ConnectOptions): Promise<Browser>;
+}
+
+/** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when it is first needed. */
+export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHandles> {
+  const library = async (): Promise<PuppeteerLibrary> =>
+    options.puppeteer ?? loadLibrary('puppeteer-core', () => import('puppeteer-core'));
+  return {
+    library: 'puppeteer',
+    refusal: () => undefined,
+    load: library,
+    connect: async (request) => connect(await library(), request),
+  };
+}
+
+async function connect(
+  library: PuppeteerLibrary,
+  { socket, protocol, context: choice, driver }: ConnectRequest,
+): Promise<Connection<PuppeteerHandles>> {
+  const transport = socketTransport(socket, protocol);
+  const browser = await library.connect({
+    // Puppeteer's default would resize the leased browser.
+    defaultViewport: null,
+    ...driver,
+    ...(protocol === 'bidi'
+      ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
+      : { protocol: 'cdp', transport }),
+  } as ConnectOptions);
+  const ownContext = browser.defaultBrowserContext();
+  const firstContexts = new Set(browser.browserContexts());
+  const firstTargets = new Set(pageTargets(ownContext));
+  const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
+  const page = await usablePage(context);
+  return {
+    handles: { browser, page, ...(choice === 'new' && { context }) } as PuppeteerHandles,
+    sweep: () => sweep(browser, firstContexts, firstTargets),
+    disconnect: async () => {
+      socket.close('closed-by-us');
+      await browser.disconnect();
+    },
+  };
+}
+
+async function usablePage(context: BrowserContext): Promise<Page> {
+  for (const target of pageTargets(context)) {
+    const page = await target.page();
+    if (page) return page;
+  }
+  return context.newPage();
+}
+
+async function sweep(
+  browser: Browser,
+  firstContexts: Set<BrowserContext>,
+  firstTargets: Set<Target>,
+): Promise<void> {
+  const ownContext = browser.defaultBrowserContext();
+  const targets = pageTargets(ownContext);
+  const kept = targets.filter((target) => firstTargets.has(target));
+  // A browser with a window ends with its last page: one stays.
+  if (kept.length === 0) await ownContext.newPage();
+  await Promise.all([
+    ...browser.browserContexts().map((context) => firstContexts.has(context) || context.close()),
+    ...targets.map(async (target) => {
+      const page = await target.page();
+      await (kept.includes(target) ? page && answers(page) : page?.close());
+    }),
+  ]);
+}
+
+/** Rejects or hangs when the page is no good for the next lease. A navigation may break one answer, not two. */
+async function answers(page: Page): Promise<unknown> {
+  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
+}
+
+/** Targets, not pages: asking Puppeteer for all pages sets up each of them. */
+function pageTargets(context: BrowserContext): Target[] {
+  return context.targets().filter((target) => target.type() === 'page');
+}

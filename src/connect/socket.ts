@@ -1,0 +1,114 @@
+import type { RawData, WebSocket } from 'ws';
+import { ConnectError, type LossReason } from '../errors/index.js';
+
+/** How a socket ended; `closed-by-us` is the one due end. */
+export type SocketEnd = LossReason | 'closed-by-us';
+
+/** Milliseconds between two pings. */
+const PING_INTERVAL = 3000;
+/** A socket that leaves this many pings in a row unanswered is dead, though no packet has said so. */
+const MOST_MISSED_PINGS = 3;
+/** Milliseconds that the closing handshake may take. */
+const CLOSE_TIMEOUT = 1000;
+/** Bytes; screenshots and traces of large pages come in one message. */
+const LARGEST_MESSAGE = 512 * 1024 * 1024;
+
+/**
+ * Our own websocket to a leased browser. The drivers' sockets follow redirects, wait without limit,
+ * show the jwt in their errors and don't notice a peer that is gone: see the README of this folder.
+ */
+export class Socket {
+  /** Resolves once, with what ended the socket first. */
+  readonly ended: Promise<SocketEnd>;
+  /** Receives each message. Set it before the first one is sent. */
+  onMessage: (data: RawData, isBinary: boolean) => void = () => {};
+
+  readonly #websocket: WebSocket;
+  #end: SocketEnd | undefined;
+  #heard = true;
+  #missedPings = 0;
+
+  /** Opens the websocket; a redirect, or any other answer but an upgrade, is a failure. */
+  static async open(url: string, signal: AbortSignal): Promise<Socket> {
+    const { WebSocket } = await import('ws');
+    signal.throwIfAborted();
+    const websocket = new WebSocket(url, {
+      followRedirects: false,
+      perMessageDeflate: false,
+      maxPayload: LARGEST_MESSAGE,
+      skipUTF8Validation: true,
+      // One message a task: the drivers resolve promises on one message that the next one relies on.
+      allowSynchronousEvents: false,
+    });
+    const terminate = () => websocket.terminate();
+    signal.addEventListener('abort', terminate, { once: true });
+    try {
+      await opened(websocket);
+    } finally {
+      signal.removeEventListener('abort', terminate);
+    }
+    return new Socket(websocket);
+  }
+
+  private constructor(websocket: WebSocket) {
+    this.#websocket = websocket;
+    const heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
+    websocket.on('message', (data, isBinary) => {
+      this.#heard = true;
+      this.onMessage(data, isBinary);
+    });
+    websocket.on('pong', () => {
+      this.#heard = true;
+    });
+    this.ended = new Promise((resolve) => {
+      websocket.once('close', (code) => {
+        clearInterval(heartbeat);
+        this.#end ??= code === 1006 ? 'dropped' : 'closed-by-service';
+        resolve(this.#end);
+      });
+    });
+  }
+
+  send(data: string | RawData, isBinary = false): void {
+    if (this.#end) return;
+    this.#websocket.send(data as Buffer, { binary: isBinary });
+  }
+
+  /** Closes in due form, and soon in any case. The first reason stands. */
+  close(reason: SocketEnd): void {
+    if (this.#end) return;
+    this.#end = reason;
+    this.#websocket.close(1000);
+    const timer = setTimeout(() => this.#websocket.terminate(), CLOSE_TIMEOUT);
+    void this.ended.then(() => clearTimeout(timer));
+  }
+
+  /** Cuts the socket: nothing that is still under way reaches the browser. */
+  cut(reason: SocketEnd): void {
+    this.#end ??= reason;
+    this.#websocket.terminate();
+  }
+
+  /** Counts beats, not time: a process that was itself busy or asleep must not take that for silence. */
+  #beat(): void {
+    this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
+    this.#heard = false;
+    if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
+    else this.#websocket.ping();
+  }
+}
+
+function opened(websocket: WebSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    websocket.once('open', resolve);
+    // Stays on: later errors end in 'close' too, and without a listener they would end the process.
+    websocket.on('error', (cause) =>
+      reject(new ConnectError(`The websocket failed: ${cause.message}.`, { cause })),
+    );
+    websocket.once('unexpected-response', (_request, { statusCode }) => {
+      const message = `The websocket upgrade was refused with status ${statusCode}.`;
+      reject(new ConnectError(message, { status: statusCode }));
+      websocket.terminate();
+    });
+  });
+}

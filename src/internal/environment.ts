@@ -1,0 +1,11 @@
+/** The one place that reads environment variables, and only when asked. */
+export const environment = {
+  /** Address of the service, such as `https://pool.example.com/v1`. */
+  baseUrl: () => read('BROWSER_POOL_BASE_URL'),
+  /** Bearer token of the service. */
+  accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
+};
+
+function read(name: string): string | undefined {
+  return process.env[name] || undefined;
+}

@@ -1,0 +1,41 @@
+import { startTimer } from './race.js';
+
+/** An AbortController that also aborts with its parent signal, and after a time; `dispose` ends both ties. */
+export class LinkedAbort {
+  readonly #controller = new AbortController();
+  readonly #parent: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #timedOut = false;
+
+  /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
+  constructor(parent: AbortSignal | undefined, timeout = Number.POSITIVE_INFINITY) {
+    this.#parent = parent;
+    parent?.addEventListener('abort', this.#onParentAbort, { once: true });
+    if (parent?.aborted) this.#onParentAbort();
+    this.#timer = startTimer(timeout, () => {
+      this.#timedOut = true;
+      this.abort(new DOMException('The time is up', 'TimeoutError'));
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** True when time was up before anything else aborted the signal. */
+  get timedOut(): boolean {
+    return this.#timedOut;
+  }
+
+  /** The first reason wins. */
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    this.#parent?.removeEventListener('abort', this.#onParentAbort);
+  }
+
+  readonly #onParentAbort = () => this.abort(this.#parent!.reason);
+}

@@ -1,0 +1,10 @@
+export { startLocalPool } from './local/start-local-pool.js';
+export { findBrowser, type FindBrowserOptions } from './local/browser/find-browser.js';
+export type { LocalPool, LocalPoolStats } from './local/local-pool.js';
+export type { LocalPoolEvent } from './local/events.js';
+export type {
+  LocalPoolOptions,
+  LocalPoolQuirks,
+  LocalPoolSettings,
+  LocalPoolViewport,
+} from './local/options.js';

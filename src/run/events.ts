@@ -1,0 +1,88 @@
+import type { AcquireEvent } from '../acquire/acquire-events.js';
+import type { BrowserLostError } from '../errors/index.js';
+import type { ReplayStatus } from '../replays/lease-replays.js';
+import type { BrowserSession, Replay } from '../service/wire.js';
+
+/** A browser was leased. */
+export interface AcquiredEvent {
+  type: 'acquired';
+  session: BrowserSession;
+  /** Which lease of the call this is, from 1: another follows where a browser can't be reached. */
+  attempt: number;
+}
+
+/** The library begins to connect. */
+export interface ConnectingEvent {
+  type: 'connecting';
+  sessionId: string;
+  library: string;
+  protocol: string;
+}
+
+/** A page is usable. */
+export interface ConnectedEvent {
+  type: 'connected';
+  sessionId: string;
+}
+
+/** The browser could not be reached: it is given back as bad. */
+export interface ConnectFailedEvent {
+  type: 'connect-failed';
+  sessionId: string;
+  error: Error;
+}
+
+/** The callback is called. */
+export interface CallbackStartedEvent {
+  type: 'callback-started';
+  sessionId: string;
+}
+
+/** The callback returned, threw, or was given up. */
+export interface CallbackEndedEvent {
+  type: 'callback-ended';
+  sessionId: string;
+  status: 'ok' | 'failed';
+}
+
+/** The browser went away while the callback had it. */
+export interface BrowserLostEvent {
+  type: 'browser-lost';
+  sessionId: string;
+  error: BrowserLostError;
+}
+
+/** Pages and contexts of the lease were closed; with an error, not all of them. */
+export interface SweptEvent {
+  type: 'swept';
+  sessionId: string;
+  error?: Error;
+}
+
+/** The recordings of this lease were listed. */
+export interface ReplaysEvent {
+  type: 'replays';
+  sessionId: string;
+  replays: readonly Replay[];
+  status: ReplayStatus;
+  error?: Error;
+}
+
+/** A step of a run. */
+export type RunStep =
+  | AcquireEvent
+  | AcquiredEvent
+  | ConnectingEvent
+  | ConnectedEvent
+  | ConnectFailedEvent
+  | CallbackStartedEvent
+  | CallbackEndedEvent
+  | BrowserLostEvent
+  | SweptEvent
+  | ReplaysEvent;
+
+/**
+ * What `onEvent` gets, and the diagnostics channel `pooled-browser:event`: a step, told apart by its `type`,
+ * with the pool, the run's number in this process, and the milliseconds since the run began.
+ */
+export type RunEvent = RunStep & { pool: string; run: number; elapsed: number };

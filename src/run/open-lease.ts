@@ -1,0 +1,143 @@
+import { acquireSession } from '../acquire/acquire-session.js';
+import { connectSession } from '../connect/connect-session.js';
+import type { Connector } from '../connect/connector.js';
+import { ConnectError } from '../errors/index.js';
+import { Deadline } from '../internal/deadline.js';
+import { LinkedAbort } from '../internal/linked-abort.js';
+import { LeaseReplays } from '../replays/lease-replays.js';
+import { trackWork } from '../service/background.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession } from '../service/wire.js';
+import { Lease, release } from './lease.js';
+import { Recorder } from './recorder.js';
+import { rememberRun, type FailedRun } from './run.js';
+import type { Settings } from './settings.js';
+
+/**
+ * Leases a browser and connects to it. A browser that can't be reached is given back as bad, and another one leased.
+ * On failure nothing stays leased.
+ */
+export async function openLease<Handles>(
+  pool: BrowserPool,
+  connector: Connector<Handles>,
+  settings: Settings,
+): Promise<Lease<Handles>> {
+  const opening = new Opening(pool, connector, settings);
+  try {
+    return await opening.run();
+  } catch (error) {
+    rememberRun(error, opening.failedRun);
+    throw error;
+  }
+}
+
+class Opening<Handles> {
+  readonly #pool: BrowserPool;
+  readonly #connector: Connector<Handles>;
+  readonly #settings: Settings;
+  readonly #recorder: Recorder;
+  readonly #abort: LinkedAbort;
+  readonly #acquireDeadline: Deadline;
+  /** What is known of the last lease, once it is over. */
+  #over: Pick<FailedRun, 'session' | 'released'> = {};
+
+  constructor(pool: BrowserPool, connector: Connector<Handles>, settings: Settings) {
+    this.#pool = pool;
+    this.#connector = connector;
+    this.#settings = settings;
+    this.#recorder = new Recorder(pool.idOrName, settings.onEvent);
+    this.#abort = new LinkedAbort(settings.signal);
+    this.#acquireDeadline = new Deadline(settings.acquireTimeout);
+  }
+
+  get failedRun(): FailedRun {
+    const { attempts, timings, cleanupErrors } = this.#recorder;
+    const replayStatus = this.#settings.replays === 'off' ? 'off' : 'none';
+    return { ...this.#over, replays: [], replayStatus, attempts, timings, cleanupErrors };
+  }
+
+  async run(): Promise<Lease<Handles>> {
+    const { signal } = this.#abort;
+    signal.throwIfAborted();
+    // A library that is missing ends the wait: what comes of it could not be used.
+    this.#connector.load().catch((error: unknown) => this.#abort.abort(error));
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const session = await this.#acquire();
+        this.#recorder.tell({ type: 'acquired', session, attempt });
+        const lease = await this.#connect(session, attempt);
+        if (lease) return lease;
+      }
+    } catch (error) {
+      this.#abort.dispose();
+      throw error;
+    }
+  }
+
+  #acquire(): Promise<BrowserSession> {
+    const { name, tags, startUrl: start_url, pollTimeout, retry } = this.#settings;
+    return this.#recorder.time('acquire', () =>
+      acquireSession(this.#pool, {
+        request: { ...(name && { name }), ...(tags && { tags }), ...(start_url && { start_url }) },
+        acquireTimeout: this.#acquireDeadline.remaining,
+        pollTimeout,
+        retry,
+        signal: this.#abort.signal,
+        onEvent: this.#recorder.tell,
+      }),
+    );
+  }
+
+  /** The lease, or `undefined` when the browser could not be reached and another may be tried. */
+  async #connect(session: BrowserSession, attempt: number): Promise<Lease<Handles> | undefined> {
+    const { connectAttempts, replays: mode } = this.#settings;
+    const replays = mode === 'off' ? undefined : new LeaseReplays(this.#pool, session.session_id);
+    try {
+      const connection = await this.#recorder.time('connect', () => this.#openConnection(session));
+      return new Lease({
+        pool: this.#pool,
+        session,
+        connection,
+        replays,
+        settings: this.#settings,
+        recorder: this.#recorder,
+        abort: this.#abort,
+        attempt,
+      });
+    } catch (error) {
+      const released = this.#giveBackUnreached(session);
+      trackWork(this.#pool, released);
+      this.#over = { session, released: await released };
+      if (!(error instanceof ConnectError) || attempt >= connectAttempts) throw error;
+      return undefined;
+    }
+  }
+
+  async #openConnection(session: BrowserSession) {
+    const { protocol, context, driver, connectTimeout } = this.#settings;
+    const { session_id: sessionId } = session;
+    const { tell } = this.#recorder;
+    tell({ type: 'connecting', sessionId, library: this.#connector.library, protocol });
+    try {
+      const connection = await connectSession(this.#connector, session, {
+        protocol,
+        context,
+        driver,
+        connectTimeout,
+        baseUrl: this.#pool.baseUrl,
+        signal: this.#abort.signal,
+      });
+      tell({ type: 'connected', sessionId });
+      return connection;
+    } catch (error) {
+      tell({ type: 'connect-failed', sessionId, error: error as Error });
+      throw error;
+    }
+  }
+
+  async #giveBackUnreached(session: BrowserSession) {
+    const choice = this.#settings.release === 'leave' ? 'leave' : 'destroy';
+    const parts = { pool: this.#pool, session, settings: this.#settings, recorder: this.#recorder };
+    return this.#recorder.time('release', () => release(parts, choice));
+  }
+}

@@ -1,0 +1,28 @@
+import type { ConnectOverCDPOptions } from 'playwright-core';
+import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { Callback } from './callback.js';
+import { leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import type { LeaseOptions, RunOptions } from './options.js';
+import type { Run } from './run.js';
+import { withPooledBrowser as run } from './with-pooled-browser.js';
+
+export type PlaywrightLeaseOptions = LeaseOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+
+/** `withPooledBrowser` for Playwright: the callback gets `{ browser, context, page, session, signal, attempt }`. */
+export async function withPooledBrowser<Value>(
+  pool: BrowserPool | string,
+  fn: Callback<PlaywrightHandles, Value>,
+  { chromium, ...options }: PlaywrightRunOptions = {},
+): Promise<Run<Value>> {
+  return run(pool, fn, { ...options, connector: playwright({ chromium }) });
+}
+
+/** `leaseBrowser` for Playwright. */
+export async function leaseBrowser(
+  pool: BrowserPool | string,
+  { chromium, ...options }: PlaywrightLeaseOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles>> {
+  return lease(pool, { ...options, connector: playwright({ chromium }) });
+}

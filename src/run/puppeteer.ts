@@ -1,0 +1,48 @@
+import type { ConnectOptions } from 'puppeteer-core';
+import type { ContextChoice } from '../connect/connector.js';
+import type { Connector } from '../connect/connector.js';
+import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { Callback } from './callback.js';
+import { leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import type { LeaseOptions, RunOptions } from './options.js';
+import type { Run } from './run.js';
+import { withPooledBrowser as run } from './with-pooled-browser.js';
+
+type Chosen<Choice> = PuppeteerOptions & { context?: Choice | undefined };
+
+export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = Omit<
+  LeaseOptions<ConnectOptions>,
+  'context'
+> &
+  Chosen<Choice>;
+export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = Omit<
+  RunOptions<ConnectOptions>,
+  'context'
+> &
+  Chosen<Choice>;
+
+/**
+ * `withPooledBrowser` for Puppeteer: the callback gets `{ browser, page, session, signal, attempt }`, and `context`
+ * with `context: 'new'`. `protocol: 'bidi'` speaks WebDriver BiDi.
+ */
+export async function withPooledBrowser<Value, Choice extends ContextChoice = 'default'>(
+  pool: BrowserPool | string,
+  fn: Callback<PuppeteerHandles<Choice>, Value>,
+  { puppeteer: library, ...options }: PuppeteerRunOptions<Choice> = {},
+): Promise<Run<Value>> {
+  return run(pool, fn, { ...options, connector: connectorFor<Choice>(library) });
+}
+
+/** `leaseBrowser` for Puppeteer. */
+export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
+  pool: BrowserPool | string,
+  { puppeteer: library, ...options }: PuppeteerLeaseOptions<Choice> = {},
+): Promise<PooledBrowser<PuppeteerHandles<Choice>>> {
+  return lease(pool, { ...options, connector: connectorFor<Choice>(library) });
+}
+
+/** The connector hands over a context exactly when the option asks for a new one. */
+function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
+  return puppeteer({ puppeteer: library }) as Connector<unknown> as Connector<PuppeteerHandles<Choice>>;
+}

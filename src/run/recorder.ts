@@ -1,0 +1,48 @@
+import { callListener, publish } from '../internal/diagnostics.js';
+import type { RunEvent, RunStep } from './events.js';
+import type { Timings } from './run.js';
+
+let runs = 0;
+
+/** What a run tells while it goes, and remembers of itself: its number, its times, its acquire requests. */
+export class Recorder {
+  readonly #number = ++runs;
+  readonly #began = performance.now();
+  readonly #pool: string;
+  readonly #listener: ((event: RunEvent) => void) | undefined;
+  readonly #stages: Omit<Timings, 'total'> = {};
+  /** Things that went wrong while tidying up. */
+  readonly cleanupErrors: Error[] = [];
+  /** Acquire requests sent. */
+  attempts = 0;
+
+  constructor(pool: string, listener: ((event: RunEvent) => void) | undefined) {
+    this.#pool = pool;
+    this.#listener = listener;
+  }
+
+  get timings(): Timings {
+    return { ...this.#stages, total: Math.round(this.#elapsed) };
+  }
+
+  readonly tell = (step: RunStep): void => {
+    if (step.type === 'acquiring') this.attempts++;
+    const event = { ...step, pool: this.#pool, run: this.#number, elapsed: Math.round(this.#elapsed) };
+    publish(event);
+    callListener(this.#listener, event);
+  };
+
+  /** Adds the time that the work takes to its stage, however it ends. */
+  async time<T>(stage: keyof Omit<Timings, 'total'>, work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + performance.now() - began);
+    }
+  }
+
+  get #elapsed(): number {
+    return performance.now() - this.#began;
+  }
+}

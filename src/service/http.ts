@@ -1,0 +1,112 @@
+import { PoolConnectionError, PoolResponseError } from '../errors/index.js';
+import { hideSecret } from '../internal/redact.js';
+import { startTimer } from '../internal/race.js';
+import { checkToken } from './checks.js';
+import type { Dispatcher } from 'undici';
+
+/** Largest response body that is read, in bytes. */
+const LARGEST_BODY = 4 * 1024 * 1024;
+
+/** Failures from before the request left this machine: the service can't have acted on it. */
+const NEVER_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+|DEPTH_ZERO_\w+)$/;
+
+/** A bearer token, or a function that gives one. The function is asked before each request, and again after a 401. */
+export type Token = string | (() => string | Promise<string>);
+
+export interface HttpRequest {
+  method: 'GET' | 'POST';
+  path: string;
+  body?: object;
+  /** Milliseconds until the whole response must be there. */
+  timeout: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface HttpResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  /** The body as far as it came. */
+  body: string;
+  /** Set when the body broke off. */
+  brokenBy?: Error;
+}
+
+/** One request with the token; after a 401 the token function is asked again, once. */
+export async function sendAuthorized(
+  dispatcher: Dispatcher,
+  token: Token,
+  request: HttpRequest,
+): Promise<HttpResponse> {
+  const response = await send(dispatcher, await currentToken(token), request);
+  if (response.status !== 401 || typeof token === 'string') return response;
+  return send(dispatcher, await currentToken(token), request);
+}
+
+async function currentToken(token: Token): Promise<string> {
+  const value = checkToken(typeof token === 'string' ? token : await token());
+  hideSecret(value);
+  return value;
+}
+
+/** Sends one request; redirects are not followed: the token must not leave the origin. */
+async function send(dispatcher: Dispatcher, token: string, request: HttpRequest): Promise<HttpResponse> {
+  const { method, path, body, timeout, signal } = request;
+  signal?.throwIfAborted();
+  const limit = new AbortController();
+  const abort = () => limit.abort(signal!.reason);
+  signal?.addEventListener('abort', abort, { once: true });
+  const timer = startTimer(timeout, () => limit.abort(new Error(`No whole response within ${timeout} ms`)));
+  try {
+    const response = await dispatcher.request({
+      method,
+      path,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json',
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      body: body ? JSON.stringify(body) : null,
+      signal: limit.signal,
+    });
+    return { status: response.statusCode, headers: response.headers, ...(await readBody(response.body)) };
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw error instanceof PoolResponseError ? error : connectionError(error, request);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: string; brokenBy?: Error }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > LARGEST_BODY) throw new Error(`The response is larger than ${LARGEST_BODY} bytes`);
+      chunks.push(chunk);
+    }
+    return { body: Buffer.concat(chunks).toString() };
+  } catch (error) {
+    return { body: Buffer.concat(chunks).toString(), brokenBy: error as Error };
+  }
+}
+
+function connectionError(cause: unknown, { method, path }: HttpRequest): PoolConnectionError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const neverSent = code !== undefined && NEVER_SENT.test(code);
+  const what = message || code || 'unknown failure';
+  return neverSent
+    ? new PoolConnectionError(
+        `The service could not be reached for ${method} ${path}: ${what}. Check the base URL and the network.`,
+        'ERR_POOL_UNREACHABLE',
+        { cause },
+      )
+    : new PoolConnectionError(
+        `The service gave no whole response to ${method} ${path}: ${what}.`,
+        'ERR_POOL_NO_RESPONSE',
+        { cause },
+      );
+}

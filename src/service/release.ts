@@ -1,0 +1,50 @@
+import pRetry from 'p-retry';
+import { ReleaseError } from '../errors/index.js';
+import { isRecord } from '../internal/is-record.js';
+
+/** The part of a pool that gives browsers back. */
+export interface Releaser {
+  readonly idOrName: string;
+  release(sessionId: string, options: { reuse?: boolean; timeout?: number }): Promise<void>;
+}
+
+/** Statuses that no later try will change. */
+const FINAL = [400, 401, 403];
+
+/**
+ * Gives a browser back: asks until the service confirms, or until `timeout` milliseconds are over.
+ * Releasing twice is harmless, so every failure that may pass is tried again; 404 means that the session is gone.
+ *
+ * @throws ReleaseError naming the session that is still leased.
+ */
+export async function giveBack(
+  pool: Releaser,
+  sessionId: string,
+  { reuse, timeout }: { reuse: boolean; timeout: number },
+): Promise<'released' | 'gone'> {
+  const started = performance.now();
+  const timeLeft = () => Math.max(0, timeout - (performance.now() - started));
+  try {
+    await pRetry(() => pool.release(sessionId, { reuse, timeout: timeLeft() }), {
+      retries: Number.POSITIVE_INFINITY,
+      maxRetryTime: timeout,
+      minTimeout: 100,
+      maxTimeout: 2000,
+      randomize: true,
+      shouldRetry: ({ error }) => !FINAL.includes(statusOf(error)) && statusOf(error) !== 404,
+    });
+    return 'released';
+  } catch (cause) {
+    if (statusOf(cause) === 404) return 'gone';
+    const elapsed = performance.now() - started;
+    throw new ReleaseError(
+      `Session ${sessionId} could not be given back to pool ${pool.idOrName} within ${timeout} ms. ` +
+        'It stays leased until its inactivity time-out ends it.',
+      { pool: pool.idOrName, sessionId, elapsed, cause },
+    );
+  }
+}
+
+function statusOf(error: unknown): number {
+  return isRecord(error) && typeof error['status'] === 'number' ? error['status'] : 0;
+}
