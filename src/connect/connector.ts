@@ -20,6 +20,8 @@ export type ContextChoice = 'default' | 'new';
 export interface Connection<Handles> {
   /** What the callback gets of the library: browser, page, context. */
   readonly handles: Handles;
+  /** False once the driver's side has been closed, be it by the callback. */
+  isConnected(): boolean;
   /** Closes the pages and contexts that this lease opened. Rejects when the browser does not follow. */
   sweep(): Promise<void>;
   /** Lets go of the browser, which lives on. */

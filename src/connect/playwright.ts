@@ -45,6 +45,7 @@ async function connect(
   const page = context.pages()[0] ?? (await context.newPage());
   return {
     handles: { browser, context, page },
+    isConnected: () => browser.isConnected(),
     sweep: () => sweep(browser, ownContext, firstPages),
     disconnect: async () => {
       socket.close('closed-by-us');

@@ -51,6 +51,7 @@ async function connect(
   const page = await usablePage(context);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) } as PuppeteerHandles,
+    isConnected: () => browser.connected,
     sweep: () => sweep(browser, firstContexts, firstTargets),
     disconnect: async () => {
       socket.close('closed-by-us');

@@ -55,7 +55,7 @@ export class Lease<Handles> {
 
   /** Calls the callback, once. A callback that lost its browser is no success, whatever it returned. */
   async call<Value>(fn: Callback<Handles, Value>): Promise<Value> {
-    const { recorder, settings, abort } = this.#parts;
+    const { connection, recorder, settings, abort } = this.#parts;
     const { session, handles, signal, attempt } = this;
     const sessionId = session.session_id;
     const facts = { pool: this.#parts.pool.idOrName, sessionId };
@@ -68,6 +68,8 @@ export class Lease<Handles> {
       signal.throwIfAborted();
       const calling = (async () => fn({ ...handles, session, signal, attempt }))();
       const value = await recorder.time('callback', () => raceAbort(calling, signal));
+      // The driver knows at once that it was closed; our end of its socket hears of it later.
+      if (!connection.isConnected()) this.#onLost('closed-by-callback');
       signal.throwIfAborted();
       status = 'ok';
       return value;
@@ -164,8 +166,8 @@ export class Lease<Handles> {
   }
 
   #onLost(reason: LossReason): void {
-    // The driver closes its socket at our wish, too.
-    if (this.#end) return;
+    // Once the end has begun, the socket ends at our own wish.
+    if (this.#end || this.#lost) return;
     const { pool, abort, recorder } = this.#parts;
     const { session_id: sessionId } = this.session;
     this.#lost = new BrowserLostError(explainLoss(reason), reason, { pool: pool.idOrName, sessionId });
