@@ -1,0 +1,35 @@
+import puppeteer from 'puppeteer-core';
+import { expect, it } from 'vitest';
+import { withPooledBrowser } from '../../src/puppeteer.js';
+import { look, titled, useLocalPool } from '../support/local.js';
+
+const used = useLocalPool({ quirks: { bidiSession: 'existing' } });
+
+it('connects over BiDi where a session exists already, again and again, and ends none', async () => {
+  const { pool, local } = used;
+  for (const title of ['one', 'two']) {
+    const { value, released } = await withPooledBrowser(
+      pool,
+      async ({ page, browser }) => {
+        await page.goto(titled(title));
+        return [await page.title(), await browser.version()];
+      },
+      { protocol: 'bidi' },
+    );
+    expect(value[0]).toBe(title);
+    expect(value[1]).toMatch(/^chrome\/\d+/i);
+    expect(released).toBe('reused');
+  }
+  expect(local.stats().destroyed).toBe(0);
+});
+
+it('is a fault that plain Puppeteer does not survive: this test would notice if the server were lenient', async () => {
+  await look(used.pool, async ({ webdriver_ws_url: browserWSEndpoint }) => {
+    const connecting = puppeteer.connect({
+      browserWSEndpoint,
+      protocol: 'webDriverBiDi',
+      defaultViewport: null,
+    });
+    await expect(connecting).rejects.toThrow(/session not created/);
+  });
+});

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  AcquireTimeoutError,
+  BrowserPool,
+  ConnectError,
+  PoolServiceError,
+  runOf,
+  type RunEvent,
+} from '../../src/index.js';
+import { DRIVERS } from '../support/drivers.js';
+import { FakeService, reply, session } from '../support/fake-service.js';
+import { useLocalPool } from '../support/local.js';
+import { realSession } from '../support/real-session.js';
+
+describe.each(DRIVERS)('$name', ({ run, lease }) => {
+  const used = useLocalPool();
+  let service: FakeService;
+  let pool: BrowserPool;
+
+  beforeEach(async () => {
+    service = await FakeService.start();
+    pool = new BrowserPool('test', service.options);
+  });
+
+  afterEach(async () => {
+    await pool.close();
+    await service.close();
+  });
+
+  /** The fake service hands on this real lease, and gives it back to the local pool when it is released. */
+  async function lend() {
+    const real = await realSession(used.local);
+    service.script('release', async (response, { body }) => {
+      const { session_id: id, reuse } = body as { session_id: string; reuse: boolean };
+      if (id === real['session_id']) await used.pool.release(id, { reuse });
+      response.writeHead(204).end();
+    });
+    return real;
+  }
+
+  it('waits through 204 and 429 until a browser comes, and says so', async () => {
+    const real = await lend();
+    service.script(
+      'acquire',
+      { status: 204 },
+      { status: 429, json: { code: 'slow_down', message: 'later' }, headers: { 'retry-after': '0' } },
+      { status: 200, json: real },
+    );
+    const events: RunEvent[] = [];
+    const retry = { minTimeout: 10 };
+    const result = await run(pool, () => 'value', { retry, onEvent: (event) => events.push(event) });
+    expect(result).toMatchObject({ value: 'value', attempts: 3, released: 'reused' });
+    expect(events.filter(({ type }) => type === 'acquiring')).toHaveLength(3);
+    expect(events.filter(({ type }) => type === 'waiting')).toMatchObject([
+      { attempt: 1 },
+      { attempt: 2, error: { status: 429 } },
+    ]);
+  });
+
+  it('fails with AcquireTimeoutError when no browser comes in time, with the run behind it', async () => {
+    service.script('acquire', { status: 204 });
+    const error = await run(pool, () => {}, { acquireTimeout: 300, retry: { minTimeout: 50 } }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    const attempts = service.of('acquire').length;
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts, pool: 'test' });
+    expect(runOf(error)).toMatchObject({ attempts, replays: [], replayStatus: 'none' });
+    expect(runOf(error)?.session).toBeUndefined();
+  });
+
+  it('fails at once when the service refuses, and never calls the callback', async () => {
+    const details = [{ code: 'invalid_input', message: 'tags: too long' }];
+    service.script('acquire', { status: 400, json: { code: 'bad_request', message: 'no', details } });
+    let calls = 0;
+    const error = await run(pool, () => calls++).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(PoolServiceError);
+    expect(error).toMatchObject({ status: 400, code: 'bad_request', details });
+    expect(service.of('acquire')).toHaveLength(1);
+    expect(calls).toBe(0);
+  });
+
+  it('gives an unreachable browser back as bad and leases another', async () => {
+    const real = await lend();
+    service.script(
+      'acquire',
+      { status: 200, json: session({ session_id: 'bad' }) },
+      { status: 200, json: real },
+    );
+    const { value, session: leased } = await run(pool, ({ attempt }) => attempt);
+    expect(value).toBe(2);
+    expect(leased.session_id).toBe(real['session_id']);
+    expect(service.of('release').map(({ body }) => body)).toEqual([
+      { session_id: 'bad', reuse: false },
+      { session_id: real['session_id'], reuse: true },
+    ]);
+  });
+
+  it('fails with ConnectError after connectAttempts leases, all given back', async () => {
+    const error = await run(pool, () => {}, { connectAttempts: 2 }).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(runOf(error)).toMatchObject({
+      attempts: 2,
+      released: 'destroyed',
+      session: { session_id: 'session-1' },
+    });
+    expect(service.released).toEqual(['session-1', 'session-1']);
+  });
+
+  it('releases a browser that is granted after the caller has left, and pool.close() waits for it', async () => {
+    service.script('acquire', { status: 200, json: session({ session_id: 'late' }), delay: 300 });
+    const caller = new AbortController();
+    const reason = new Error('no longer');
+    const running = run(pool, () => {}, { signal: caller.signal });
+    setTimeout(() => caller.abort(reason), 100);
+    await expect(running).rejects.toBe(reason);
+    expect(service.released).toEqual([]);
+    await pool.close();
+    expect(service.released).toEqual(['late']);
+  });
+
+  it('asks again until the release is confirmed', async () => {
+    const real = await lend();
+    service.script('acquire', { status: 200, json: real });
+    service.script(
+      'release',
+      { status: 500 },
+      (response) => void response.destroy(),
+      async (response) => {
+        await used.pool.release(real['session_id'] as string);
+        reply(response, { status: 204 });
+      },
+    );
+    expect(await run(pool, () => 'value')).toMatchObject({ value: 'value', released: 'reused' });
+    expect(service.released).toHaveLength(3);
+  });
+
+  it('takes a session that is gone already for given back', async () => {
+    const real = await lend();
+    service.script('acquire', { status: 200, json: real });
+    service.script('release', { status: 404, json: { code: 'not_found', message: 'no such session' } });
+    expect(await run(pool, () => 'value')).toMatchObject({
+      value: 'value',
+      released: 'destroyed',
+      cleanupErrors: [],
+    });
+    expect(service.released).toHaveLength(1);
+    await used.pool.release(real['session_id'] as string);
+  });
+
+  it('names a browser that could not be given back, and returns the value all the same', async () => {
+    const real = await lend();
+    service.script('acquire', { status: 200, json: real });
+    service.script('release', { status: 503 });
+    const events: RunEvent[] = [];
+    const result = await run(pool, () => 'value', {
+      releaseTimeout: 300,
+      onEvent: (event) => events.push(event),
+    });
+    expect(result).toMatchObject({ value: 'value', released: 'failed' });
+    expect(result.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', sessionId: real['session_id'] }]);
+    expect(events.at(-1)).toMatchObject({ type: 'release-failed', sessionId: real['session_id'] });
+    await used.pool.release(real['session_id'] as string);
+  });
+
+  it('rejects soon after an abort even when the release hangs, and goes on releasing', async () => {
+    const real = await lend();
+    service.script('acquire', { status: 200, json: real });
+    const caller = new AbortController();
+    service.script('release', async (response) => {
+      await sleep(1500);
+      await used.pool.release(real['session_id'] as string, { reuse: false });
+      reply(response, { status: 204 });
+    });
+    const began = performance.now();
+    const running = run(
+      pool,
+      () => {
+        caller.abort(new Error('stop'));
+        return new Promise(() => {});
+      },
+      { signal: caller.signal },
+    );
+    await expect(running).rejects.toThrow('stop');
+    // The abort's own second, and a generous one for a busy machine; the release alone takes longer than the first.
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(used.local.stats().leased).toBe(1);
+    await pool.close();
+    expect(used.local.stats().leased).toBe(0);
+  });
+
+  it('gives the browser back when leaseBrowser fails, too', async () => {
+    await expect(lease(pool, { connectAttempts: 1 })).rejects.toBeInstanceOf(ConnectError);
+    expect(service.released).toEqual(['session-1']);
+  });
+
+  it('survives a listener that throws', async () => {
+    const real = await lend();
+    service.script('acquire', { status: 200, json: real });
+    const warned = new Promise((resolve) => process.once('warning', resolve));
+    const onEvent = () => {
+      throw new Error('bad listener');
+    };
+    expect(await run(pool, () => 'value', { onEvent })).toMatchObject({ value: 'value', released: 'reused' });
+    expect(String(await warned)).toContain('bad listener');
+  });
+});

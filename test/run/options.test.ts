@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  BrowserPool,
+  InvalidOptionError,
+  MissingLibraryError,
+  withPooledBrowser,
+  type Connector,
+} from '../../src/index.js';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+import { FakeService } from '../support/fake-service.js';
+
+let service: FakeService;
+let pool: BrowserPool;
+
+beforeAll(async () => {
+  service = await FakeService.start();
+  pool = new BrowserPool('test', service.options);
+});
+
+afterAll(async () => {
+  await pool.close();
+  await service.close();
+});
+
+describe('refuses before anything is sent', () => {
+  it.each([
+    ['name', { name: 'a b' }],
+    ['tags', { tags: { a: 1 } }],
+    ['startUrl', { startUrl: 'example' }],
+    ['acquireTimeout', { acquireTimeout: -1 }],
+    ['acquireTimeout', { acquireTimeout: '5000' }],
+    ['pollTimeout', { pollTimeout: true }],
+    ['retry.factor', { retry: { factor: -1 } }],
+    ['tries', { retry: { tries: 3 } }],
+    ['connectTimeout', { connectTimeout: 0 }],
+    ['connectAttempts', { connectAttempts: 1.5 }],
+    ['protocol', { protocol: 'webDriverBiDi' }],
+    ['context', { context: 'fresh' }],
+    ['timeout', { timeout: Number.NaN }],
+    ['release', { release: 'keep' }],
+    ['releaseTimeout', { releaseTimeout: null }],
+    ['replays', { replays: 'record' }],
+    ['replaysTimeout', { replaysTimeout: -5 }],
+    ['driver', { driver: 'slow' }],
+    ['signal', { signal: new AbortController() }],
+    ['onEvent', { onEvent: 'log' }],
+    ['acquireTimout', { acquireTimout: 5000 }],
+  ])('the option %s when it is not allowed', async (option, options) => {
+    const error = await puppeteer
+      .withPooledBrowser(pool, () => {}, options as never)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option });
+    expect((error as Error).message).toContain(option.split('.').at(-1));
+    expect(service.requests).toEqual([]);
+  });
+
+  it('Playwright over BiDi, with the reason and the way out', async () => {
+    const bidi = { protocol: 'bidi' } as never;
+    for (const call of [
+      playwright.withPooledBrowser(pool, () => {}, bidi),
+      playwright.leaseBrowser(pool, bidi),
+    ]) {
+      await expect(call).rejects.toThrow(/no public way to connect to a WebDriver BiDi socket.*Puppeteer/s);
+    }
+    expect(service.requests).toEqual([]);
+  });
+
+  it('a callback that is no function, and a pool that is none', async () => {
+    await expect(playwright.withPooledBrowser(pool, 'fn' as never)).rejects.toThrow(/must be a function/);
+    await expect(playwright.withPooledBrowser(5 as never, () => {})).rejects.toThrow(
+      /BrowserPool, or the id or name/,
+    );
+    await expect(playwright.withPooledBrowser('no-service', () => {})).rejects.toThrow(
+      /BROWSER_POOL_BASE_URL/,
+    );
+    expect(service.requests).toEqual([]);
+  });
+});
+
+it('names the automation library that is missing, and the command that installs it', async () => {
+  const missing: Connector = {
+    ...playwright.playwright(),
+    load: () => Promise.reject(new MissingLibraryError('playwright-core')),
+  };
+  service.script('acquire', { status: 204, delay: 200 });
+  const running = withPooledBrowser(pool, () => {}, { connector: missing });
+  await expect(running).rejects.toThrow('npm install playwright-core');
+});
+
+it('takes a pool by its name from the environment', async () => {
+  process.env['BROWSER_POOL_BASE_URL'] = service.baseUrl;
+  process.env['BROWSER_POOL_ACCESS_TOKEN'] = 'token-of-the-environment';
+  service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });
+  await expect(playwright.withPooledBrowser('by-name', () => {})).rejects.toMatchObject({ status: 404 });
+  expect(service.requests.at(-1)).toMatchObject({
+    path: '/browser_pools/by-name/acquire',
+    headers: { authorization: 'Bearer token-of-the-environment' },
+  });
+  delete process.env['BROWSER_POOL_BASE_URL'];
+  delete process.env['BROWSER_POOL_ACCESS_TOKEN'];
+});

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BrowserPool, runOf } from '../../src/index.js';
+import { DRIVERS } from '../support/drivers.js';
+import { FakeService, type Answer } from '../support/fake-service.js';
+import { useLocalPool } from '../support/local.js';
+import { realSession } from '../support/real-session.js';
+
+const earlier = { replay_id: 'earlier', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://x/1' };
+const ours = {
+  replay_id: 'ours',
+  finished_at: '2026-01-02T00:00:00Z',
+  replay_view_url: 'https://x/2?jwt=shown',
+};
+
+describe.each(DRIVERS)('$name', ({ run }) => {
+  const used = useLocalPool();
+  let service: FakeService;
+  let pool: BrowserPool;
+
+  beforeEach(async () => {
+    service = await FakeService.start();
+    pool = new BrowserPool('test', service.options);
+    const { session_id: id, ...session } = await realSession(used.local);
+    service.script('acquire', { status: 200, json: { session_id: id, ...session } });
+    service.script('release', async (response, { body }) => {
+      await used.pool.release(body!['session_id'] as string);
+      response.writeHead(204).end();
+    });
+  });
+
+  afterEach(async () => {
+    await pool.close();
+    await service.close();
+  });
+
+  const list = (...lists: unknown[]) =>
+    service.script('replays', ...lists.map((json): Answer => ({ status: 200, json })));
+
+  it("returns the links of this lease's recordings, whole, and none of the lease before", async () => {
+    list([earlier], [earlier, ours]);
+    const { replays, replayStatus } = await run(pool, () => {});
+    expect({ replays, replayStatus }).toEqual({ replays: [ours], replayStatus: 'ready' });
+  });
+
+  it('has its list before the release, so that the next lease adds nothing to it', async () => {
+    list([], [ours]);
+    await run(pool, () => {});
+    const order = service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
+    expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
+  });
+
+  it('calls an unfinished recording pending, and none none; null and missing fields are no fault', async () => {
+    list([earlier], [{ replay_id: 'ours', started_at: null, finished_at: null }, earlier]);
+    expect(await run(pool, () => {})).toMatchObject({
+      replays: [{ replay_id: 'ours' }],
+      replayStatus: 'pending',
+    });
+  });
+
+  it.each([
+    ['404', { status: 404, json: { code: 'not_found', message: 'gone' } }],
+    ['500', { status: 500, text: 'oops' }],
+    ['no list', { status: 200, json: { replays: [] } }],
+    ['no JSON', { status: 200, text: '<html>' }],
+  ] satisfies [string, Answer][])(
+    'does not fail the run when the list is broken: %s',
+    async (_name, answer) => {
+      service.script('replays', answer);
+      const result = await run(pool, () => 'value');
+      expect(result).toMatchObject({
+        value: 'value',
+        replays: [],
+        replayStatus: 'unavailable',
+        released: 'reused',
+      });
+      expect(result.cleanupErrors).toHaveLength(1);
+    },
+  );
+
+  it('does not claim the recordings of others when it could not list what was there before', async () => {
+    service.script('replays', { status: 500 }, { status: 200, json: [earlier, ours] });
+    expect(await run(pool, () => {})).toMatchObject({ replays: [], replayStatus: 'unavailable' });
+  });
+
+  it('does not wait for a list that never comes longer than replaysTimeout', async () => {
+    service.script('replays', { status: 200, json: [] }, () => {});
+    expect(await run(pool, () => 'value', { replaysTimeout: 100 })).toMatchObject({
+      value: 'value',
+      replayStatus: 'unavailable',
+      released: 'reused',
+    });
+  });
+
+  it('gives a failed callback its replay links through runOf', async () => {
+    list([earlier], [earlier, ours]);
+    const error = await run(pool, () => Promise.reject(new Error('mine'))).catch((thrown: unknown) => thrown);
+    expect(runOf(error)).toMatchObject({ replays: [ours], replayStatus: 'ready', released: 'reused' });
+  });
+
+  it("does not ask at all with replays: 'off'", async () => {
+    expect(await run(pool, () => {}, { replays: 'off' })).toMatchObject({ replays: [], replayStatus: 'off' });
+    expect(service.of('replays')).toEqual([]);
+  });
+});

@@ -1,0 +1,54 @@
+import type { BrowserPool, Run, RunOptions, LeaseFacts, PooledBrowser } from '../../src/index.js';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+
+/** What the pages of both libraries have in common, as far as these tests need it. */
+export interface AnyPage {
+  goto(url: string): Promise<unknown>;
+  title(): Promise<string>;
+  evaluate<Value>(script: string): Promise<Value>;
+  close(): Promise<void>;
+}
+
+export interface AnyLease extends LeaseFacts {
+  page: AnyPage;
+  browser: { close(): Promise<void>; newPage(): Promise<unknown> };
+  context?: { newPage(): Promise<unknown> };
+}
+
+type Options = Omit<RunOptions, 'protocol' | 'driver'>;
+
+export interface Driver {
+  name: string;
+  run<Value>(
+    pool: BrowserPool,
+    fn: (lease: AnyLease) => Value | Promise<Value>,
+    options?: Options,
+  ): Promise<Run<Value>>;
+  lease(pool: BrowserPool, options?: Omit<Options, 'timeout'>): Promise<PooledBrowser<AnyLease>>;
+  /** Opens a page in the context of the page handed over. */
+  openPage(lease: AnyLease): Promise<unknown>;
+}
+
+/** The three ways to drive a leased browser: what holds for one must hold for all. */
+export const DRIVERS: Driver[] = [
+  {
+    name: 'Playwright over CDP',
+    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn as never, options) as never,
+    lease: (pool, options) => playwright.leaseBrowser(pool, options) as never,
+    openPage: ({ context }) => context!.newPage(),
+  },
+  {
+    name: 'Puppeteer over CDP',
+    run: (pool, fn, options) => puppeteer.withPooledBrowser(pool, fn as never, options) as never,
+    lease: (pool, options) => puppeteer.leaseBrowser(pool, options) as never,
+    openPage: ({ browser, context }) => (context ?? browser).newPage(),
+  },
+  {
+    name: 'Puppeteer over BiDi',
+    run: (pool, fn, options) =>
+      puppeteer.withPooledBrowser(pool, fn as never, { ...options, protocol: 'bidi' }) as never,
+    lease: (pool, options) => puppeteer.leaseBrowser(pool, { ...options, protocol: 'bidi' }) as never,
+    openPage: ({ browser, context }) => (context ?? browser).newPage(),
+  },
+];

@@ -1,0 +1,132 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+
+export const TOKEN = 'canary-token-0123456789';
+export const JWT = 'canary-jwt-0123456789';
+
+/** A request as the service saw it. */
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: IncomingMessage['headers'];
+  // Whatever the client sent: a test that looks inside says what it expects.
+  body: Record<string, unknown> | undefined;
+  /** Milliseconds since the service started. */
+  at: number;
+}
+
+/** What to answer: a status with a body, or a function that plays the server's part by itself. */
+export type Answer =
+  | { status: number; json?: unknown; text?: string; headers?: Record<string, string>; delay?: number }
+  | ((response: ServerResponse, request: SeenRequest) => void | Promise<void>);
+
+export type Route = 'acquire' | 'release' | 'flush' | 'replays' | 'pool';
+
+/**
+ * A small HTTP server that plays the service, faults included. Each route answers from its script; the last answer
+ * stays. What it was asked, granted and got back is counted.
+ */
+export class FakeService implements AsyncDisposable {
+  readonly requests: SeenRequest[] = [];
+  readonly #scripts = new Map<Route, Answer[]>();
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #started = performance.now();
+
+  static async start(): Promise<FakeService> {
+    const service = new FakeService();
+    service.#server.listen(0, '127.0.0.1');
+    await once(service.#server, 'listening');
+    service.script('acquire', { status: 200, json: session() });
+    service.script('release', { status: 204 });
+    service.script('flush', { status: 204 });
+    service.script('replays', { status: 200, json: [] });
+    service.script('pool', { status: 200, json: { id: 'pool-1', name: 'pool' } });
+    return service;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Options for a `BrowserPool` at this service. */
+  get options(): { baseUrl: string; token: string } {
+    return { baseUrl: this.baseUrl, token: TOKEN };
+  }
+
+  /** Sets what a route answers: one answer a request, the last one from then on. */
+  script(route: Route, ...answers: Answer[]): void {
+    this.#scripts.set(route, answers);
+  }
+
+  /** The requests of one route, in order. */
+  of(route: Route): SeenRequest[] {
+    return this.requests.filter(({ method, path }) => routeOf(method, path) === route);
+  }
+
+  /** Session ids that were given back, in order. */
+  get released(): unknown[] {
+    return this.of('release').map(({ body }) => body?.['session_id']);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const { method = '', url: path = '', headers } = incoming;
+    const body = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>);
+    const request: SeenRequest = { method, path, headers, body, at: performance.now() - this.#started };
+    this.requests.push(request);
+    const script = this.#scripts.get(routeOf(method, path)!);
+    const answer = script && (script.length > 1 ? script.shift() : script[0]);
+    if (!answer) response.writeHead(500).end(`no script for ${method} ${path}`);
+    else if (typeof answer === 'function') await answer(response, request);
+    else reply(response, answer);
+  }
+}
+
+/** Sends an answer, after its delay. */
+export function reply(
+  response: ServerResponse,
+  answer: Exclude<Answer, (...args: never[]) => unknown>,
+): void {
+  const { status, json, text, headers, delay = 0 } = answer;
+  const type = json === undefined ? {} : { 'content-type': 'application/json' };
+  setTimeout(() => {
+    response.writeHead(status, { ...type, ...headers });
+    response.end(json === undefined ? text : JSON.stringify(json));
+  }, delay);
+}
+
+function routeOf(method: string, path: string): Route | undefined {
+  if (method === 'POST' && /^\/browser_pools\/[^/]+\/(acquire|release|flush)$/.test(path)) {
+    return path.split('/').at(-1) as Route;
+  }
+  if (method === 'GET' && /^\/browsers\/[^/]+\/replays$/.test(path)) return 'replays';
+  if (method === 'GET' && /^\/browser_pools\/[^/]+$/.test(path)) return 'pool';
+  return undefined;
+}
+
+/** A session as the interface describes it, with all required fields. */
+export function session(fields: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    session_id: 'session-1',
+    created_at: '2026-01-02T03:04:05Z',
+    cdp_ws_url: `ws://127.0.0.1:1/cdp?jwt=${JWT}`,
+    webdriver_ws_url: `ws://127.0.0.1:1/session?jwt=${JWT}`,
+    headless: true,
+    stealth: false,
+    timeout_seconds: 60,
+    ...fields,
+  };
+}

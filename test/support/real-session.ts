@@ -1,0 +1,11 @@
+import type { LocalPool } from '../../src/local.js';
+
+/** Leases a browser of a local pool over plain HTTP, and gives the session as it came: for a fake service to hand on. */
+export async function realSession(local: LocalPool): Promise<Record<string, unknown>> {
+  const response = await fetch(`${local.baseUrl}/browser_pools/${local.pools[0]}/acquire`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' },
+    body: '{"acquire_timeout_seconds":10}',
+  });
+  return (await response.json()) as Record<string, unknown>;
+}

@@ -1,0 +1,60 @@
+import { expectTypeOf } from 'expect-type';
+import type * as pw from 'playwright-core';
+import type * as pp from 'puppeteer-core';
+import { it } from 'vitest';
+import type { BrowserPool, BrowserSession, Run } from '../../src/index.js';
+import { withPooledBrowser } from '../../src/index.js';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+
+/** Checked by the compiler (`npm run types`), never called. */
+function types(pool: BrowserPool) {
+  void playwright.withPooledBrowser(pool, ({ browser, context, page, session, signal, attempt }) => {
+    expectTypeOf(browser).toEqualTypeOf<pw.Browser>();
+    expectTypeOf(context).toEqualTypeOf<pw.BrowserContext>();
+    expectTypeOf(page).toEqualTypeOf<pw.Page>();
+    expectTypeOf(session).toEqualTypeOf<BrowserSession>();
+    expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+    expectTypeOf(attempt).toEqualTypeOf<number>();
+  });
+  void puppeteer.withPooledBrowser(pool, (lease) => {
+    expectTypeOf(lease.browser).toEqualTypeOf<pp.Browser>();
+    expectTypeOf(lease.page).toEqualTypeOf<pp.Page>();
+    // @ts-expect-error -- a context only where it is a new one
+    void lease.context;
+  });
+  void puppeteer.withPooledBrowser(
+    pool,
+    ({ context, page }) => {
+      expectTypeOf(context).toEqualTypeOf<pp.BrowserContext>();
+      expectTypeOf(page).toEqualTypeOf<pp.Page>();
+    },
+    { context: 'new', protocol: 'bidi' },
+  );
+  // @ts-expect-error -- Playwright does not speak BiDi
+  void playwright.withPooledBrowser(pool, () => {}, { protocol: 'bidi' });
+  // @ts-expect-error -- nor with a lease
+  void playwright.leaseBrowser(pool, { protocol: 'bidi' });
+  // @ts-expect-error -- an option that does not exist
+  void playwright.withPooledBrowser(pool, () => {}, { acquireTimout: 1 });
+
+  expectTypeOf(playwright.withPooledBrowser(pool, () => 5)).toEqualTypeOf<Promise<Run<number>>>();
+  expectTypeOf(puppeteer.withPooledBrowser(pool, async ({ page }) => page.title())).toEqualTypeOf<
+    Promise<Run<string>>
+  >();
+  expectTypeOf(playwright.leaseBrowser(pool)).resolves.toHaveProperty('page').toEqualTypeOf<pw.Page>();
+  expectTypeOf(puppeteer.leaseBrowser(pool, { context: 'new' })).resolves.toHaveProperty('context');
+
+  void withPooledBrowser(pool, ({ page }) => expectTypeOf(page).toEqualTypeOf<pw.Page>(), {
+    connector: playwright.playwright(),
+  });
+  // @ts-expect-error -- the unbound form wants to know the library
+  void withPooledBrowser(pool, () => {}, {});
+
+  void playwright.withPooledBrowser(pool, () => {}, { driver: { slowMo: 10, noDefaults: true } });
+  void puppeteer.withPooledBrowser(pool, () => {}, { driver: { slowMo: 10 } });
+}
+
+it('the callback, the options and the result are typed for each library and protocol', () => {
+  expectTypeOf(types).toBeFunction();
+});
