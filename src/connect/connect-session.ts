@@ -1,7 +1,8 @@
 import { ConnectError, MissingLibraryError } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort } from '../internal/race.js';
+import { raceAbort, startTimer } from '../internal/race.js';
 import type { BrowserSession } from '../service/wire.js';
+import { closeFrozenPages } from './close-frozen-pages.js';
 import type { Connection, Connector, ContextChoice } from './connector.js';
 import { endpointOf } from './endpoint.js';
 import type { Protocol } from './protocol.js';
@@ -16,6 +17,8 @@ export interface ConnectPlan {
   /** Address of the service: what it may send us to depends on where it is. */
   baseUrl: string;
   signal: AbortSignal;
+  /** Told of pages that were closed because they kept the driver from connecting. */
+  onFrozenPages: (urls: string[]) => void;
 }
 
 /** A connection, and the socket below it. */
@@ -33,6 +36,7 @@ export async function connectSession<Handles>(
   plan: ConnectPlan,
 ): Promise<OpenConnection<Handles>> {
   const limit = new LinkedAbort(plan.signal, plan.connectTimeout);
+  const stopCure = cureWhenSlow(session, plan);
   let socket: Socket | undefined;
   try {
     socket = await Socket.open(endpointOf(session, plan.protocol, plan.baseUrl), limit.signal);
@@ -49,8 +53,29 @@ export async function connectSession<Handles>(
       : error;
     throw cause instanceof MissingLibraryError ? cause : connectError(library, session.session_id, cause);
   } finally {
+    stopCure();
     limit.dispose();
   }
+}
+
+/** A connect that takes this long may be held up by a frozen page. */
+const SLOW_CONNECT = 4000;
+
+/** Once connecting is slow, closes the pages that don't answer. The pages of a quick browser cost no round trip. */
+function cureWhenSlow(session: BrowserSession, { baseUrl, connectTimeout, onFrozenPages }: ConnectPlan): () => void {
+  const cure = new AbortController();
+  const timer = startTimer(Math.min(SLOW_CONNECT, connectTimeout / 3), () => {
+    const endpoint = endpointOf(session, 'cdp', baseUrl);
+    closeFrozenPages(endpoint, cure.signal).then(
+      (urls) => urls.length > 0 && onFrozenPages(urls),
+      // The time limit of the connect tells what there is to tell.
+      () => {},
+    );
+  });
+  return () => {
+    clearTimeout(timer);
+    cure.abort();
+  };
 }
 
 /** The driver's part. A socket that ends meanwhile ends it too: not every driver notices. */

@@ -19,6 +19,13 @@ export interface ConnectingEvent {
   protocol: string;
 }
 
+/** Pages of an earlier lease did not answer and kept the library from connecting: they were closed. */
+export interface FrozenPagesClosedEvent {
+  type: 'frozen-pages-closed';
+  sessionId: string;
+  urls: string[];
+}
+
 /** A page is usable. */
 export interface ConnectedEvent {
   type: 'connected';
@@ -73,6 +80,7 @@ export type RunStep =
   | AcquireEvent
   | AcquiredEvent
   | ConnectingEvent
+  | FrozenPagesClosedEvent
   | ConnectedEvent
   | ConnectFailedEvent
   | CallbackStartedEvent

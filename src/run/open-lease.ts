@@ -126,6 +126,7 @@ class Opening<Handles> {
         connectTimeout,
         baseUrl: this.#pool.baseUrl,
         signal: this.#abort.signal,
+        onFrozenPages: (urls) => tell({ type: 'frozen-pages-closed', sessionId, urls }),
       });
       tell({ type: 'connected', sessionId });
       return connection;
