@@ -1,11 +1,11 @@
 import { ConnectError, MissingLibraryError } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort, startTimer } from '../internal/race.js';
+import { raceAbort } from '../internal/race.js';
 import type { BrowserSession } from '../service/wire.js';
-import { closeFrozenPages } from './close-frozen-pages.js';
 import type { Connection, Connector, ContextChoice } from './connector.js';
 import { endpointOf } from './endpoint.js';
 import type { Protocol } from './protocol.js';
+import { FrozenPageCure } from './frozen-page-cure.js';
 import { Socket, type SocketEnd } from './socket.js';
 
 export interface ConnectPlan {
@@ -36,60 +36,44 @@ export async function connectSession<Handles>(
   plan: ConnectPlan,
 ): Promise<OpenConnection<Handles>> {
   const limit = new LinkedAbort(plan.signal, plan.connectTimeout);
-  const stopCure = cureWhenSlow(session, plan);
-  let socket: Socket | undefined;
+  const cure = new FrozenPageCure(session, plan);
   try {
-    socket = await Socket.open(endpointOf(session, plan.protocol, plan.baseUrl), limit.signal);
-    const { ended } = socket;
-    const cut = () => socket!.cut('closed-by-us');
-    const connection = await connectOver(connector, socket, plan, limit.signal);
-    return { ...connection, ended, cut };
+    return await connectOnce(connector, session, plan, limit.signal).catch((error: unknown) => {
+      // Closing a page under the driver's hands can break its connect.
+      if (!cure.closedPages || limit.signal.aborted) throw error;
+      return connectOnce(connector, session, plan, limit.signal);
+    });
   } catch (error) {
-    socket?.cut('closed-by-us');
     if (plan.signal.aborted) throw plan.signal.reason;
-    const { library } = connector;
-    const cause = limit.timedOut
-      ? new ConnectError(`no page became usable within ${plan.connectTimeout} ms`)
-      : error;
-    throw cause instanceof MissingLibraryError ? cause : connectError(library, session.session_id, cause);
+    if (error instanceof MissingLibraryError) throw error;
+    const late = new ConnectError(`no page became usable within ${plan.connectTimeout} ms`);
+    throw connectError(connector.library, session.session_id, limit.timedOut ? late : error);
   } finally {
-    stopCure();
+    cure.stop();
     limit.dispose();
   }
 }
 
-/** A connect that takes this long may be held up by a frozen page. */
-const SLOW_CONNECT = 4000;
-
-/** Once connecting is slow, closes the pages that don't answer. The pages of a quick browser cost no round trip. */
-function cureWhenSlow(session: BrowserSession, { baseUrl, connectTimeout, onFrozenPages }: ConnectPlan): () => void {
-  const cure = new AbortController();
-  const timer = startTimer(Math.min(SLOW_CONNECT, connectTimeout / 3), () => {
-    const endpoint = endpointOf(session, 'cdp', baseUrl);
-    closeFrozenPages(endpoint, cure.signal).then(
-      (urls) => urls.length > 0 && onFrozenPages(urls),
-      // The time limit of the connect tells what there is to tell.
-      () => {},
-    );
-  });
-  return () => {
-    clearTimeout(timer);
-    cure.abort();
-  };
-}
-
-/** The driver's part. A socket that ends meanwhile ends it too: not every driver notices. */
-function connectOver<Handles>(
+async function connectOnce<Handles>(
   connector: Connector<Handles>,
-  socket: Socket,
-  { protocol, context, driver, connectTimeout: timeout }: ConnectPlan,
+  session: BrowserSession,
+  { baseUrl, protocol, context, driver, connectTimeout: timeout }: ConnectPlan,
   signal: AbortSignal,
-): Promise<Connection<Handles>> {
-  const connecting = connector.connect({ socket, protocol, context, driver, timeout });
-  const dropped = socket.ended.then((end) => {
+): Promise<OpenConnection<Handles>> {
+  const socket = await Socket.open(endpointOf(session, protocol, baseUrl), signal);
+  const { ended } = socket;
+  const cut = () => socket.cut('closed-by-us');
+  // Not every driver notices that its socket is gone.
+  const dropped = ended.then((end) => {
     throw new ConnectError(`the websocket ended while connecting (${end})`);
   });
-  return raceAbort(Promise.race([connecting, dropped]), signal);
+  try {
+    const connecting = connector.connect({ socket, protocol, context, driver, timeout });
+    return { ...(await raceAbort(Promise.race([connecting, dropped]), signal)), ended, cut };
+  } catch (error) {
+    cut();
+    throw error;
+  }
 }
 
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {

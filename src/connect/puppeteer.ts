@@ -63,7 +63,8 @@ async function connect(
 async function usablePage(context: BrowserContext): Promise<Page> {
   for (const target of pageTargets(context)) {
     const page = await target.page();
-    if (page) return page;
+    // A page can be closed while Puppeteer still sets it up, and is then handed over all the same.
+    if (page && pageTargets(context).includes(target)) return page;
   }
   return context.newPage();
 }
