@@ -10,6 +10,6 @@ export type { LeaseOptions, LeaseOutcome, ReleaseChoice, RunOptions } from './ru
 export { runOf, type FailedRun, type Released, type Run, type RunTail, type Timings } from './run/run.js';
 export { withPooledBrowser } from './run/with-pooled-browser.js';
 export { BrowserPool, type BrowserPoolOptions, type RequestOptions } from './service/browser-pool.js';
-export type { Token } from './service/http.js';
+export type { Token } from './service/authorization.js';
 export type { PoolEvent } from './service/pool-events.js';
 export type * from './service/wire.js';

@@ -5,11 +5,11 @@ import { raceAbort, raceTimeout, startTimer } from '../internal/race.js';
 import type { LeaseReplays, ReplayResult } from '../replays/lease-replays.js';
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { giveBack } from '../service/release.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { LeaseOutcome, ReleaseChoice } from './options.js';
+import type { OwnedSession } from './owned-session.js';
 import type { Recorder } from './recorder.js';
-import type { Released, RunTail } from './run.js';
+import type { RunTail } from './run.js';
 import type { Callback } from './callback.js';
 import type { Settings } from './settings.js';
 
@@ -20,7 +20,7 @@ const DISCONNECT_TIMEOUT = 2000;
 
 export interface LeaseParts<Handles> {
   pool: BrowserPool;
-  session: BrowserSession;
+  owned: OwnedSession;
   connection: OpenConnection<Handles>;
   replays: LeaseReplays | undefined;
   settings: Settings;
@@ -43,7 +43,7 @@ export class Lease<Handles> {
 
   constructor(parts: LeaseParts<Handles>) {
     this.#parts = parts;
-    this.session = parts.session;
+    this.session = parts.owned.session;
     this.handles = parts.connection.handles;
     this.attempt = parts.attempt;
     void parts.connection.ended.then((end) => end !== 'closed-by-us' && this.#onLost(end));
@@ -92,13 +92,14 @@ export class Lease<Handles> {
   }
 
   async #tearDown(outcome: { status: 'ok' | 'failed'; error?: unknown }): Promise<RunTail> {
-    const { recorder, session, abort } = this.#parts;
+    const { recorder, settings, owned, abort } = this.#parts;
+    const { session } = this;
     const [healthy, { replays, replayStatus }] = await recorder.time('sweep', () =>
       Promise.all([this.#sweep(), this.#collectReplays()]),
     );
     await this.#disconnect();
     const choice = this.#chooseRelease({ ...outcome, healthy, session });
-    const released = await recorder.time('release', () => release(this.#parts, choice));
+    const released = await owned.release(choice, settings.releaseTimeout);
     abort.dispose();
     const { attempts, timings, cleanupErrors } = recorder;
     return { session, replays, replayStatus, released, attempts, timings, cleanupErrors };
@@ -173,32 +174,6 @@ export class Lease<Handles> {
     this.#lost = new BrowserLostError(explainLoss(reason), reason, { pool: pool.idOrName, sessionId });
     recorder.tell({ type: 'browser-lost', sessionId, error: this.#lost });
     abort.abort(this.#lost);
-  }
-}
-
-/** Gives a session back and tells of it. Never rejects: what can't be given back is reported. */
-export async function release(
-  {
-    pool,
-    session,
-    settings,
-    recorder,
-  }: Pick<LeaseParts<unknown>, 'pool' | 'session' | 'settings' | 'recorder'>,
-  choice: ReleaseChoice,
-): Promise<Released> {
-  if (choice === 'leave') return 'left';
-  const { session_id: sessionId } = session;
-  const about = { pool: pool.idOrName, sessionId };
-  try {
-    const reuse = choice === 'reuse';
-    const end = await giveBack(pool, sessionId, { reuse, timeout: settings.releaseTimeout });
-    const released = reuse && end === 'released' ? 'reused' : 'destroyed';
-    recorder.tell({ type: 'released', ...about, released });
-    return released;
-  } catch (error) {
-    recorder.cleanupErrors.push(error as Error);
-    recorder.tell({ type: 'release-failed', ...about, error: error as Error });
-    return 'failed';
   }
 }
 

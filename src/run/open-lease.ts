@@ -8,7 +8,8 @@ import { LeaseReplays } from '../replays/lease-replays.js';
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
-import { Lease, release } from './lease.js';
+import { Lease } from './lease.js';
+import { OwnedSession } from './owned-session.js';
 import { Recorder } from './recorder.js';
 import { rememberRun, type FailedRun } from './run.js';
 import type { Settings } from './settings.js';
@@ -63,9 +64,9 @@ class Opening<Handles> {
     this.#connector.load().catch((error: unknown) => this.#abort.abort(error));
     try {
       for (let attempt = 1; ; attempt++) {
-        const session = await this.#acquire();
-        this.#recorder.tell({ type: 'acquired', session, attempt });
-        const lease = await this.#connect(session, attempt);
+        const owned = await this.#acquire();
+        this.#recorder.tell({ type: 'acquired', session: owned.session, attempt });
+        const lease = await this.#connect(owned, attempt);
         if (lease) return lease;
       }
     } catch (error) {
@@ -74,9 +75,9 @@ class Opening<Handles> {
     }
   }
 
-  #acquire(): Promise<BrowserSession> {
+  async #acquire(): Promise<OwnedSession> {
     const { name, tags, startUrl: start_url, pollTimeout, retry } = this.#settings;
-    return this.#recorder.time('acquire', () =>
+    const session = await this.#recorder.time('acquire', () =>
       acquireSession(this.#pool, {
         request: { ...(name && { name }), ...(tags && { tags }), ...(start_url && { start_url }) },
         acquireTimeout: this.#acquireDeadline.remaining,
@@ -86,17 +87,19 @@ class Opening<Handles> {
         onEvent: this.#recorder.tell,
       }),
     );
+    return new OwnedSession(this.#pool, session, this.#recorder, this.#settings.watch);
   }
 
   /** The lease, or `undefined` when the browser could not be reached and another may be tried. */
-  async #connect(session: BrowserSession, attempt: number): Promise<Lease<Handles> | undefined> {
-    const { connectAttempts, replays: mode } = this.#settings;
+  async #connect(owned: OwnedSession, attempt: number): Promise<Lease<Handles> | undefined> {
+    const { connectAttempts, replays: mode, releaseTimeout } = this.#settings;
+    const { session } = owned;
     const replays = mode === 'off' ? undefined : new LeaseReplays(this.#pool, session.session_id);
     try {
       const connection = await this.#recorder.time('connect', () => this.#openConnection(session));
       return new Lease({
         pool: this.#pool,
-        session,
+        owned,
         connection,
         replays,
         settings: this.#settings,
@@ -105,7 +108,7 @@ class Opening<Handles> {
         attempt,
       });
     } catch (error) {
-      const released = this.#giveBackUnreached(session);
+      const released = owned.release('destroy', releaseTimeout);
       trackWork(this.#pool, released);
       this.#over = { session, released: await released };
       if (!(error instanceof ConnectError) || attempt >= connectAttempts) throw error;
@@ -134,11 +137,5 @@ class Opening<Handles> {
       tell({ type: 'connect-failed', sessionId, error: error as Error });
       throw error;
     }
-  }
-
-  async #giveBackUnreached(session: BrowserSession) {
-    const choice = this.#settings.release === 'leave' ? 'leave' : 'destroy';
-    const parts = { pool: this.#pool, session, settings: this.#settings, recorder: this.#recorder };
-    return this.#recorder.time('release', () => release(parts, choice));
   }
 }

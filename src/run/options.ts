@@ -56,6 +56,11 @@ export interface LeaseOptions<Driver extends object = object, P extends Protocol
   replaysTimeout?: number | undefined;
   /** The automation library's own connect options. Default: none. */
   driver?: Driver | undefined;
+  /**
+   * Starts a small process that gives the browser back should this one be killed without a word (SIGKILL, out of
+   * memory). Without it every other end of the process is covered. Default: `false`.
+   */
+  watch?: boolean | undefined;
   /** Ends everything, at any point; the promise rejects with the signal's reason. Default: none. */
   signal?: AbortSignal | undefined;
   /** Told of every step. Default: none. */

@@ -26,6 +26,7 @@ export interface Settings {
   replays: 'list' | 'off';
   replaysTimeout: number;
   driver: object;
+  watch: boolean;
   signal: AbortSignal | undefined;
   onEvent: ((event: RunEvent) => void) | undefined;
 }
@@ -69,6 +70,7 @@ function withDefaults({
   replays = 'list',
   replaysTimeout = 10_000,
   driver = {},
+  watch = false,
   signal,
   onEvent,
 }: Omit<RunOptions, 'retry'>): Omit<Settings, 'retry'> {
@@ -88,6 +90,7 @@ function withDefaults({
     replays,
     replaysTimeout,
     driver,
+    watch,
     signal,
     onEvent,
   };
@@ -101,11 +104,21 @@ function checkTime(option: string, milliseconds: unknown): void {
   );
 }
 
-function checkChoices({ protocol, context, release, replays, driver, signal, onEvent }: Settings): void {
+function checkChoices({
+  protocol,
+  context,
+  release,
+  replays,
+  driver,
+  watch,
+  signal,
+  onEvent,
+}: Settings): void {
   checkChoice('protocol', protocol, PROTOCOLS);
   checkChoice('context', context, ['default', 'new']);
   checkChoice('replays', replays, ['list', 'off']);
   if (typeof release !== 'function') checkChoice('release', release, ['auto', 'reuse', 'destroy', 'leave']);
+  if (typeof watch !== 'boolean') throw new InvalidOptionError('watch', 'watch must be true or false.');
   if (!isRecord(driver))
     throw new InvalidOptionError('driver', 'driver must be an object of connect options.');
   // Not instanceof: test environments and polyfills bring AbortSignals of their own.

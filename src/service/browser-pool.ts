@@ -3,10 +3,12 @@ import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { callListener, publish } from '../internal/diagnostics.js';
 import { environment } from '../internal/environment.js';
 import { raceAbort } from '../internal/race.js';
+import { Authorization, type Token } from './authorization.js';
 import { trackWork, workSettled } from './background.js';
 import { checkBaseUrl, endpointPath } from './base-url.js';
-import { checkAcquireRequest, checkPathSegment, checkToken } from './checks.js';
-import { sendAuthorized, type HttpRequest, type HttpResponse, type Token } from './http.js';
+import { checkAcquireRequest, checkPathSegment } from './checks.js';
+import { holdLease, TICKET, type ReleaseTicket } from './held-leases.js';
+import { sendAuthorized, type HttpRequest, type HttpResponse } from './http.js';
 import { isOutcomeUnknown } from './outcome.js';
 import type { PoolEvent } from './pool-events.js';
 import { giveBack } from './release.js';
@@ -53,7 +55,7 @@ export class BrowserPool {
   readonly baseUrl: string;
 
   readonly #url: URL;
-  readonly #token: Token;
+  readonly #authorization: Authorization;
   readonly #sockets: OriginSockets;
   #closed: Promise<void> | undefined;
 
@@ -67,7 +69,7 @@ export class BrowserPool {
     this.idOrName = idOrName;
     this.#url = checkBaseUrl(options.baseUrl ?? environment.baseUrl());
     this.baseUrl = this.#url.href;
-    this.#token = checkToken(options.token ?? environment.accessToken());
+    this.#authorization = new Authorization(options.token ?? environment.accessToken());
     this.#sockets = new OriginSockets(this.#url.origin);
   }
 
@@ -150,6 +152,14 @@ export class BrowserPool {
     return this.close();
   }
 
+  /** @internal The release of a session in writing, for when this process is at its end. */
+  [TICKET](sessionId: string): ReleaseTicket | undefined {
+    const token = this.#authorization.last;
+    if (!token) return undefined;
+    const url = new URL(this.#path('browser_pools', this.idOrName, 'release'), this.#url).href;
+    return { url, token, body: { session_id: sessionId, reuse: false } };
+  }
+
   /**
    * One acquire request, listened to until the service has answered, whether or not the caller still waits:
    * a grant that nobody hears is a lost lease.
@@ -185,15 +195,16 @@ export class BrowserPool {
   #giveBackOrphan(sessionId: string, request: AcquireRequest, { onEvent }: AcquireOptions): void {
     const pool = this.idOrName;
     tell({ type: 'grant-orphaned', ...this.#aboutLease(request), sessionId }, onEvent);
+    const letGo = holdLease(this, sessionId);
     const released = giveBack(this, sessionId, { reuse: true, timeout: ORPHAN_RELEASE_TIMEOUT }).then(
       () => tell({ type: 'released', pool, sessionId, released: 'reused' }, onEvent),
       (error: Error) => tell({ type: 'release-failed', pool, sessionId, error }, onEvent),
     );
-    trackWork(this, released);
+    trackWork(this, released.finally(letGo));
   }
 
   async #send(request: HttpRequest): Promise<HttpResponse> {
-    return sendAuthorized(await this.#sockets.dispatcher(), this.#token, request);
+    return sendAuthorized(await this.#sockets.dispatcher(), this.#authorization, request);
   }
 
   #path(...segments: string[]): string {

@@ -1,7 +1,6 @@
 import { PoolConnectionError, PoolResponseError } from '../errors/index.js';
-import { hideSecret } from '../internal/redact.js';
 import { startTimer } from '../internal/race.js';
-import { checkToken } from './checks.js';
+import type { Authorization } from './authorization.js';
 import type { Dispatcher } from 'undici';
 
 /** Largest response body that is read, in bytes. */
@@ -10,9 +9,6 @@ const LARGEST_BODY = 4 * 1024 * 1024;
 /** Failures from before the request left this machine: the service can't have acted on it. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+|DEPTH_ZERO_\w+)$/;
-
-/** A bearer token, or a function that gives one. The function is asked before each request, and again after a 401. */
-export type Token = string | (() => string | Promise<string>);
 
 export interface HttpRequest {
   method: 'GET' | 'POST';
@@ -35,18 +31,12 @@ export interface HttpResponse {
 /** One request with the token; after a 401 the token function is asked again, once. */
 export async function sendAuthorized(
   dispatcher: Dispatcher,
-  token: Token,
+  authorization: Authorization,
   request: HttpRequest,
 ): Promise<HttpResponse> {
-  const response = await send(dispatcher, await currentToken(token), request);
-  if (response.status !== 401 || typeof token === 'string') return response;
-  return send(dispatcher, await currentToken(token), request);
-}
-
-async function currentToken(token: Token): Promise<string> {
-  const value = checkToken(typeof token === 'string' ? token : await token());
-  hideSecret(value);
-  return value;
+  const response = await send(dispatcher, await authorization.current(), request);
+  if (response.status !== 401 || !authorization.canChange) return response;
+  return send(dispatcher, await authorization.current(), request);
 }
 
 /** Sends one request; redirects are not followed: the token must not leave the origin. */

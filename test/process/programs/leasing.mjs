@@ -1,0 +1,36 @@
+// Leases a browser and then ends in the way that its first argument says. Run by the tests beside this folder.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BrowserPool } from '../../../dist/index.js';
+import { leaseBrowser } from '../../../dist/puppeteer.js';
+
+const [, , ending] = process.argv;
+const pool = new BrowserPool('test', {});
+const lease = await leaseBrowser(pool, { watch: ending === 'watched' });
+process.stdout.write('leased\n');
+
+const endings = {
+  hang: () => new Promise(() => {}),
+  watched: () => new Promise(() => {}),
+  exit: () => process.exit(7),
+  throw: () =>
+    setTimeout(() => {
+      throw new Error('uncaught');
+    }),
+  reject: () => void Promise.reject(new Error('unhandled')),
+  // Nothing keeps the process any more, and nobody has released.
+  empty: () => lease.browser.disconnect(),
+  'own-handler': () => {
+    process.on('SIGTERM', async () => {
+      await sleep(100);
+      process.stdout.write('my own handler\n');
+      process.exit(3);
+    });
+    process.stdout.write('ready\n');
+    return new Promise(() => {});
+  },
+  release: async () => {
+    await lease.release();
+    await pool.close();
+  },
+};
+await endings[ending]();
