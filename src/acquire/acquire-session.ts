@@ -19,6 +19,8 @@ export interface AcquirePlan {
   retry: Backoff;
   signal: AbortSignal;
   onEvent: (event: AcquireEvent) => void;
+  /** A sentence for the error when time is up. */
+  note?: string | undefined;
 }
 
 /**
@@ -122,14 +124,14 @@ class PollLoop {
   }
 
   #reason(error: unknown): unknown {
-    const { signal, acquireTimeout, retry } = this.#plan;
+    const { signal, acquireTimeout, retry, note } = this.#plan;
     if (signal.aborted) return signal.reason;
     const limited = error instanceof NoBrowserYet ? `${retry.retries} retries` : `${acquireTimeout} ms`;
     if (!this.#limit.timedOut && !(error instanceof NoBrowserYet)) return error;
     return new AcquireTimeoutError(
       `No browser became available in pool ${this.#pool.idOrName} within ${limited} ` +
         `(${this.#attempts} requests). All are leased, or the pool is filling up: ` +
-        'raise acquireTimeout, enlarge the pool, or look for leases that are not given back.',
+        `raise acquireTimeout, enlarge the pool, or look for leases that are not given back.${note ? ` ${note}` : ''}`,
       {
         pool: this.#pool.idOrName,
         attempts: this.#attempts,

@@ -6,6 +6,7 @@ export { ConnectError } from './connect-error.js';
 export { InvalidOptionError } from './invalid-option-error.js';
 export { LocalPoolError } from './local-pool-error.js';
 export { MissingLibraryError } from './missing-library-error.js';
+export { NestedLeaseError } from './nested-lease-error.js';
 export { PoolClosedError } from './pool-closed-error.js';
 export { PoolConnectionError } from './pool-connection-error.js';
 export { PoolResponseError } from './pool-response-error.js';

@@ -6,6 +6,7 @@ import type { LeaseReplays, ReplayResult } from '../replays/lease-replays.js';
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
+import { callInside } from './nesting.js';
 import type { LeaseOutcome, ReleaseChoice } from './options.js';
 import type { OwnedSession } from './owned-session.js';
 import type { Recorder } from './recorder.js';
@@ -55,10 +56,10 @@ export class Lease<Handles> {
 
   /** Calls the callback, once. A callback that lost its browser is no success, whatever it returned. */
   async call<Value>(fn: Callback<Handles, Value>): Promise<Value> {
-    const { connection, recorder, settings, abort } = this.#parts;
+    const { pool, connection, recorder, settings, abort } = this.#parts;
     const { session, handles, signal, attempt } = this;
     const sessionId = session.session_id;
-    const facts = { pool: this.#parts.pool.idOrName, sessionId };
+    const facts = { pool: pool.idOrName, sessionId };
     const timer = startTimer(settings.timeout, () =>
       abort.abort(new CallbackTimeoutError(settings.timeout, facts)),
     );
@@ -66,7 +67,7 @@ export class Lease<Handles> {
     let status: 'ok' | 'failed' = 'failed';
     try {
       signal.throwIfAborted();
-      const calling = (async () => fn({ ...handles, session, signal, attempt }))();
+      const calling = callInside(pool, session, async () => fn({ ...handles, session, signal, attempt }));
       const value = await recorder.time('callback', () => raceAbort(calling, signal));
       // The driver knows at once that it was closed; our end of its socket hears of it later.
       if (!connection.isConnected()) this.#onLost('closed-by-callback');

@@ -9,6 +9,7 @@ import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
 import { Lease } from './lease.js';
+import { NestedWait } from './nesting.js';
 import { OwnedSession } from './owned-session.js';
 import { Recorder } from './recorder.js';
 import { rememberRun, type FailedRun } from './run.js';
@@ -76,18 +77,35 @@ class Opening<Handles> {
   }
 
   async #acquire(): Promise<OwnedSession> {
-    const { name, tags, startUrl: start_url, pollTimeout, retry } = this.#settings;
-    const session = await this.#recorder.time('acquire', () =>
-      acquireSession(this.#pool, {
-        request: { ...(name && { name }), ...(tags && { tags }), ...(start_url && { start_url }) },
-        acquireTimeout: this.#acquireDeadline.remaining,
-        pollTimeout,
-        retry,
-        signal: this.#abort.signal,
-        onEvent: this.#recorder.tell,
-      }),
+    const { name, tags, startUrl: start_url, pollTimeout, retry, watch } = this.#settings;
+    const nested = NestedWait.begin(this.#pool);
+    try {
+      const session = await this.#recorder.time('acquire', () =>
+        acquireSession(this.#pool, {
+          request: { ...(name && { name }), ...(tags && { tags }), ...(start_url && { start_url }) },
+          acquireTimeout: this.#acquireDeadline.remaining,
+          pollTimeout,
+          retry,
+          signal: this.#abort.signal,
+          onEvent: (event) => {
+            this.#recorder.tell(event);
+            if (nested && event.type === 'acquiring') this.#endDeadlock(nested);
+          },
+          note: nested?.where,
+        }),
+      );
+      return new OwnedSession(this.#pool, session, this.#recorder, watch);
+    } finally {
+      nested?.end();
+    }
+  }
+
+  #endDeadlock(nested: NestedWait): void {
+    nested.deadlock().then(
+      (error) => error && this.#abort.abort(error),
+      // Without the pool's counts, the time limit ends the wait.
+      () => {},
     );
-    return new OwnedSession(this.#pool, session, this.#recorder, this.#settings.watch);
   }
 
   /** The lease, or `undefined` when the browser could not be reached and another may be tried. */
