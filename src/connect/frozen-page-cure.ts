@@ -65,7 +65,10 @@ interface TargetInfo {
 }
 
 async function answers(cdp: CdpClient, targetId: string): Promise<boolean> {
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
+  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', {
+    targetId,
+    flatten: true,
+  });
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, ANSWER_TIMEOUT, false);

@@ -45,6 +45,7 @@ async function connect(
       : { protocol: 'cdp', transport }),
   } as ConnectOptions);
   const ownContext = browser.defaultBrowserContext();
+  await seePages(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
   const firstTargets = new Set(pageTargets(ownContext));
   const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
@@ -58,6 +59,16 @@ async function connect(
       await browser.disconnect();
     },
   };
+}
+
+/** Milliseconds to wait for Puppeteer to see a page. */
+const SEE_PAGES_TIMEOUT = 300;
+
+/** While a page changes its process, Puppeteer does not see it for a moment: the sweep would take it for one of ours. */
+async function seePages(browser: Browser, context: BrowserContext): Promise<void> {
+  if (pageTargets(context).length > 0) return;
+  const isPage = (target: Target) => target.type() === 'page' && target.browserContext() === context;
+  await browser.waitForTarget(isPage, { timeout: SEE_PAGES_TIMEOUT }).catch(() => {});
 }
 
 async function usablePage(context: BrowserContext): Promise<Page> {

@@ -4,6 +4,8 @@ export const environment = {
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
+  /** Path of the Chrome or Chromium that a local pool is to use. */
+  chromePath: () => read('CHROME_PATH'),
 };
 
 function read(name: string): string | undefined {

@@ -2,15 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { ownOrigins } from '../internal/own-origins.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../internal/process-end.js';
 import { giveBack, type Releaser } from './release.js';
-import { RELEASE_PROCESS, releaseEnvironment } from './release-process-path.js';
+import { RELEASE_PROCESS, releaseEnvironment, type ReleaseTicket } from './release-ticket.js';
 import { watchLease } from './watcher.js';
-
-/** A release request, as a process of its own can send it: see release-process.ts. */
-export interface ReleaseTicket {
-  url: string;
-  token: string;
-  body: { session_id: string; reuse: boolean };
-}
 
 /** Gives a pool's release requests in writing. */
 export const TICKET: unique symbol = Symbol('pooled-browser.ticket');

@@ -4,7 +4,7 @@
  * process is done or dead, it releases what is left.
  */
 import { createInterface } from 'node:readline';
-import type { ReleaseTicket } from './held-leases.js';
+import type { ReleaseTicket } from './release-ticket.js';
 
 /** Milliseconds for each request, and how often it is sent while the service does not confirm. */
 const REQUEST_TIMEOUT = 5000;

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { RELEASE_PROCESS, releaseEnvironment } from './release-process-path.js';
-import type { ReleaseTicket } from './held-leases.js';
+import { RELEASE_PROCESS, releaseEnvironment, type ReleaseTicket } from './release-ticket.js';
 
 /**
  * A small process that outlives this one, should it be killed without a word (SIGKILL, out of memory), and then gives

@@ -1,0 +1,12 @@
+import type { IncomingMessage } from 'node:http';
+import type { PoolSet } from '../pool/pool-set.js';
+
+/** What a route gets. */
+export interface RouteCall {
+  readonly request: IncomingMessage;
+  /** The id in the path. */
+  readonly id: string;
+  readonly pools: PoolSet;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+}

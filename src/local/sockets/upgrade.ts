@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Log } from '../events.js';
+import { checkSource } from '../http/guard.js';
+import { HttpFault, notFound, toFault } from '../http/http-fault.js';
+import type { Lease } from '../pool/lease.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import { prepareBidi } from '../bidi/prepare-bidi.js';
+import { openCdpTunnel } from './cdp-tunnel.js';
+import type { Audience } from './jwt.js';
+import { refuse } from './refuse.js';
+
+/** What an upgrade is checked against. */
+export interface UpgradeHost {
+  readonly pools: PoolSet;
+  readonly port: number;
+  readonly log: Log;
+}
+
+/** Opens the websocket that an upgrade request asks for, or refuses it in due form. */
+export async function upgrade(
+  { pools, port, log }: UpgradeHost,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
+  try {
+    checkSource(request, port);
+    const { sessionId, protocol, jwt } = readUrl(request);
+    const lease = await findLease(pools, sessionId, protocol, jwt);
+    const open = protocol === 'cdp' ? openCdpTunnel : await prepareBidi(pools.quirks.bidiSession);
+    if (lease.ended || socket.destroyed) throw unauthorized();
+    const disconnect = lease.connect(open(lease, request, socket, head));
+    log({ type: 'connected', sessionId, protocol });
+    socket.once('close', () => {
+      disconnect();
+      log({ type: 'disconnected', sessionId, protocol });
+    });
+  } catch (error) {
+    refuse(socket, toFault(error));
+  }
+}
+
+function readUrl({ url = '/' }: IncomingMessage): { sessionId: string; protocol: Audience; jwt: string } {
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  const [, sessionId, path] = /^\/browsers\/([^/]+)\/(cdp|session)$/.exec(pathname) ?? [];
+  if (sessionId === undefined) throw notFound('There is no such websocket.');
+  return { sessionId, protocol: path === 'cdp' ? 'cdp' : 'bidi', jwt: searchParams.get('jwt') ?? '' };
+}
+
+/** The lease for which the jwt was signed, as long as it lasts. */
+async function findLease(pools: PoolSet, sessionId: string, audience: Audience, jwt: string): Promise<Lease> {
+  const holder = await pools.tokens.verify(jwt, audience);
+  if (holder?.sessionId !== sessionId) throw unauthorized();
+  const lease = pools.lease(sessionId);
+  if (lease?.number !== holder.lease) throw unauthorized();
+  return lease;
+}
+
+function unauthorized(): HttpFault {
+  return new HttpFault(
+    401,
+    'unauthorized',
+    'The jwt of this websocket URL is missing, wrong or no longer good.',
+  );
+}
