@@ -29,12 +29,20 @@ export type Route = 'acquire' | 'release' | 'flush' | 'replays' | 'pool';
  */
 export class FakeService implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
+  /** TCP connections: made so far, and open now. */
+  readonly connections = { made: 0, open: 0 };
   readonly #scripts = new Map<Route, Answer[]>();
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   readonly #started = performance.now();
+  #closed: Promise<unknown> | undefined;
 
   static async start(): Promise<FakeService> {
     const service = new FakeService();
+    service.#server.on('connection', (socket) => {
+      service.connections.made++;
+      service.connections.open++;
+      socket.on('close', () => service.connections.open--);
+    });
     service.#server.listen(0, '127.0.0.1');
     await once(service.#server, 'listening');
     service.script('acquire', { status: 200, json: session() });
@@ -70,9 +78,9 @@ export class FakeService implements AsyncDisposable {
   }
 
   async close(): Promise<void> {
+    this.#closed ??= once(this.#server.close(), 'close');
     this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
+    await this.#closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

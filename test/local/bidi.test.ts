@@ -1,0 +1,105 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { WebSocket } from 'ws';
+import { ask, closed, startApi, tryWebSocket, type Api } from './support.js';
+
+const api = await startApi();
+const existing = await startApi({ quirks: { bidiSession: 'existing' } });
+const NEW = { id: 1, method: 'session.new', params: { capabilities: {} } };
+const TREE = { id: 2, method: 'browsingContext.getTree', params: {} };
+const STATUS = { id: 3, method: 'session.status', params: {} };
+const END = { id: 4, method: 'session.end', params: {} };
+
+describe('a BiDi socket', () => {
+  it('begins with session.new, and knows the session', () =>
+    withSocket(api, async (socket, sessionId) => {
+      expect(await ask(socket, STATUS)).toMatchObject({ type: 'success', id: 3, result: { ready: true } });
+      expect(await ask(socket, TREE)).toMatchObject({ type: 'error', id: 2, error: 'invalid session id' });
+      expect(await ask(socket, NEW)).toMatchObject({ type: 'success', id: 1, result: { sessionId } });
+      expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
+      expect(await ask(socket, NEW)).toMatchObject({ type: 'error', error: 'session not created' });
+      expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
+    }));
+
+  it('refuses what is no command, and commands with wrong parameters', () =>
+    withSocket(api, async (socket) => {
+      const failure = { type: 'error', error: 'invalid argument' };
+      for (const message of ['{', '[]', '{"id": 1}', '{"id": "1", "method": "session.status"}']) {
+        expect(await ask(socket, message)).toMatchObject({ ...failure, id: null });
+      }
+      await ask(socket, NEW);
+      const wrong = { id: 5, method: 'browsingContext.navigate', params: { context: 7 } };
+      expect(await ask(socket, wrong)).toMatchObject({ ...failure, id: 5 });
+      const unknown = { id: 6, method: 'no.such', params: {} };
+      expect(await ask(socket, unknown)).toMatchObject({ type: 'error', error: 'unknown command', id: 6 });
+    }));
+
+  it('is closed after session.end; the browser stays, and takes the next session', async () => {
+    for (let session = 0; session < 2; session++) {
+      await withSocket(api, async (socket) => {
+        await ask(socket, NEW);
+        expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
+        await closed(socket);
+      });
+    }
+    expect(api.pool.stats()).toMatchObject({ idle: 1, destroyed: 0 });
+  });
+
+  it('leaves nobody with an unhandled rejection when it breaks in the middle of things', async () => {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    for (let session = 0; session < 3; session++) {
+      await withSocket(api, async (socket) => {
+        await ask(socket, NEW);
+        for (let id = 10; id < 30; id++) {
+          socket.send(JSON.stringify({ id, method: 'browsingContext.create', params: { type: 'tab' } }));
+        }
+        await new Promise((resolve) => socket.once('message', resolve));
+        socket.terminate();
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});
+
+describe('with the quirk of an existing session', () => {
+  it('refuses session.new and takes other commands at once', () =>
+    withSocket(existing, async (socket) => {
+      expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
+      expect(await ask(socket, NEW)).toMatchObject({ type: 'error', id: 1, error: 'session not created' });
+      expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
+    }));
+
+  it('answers session.end and does nothing', () =>
+    withSocket(existing, async (socket) => {
+      expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
+      expect(await ask(socket, TREE)).toMatchObject({ type: 'success' });
+    }));
+});
+
+it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works', async () => {
+  vi.doMock('chromium-bidi', () => {
+    throw new Error('Cannot find package');
+  });
+  const session = await api.lease();
+  const { outcome, body } = await tryWebSocket(session.webdriver_ws_url);
+  expect([outcome, body.code]).toEqual([501, 'not_implemented']);
+  expect(body.message).toContain('npm install chromium-bidi');
+  const { outcome: cdp, socket } = await tryWebSocket(session.cdp_ws_url);
+  expect(cdp).toBe('open');
+  socket.terminate();
+  vi.doUnmock('chromium-bidi');
+  await api.release(session);
+});
+
+type Use = (socket: WebSocket, sessionId: string) => Promise<void>;
+
+async function withSocket(from: Api, use: Use): Promise<void> {
+  const session = await from.lease();
+  const { outcome, socket } = await tryWebSocket(session.webdriver_ws_url);
+  expect(outcome).toBe('open');
+  await use(socket, session.session_id);
+  socket.close();
+  await from.release(session);
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import type { LocalPoolEvent } from '../../src/local.js';
+import { closed, startApi, tryWebSocket, until } from './support.js';
+
+const events: LocalPoolEvent[] = [];
+const onLog = (event: LocalPoolEvent) => void events.push(event);
+const api = await startApi({ pools: [{ timeoutSeconds: 1 }], onLog });
+
+describe('a Chromium that dies', () => {
+  it('is replaced when it was idle', async () => {
+    await until('it is idle', () => api.pool.stats().idle === 1);
+    const { destroyed } = api.pool.stats();
+    process.kill(lastPid(), 'SIGKILL');
+    await until('it is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
+    await api.release(await api.lease());
+  });
+
+  it('ends its lease: the sockets close, a release finds nothing, another takes its place', async () => {
+    const session = await api.lease();
+    const { destroyed } = api.pool.stats();
+    const sockets = await Promise.all([
+      tryWebSocket(session.cdp_ws_url),
+      tryWebSocket(session.webdriver_ws_url),
+    ]);
+    process.kill(lastPid(), 'SIGKILL');
+    await Promise.all(sockets.map(({ socket }) => closed(socket)));
+    await until('it is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
+    expect(await api.release(session)).toBe(404);
+    const next = await api.lease();
+    expect(next.session_id).not.toBe(session.session_id);
+    await api.release(next);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'browser-destroyed', reason: 'exited' }));
+  });
+});
+
+describe('a lease without a connection', () => {
+  it('ends after timeout_seconds: the browser is destroyed, not put back', async () => {
+    const session = await api.lease();
+    const { expired } = api.pool.stats();
+    const start = performance.now();
+    await until('it has expired', () => api.pool.stats().expired === expired + 1);
+    expect(performance.now() - start).toBeGreaterThan(900);
+    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(await api.release(session)).toBe(404);
+    await until('it is replaced', () => api.pool.stats().idle === 1);
+  });
+
+  it.each(['cdp_ws_url', 'webdriver_ws_url'] as const)('is kept by a connection to its %s', async (url) => {
+    const session = await api.lease();
+    const { expired } = api.pool.stats();
+    const { socket } = await tryWebSocket(session[url]);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(api.pool.stats().expired).toBe(expired);
+    const start = performance.now();
+    socket.close();
+    await until('it has expired', () => api.pool.stats().expired === expired + 1);
+    expect(performance.now() - start).toBeGreaterThan(900);
+  });
+
+  it('does not expire once it is released', async () => {
+    const { expired } = api.pool.stats();
+    await api.release(await api.lease());
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(api.pool.stats()).toMatchObject({ expired, idle: 1 });
+  });
+});
+
+function lastPid(): number {
+  const started = events.findLast((event) => event.type === 'browser-started');
+  return started?.type === 'browser-started' ? started.pid : Number.NaN;
+}

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startLocalPool } from '../../../src/local.js';
+
+/** Starts a local pool and ends in the way that the first argument names, without closing the pool. */
+const size = process.argv[2] === 'exit' ? 2 : 1;
+const pool = await startLocalPool({ pools: [{ size }] });
+while (pool.stats().idle < size) await sleep(5);
+process.stdout.write('ready\n');
+
+const ways: Record<string, () => void> = {
+  exit: () => process.exit(7),
+  throw: () =>
+    setImmediate(() => {
+      throw new Error('nobody catches this');
+    }),
+  reject: () => void Promise.reject(new Error('nobody awaits this')),
+  wait: () => {},
+  'own-listener': () =>
+    process.once('SIGINT', () => {
+      setTimeout(() => void closeMyself(), 100);
+    }),
+  // What that package does, in short.
+  'signal-exit': () => {
+    Object.assign(globalThis, { [Symbol.for('signal-exit emitter')]: { count: 1 } });
+    const onSignal = () => {
+      if (process.listenerCount('SIGTERM') > 1) return;
+      process.off('SIGTERM', onSignal);
+      process.stdout.write('signal-exit is last\n', () => process.kill(process.pid, 'SIGTERM'));
+    };
+    process.on('SIGTERM', onSignal);
+  },
+};
+
+ways[process.argv[2]!]!();
+
+async function closeMyself(): Promise<void> {
+  const { idle } = pool.stats();
+  await pool.close();
+  process.stdout.write(`closed by its own listener, ${idle} idle until then\n`);
+  process.exitCode = 5;
+}

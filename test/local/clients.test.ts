@@ -1,0 +1,77 @@
+import { chromium } from 'playwright-core';
+import puppeteer, { type Browser, type ConnectOptions } from 'puppeteer-core';
+import { expect, it } from 'vitest';
+import type { BrowserSession } from '../../src/service/wire.js';
+import { startApi, titled } from './support.js';
+
+const api = await startApi();
+
+it('takes an unmodified Playwright, in one lease after another', async () => {
+  for (let lease = 0; lease < 2; lease++) {
+    const session = await api.lease({ start_url: titled('start') });
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+    const [context] = browser.contexts();
+    expect(await context!.pages()[0]!.title()).toBe('start');
+    const page = await context!.newPage();
+    await page.goto(titled('one'));
+    expect(await page.title()).toBe('one');
+    expect((await page.screenshot()).length).toBeGreaterThan(1000);
+    await page.close();
+    await browser.close();
+    expect(await api.release(session)).toBe(204);
+  }
+});
+
+it('takes an unmodified Puppeteer over CDP, in one lease after another', async () => {
+  for (let lease = 0; lease < 2; lease++) {
+    await drive((session) => ({ browserWSEndpoint: session.cdp_ws_url }));
+  }
+});
+
+it('takes an unmodified Puppeteer over BiDi, in one lease after another', async () => {
+  for (let lease = 0; lease < 2; lease++) {
+    await drive((session) => ({ browserWSEndpoint: session.webdriver_ws_url, protocol: 'webDriverBiDi' }));
+  }
+});
+
+it('takes both protocols in turn, and at the same time', async () => {
+  const session = await api.lease();
+  const bidi = await puppeteer.connect({
+    browserWSEndpoint: session.webdriver_ws_url,
+    protocol: 'webDriverBiDi',
+    defaultViewport: null,
+  });
+  const cdp = await chromium.connectOverCDP(session.cdp_ws_url);
+  await cdp.contexts()[0]!.pages()[0]!.goto(titled('seen by both'));
+  const [page] = await bidi.pages();
+  await expect.poll(() => page!.title()).toBe('seen by both');
+  await cdp.close();
+  await bidi.disconnect();
+  await api.release(session);
+});
+
+it('survives a Puppeteer that closes the browser: it is destroyed and replaced', async () => {
+  const session = await api.lease();
+  const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_ws_url });
+  await browser.close();
+  await expect.poll(() => api.pool.stats().destroyed).toBe(1);
+  expect(await api.release(session)).toBe(404);
+  const next = await api.lease();
+  expect(next.session_id).not.toBe(session.session_id);
+  await api.release(next);
+});
+
+async function drive(options: (session: BrowserSession) => ConnectOptions): Promise<void> {
+  const session = await api.lease({ start_url: titled('start') });
+  const browser: Browser = await puppeteer.connect({ defaultViewport: null, ...options(session) });
+  const [first] = await browser.pages();
+  expect(await first!.title()).toBe('start');
+  const page = await browser.newPage();
+  await page.goto(titled('one'));
+  expect(await page.title()).toBe('one');
+  expect(await page.evaluate(() => 6 * 7)).toBe(42);
+  expect((await page.screenshot()).length).toBeGreaterThan(1000);
+  await page.close();
+  await browser.disconnect();
+  expect(await api.release(session)).toBe(204);
+}

@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import { startApi } from './support.js';
+
+const api = await startApi({
+  pools: [
+    { name: 'default', size: 1, viewport: { width: 1000, height: 700 }, timeoutSeconds: 300 },
+    { name: 'other', id: 'other-id', size: 1, startUrl: 'about:blank', fillRatePerMinute: 1000 },
+  ],
+});
+
+describe('acquire', () => {
+  it('answers 200 and a whole session', async () => {
+    const request = { name: 'a.b_c-1', tags: { team: 'x', run: '7' }, start_url: 'data:text/html,hi' };
+    const session = await api.lease(request);
+    expect(session).toMatchObject({
+      ...request,
+      headless: true,
+      stealth: false,
+      timeout_seconds: 300,
+      viewport: { width: 1000, height: 700 },
+      pool: { name: 'default' },
+      telemetry: null,
+    });
+    const host = new URL(api.pool.baseUrl).host;
+    const id = session.session_id;
+    expect(session.cdp_ws_url).toMatch(
+      new RegExp(`^ws://${host}/browsers/${id}/cdp\\?jwt=[\\w-]+\\.[\\w-]+\\.[\\w-]+$`),
+    );
+    expect(session.webdriver_ws_url).toMatch(
+      new RegExp(`^ws://${host}/browsers/${id}/session\\?jwt=[\\w.-]+$`),
+    );
+    expect(new Date(session.created_at).toISOString()).toBe(session.created_at);
+    expect(session).not.toHaveProperty('browser_live_view_url');
+    expect(await api.release(session)).toBe(204);
+  });
+
+  it('leaves out what was not set', async () => {
+    const session = await api.lease();
+    for (const field of ['name', 'tags', 'start_url']) expect(session).not.toHaveProperty(field);
+    await api.release(session);
+  });
+
+  it('finds a pool by id as well as by name', async () => {
+    const session = await api.lease({}, 'other-id');
+    expect(session.pool).toEqual({ id: 'other-id', name: 'other' });
+    expect(session.start_url).toBe('about:blank');
+    await api.release(session);
+  });
+
+  it('takes an empty body, and fields that it does not know', async () => {
+    const path = '/browser_pools/default/acquire';
+    for (const body of [undefined, '', '{"new_field": {"a": [1]}, "__proto__": {"name": 7}}']) {
+      const reply = await api.call('POST', path, { body });
+      expect(reply.status).toBe(200);
+      await api.call('POST', '/browser_pools/default/release', { body: reply.body });
+    }
+  });
+
+  it('lists every field that is wrong', async () => {
+    const tags = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, 'v']));
+    const body = { acquire_timeout_seconds: 1.5, name: 'no spaces', tags, start_url: 'not a url' };
+    const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
+    expect(reply.status).toBe(400);
+    expect(reply.body.code).toBe('bad_request');
+    expect(reply.body.details?.map(({ code, message }) => [code, message?.split(':')[0]])).toEqual([
+      ['invalid_input', 'acquire_timeout_seconds'],
+      ['invalid_input', 'name'],
+      ['invalid_input', 'tags'],
+      ['invalid_input', 'start_url'],
+    ]);
+  });
+
+  it.each([
+    { name: '' },
+    { name: 'x'.repeat(256) },
+    { name: 7 },
+    { name: null },
+    { tags: { a: 1 } },
+    { tags: ['a'] },
+    { acquire_timeout_seconds: -1 },
+    { acquire_timeout_seconds: '1' },
+    { start_url: '/relative' },
+  ])('refuses %j', async (body) => {
+    expect(await api.call('POST', '/browser_pools/default/acquire', { body })).toMatchObject({
+      status: 400,
+      body: { code: 'bad_request', details: [{ code: 'invalid_input' }] },
+    });
+  });
+
+  it.each(['{', '[]', '"text"', 'null', '7'])('refuses the body %s', async (body) => {
+    const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
+    expect(reply).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+  });
+
+  it('refuses a huge body with 413', async () => {
+    const body = { name: 'x'.repeat(3_000_000) };
+    const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
+    expect(reply).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
+  });
+});
+
+describe('the pool record', () => {
+  it('tells counts and settings', async () => {
+    const session = await api.lease();
+    expect(await api.record()).toMatchObject({
+      id: session.pool!.id,
+      name: 'default',
+      available_count: 0,
+      acquired_count: 1,
+      browser_pool_config: { size: 1, timeout_seconds: 300, headless: true, stealth: false },
+    });
+    await api.release(session);
+    expect(await api.record()).toMatchObject({ available_count: 1, acquired_count: 0 });
+    expect(await api.record('other')).toMatchObject({
+      browser_pool_config: { fill_rate_per_minute: 1000, start_url: 'about:blank' },
+    });
+  });
+});
+
+describe('replays', () => {
+  it('is an empty array for a browser that was not recorded, leased or idle', async () => {
+    const session = await api.lease();
+    const path = `/browsers/${session.session_id}/replays`;
+    expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
+    await api.release(session);
+    expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
+  });
+});
+
+describe('what does not exist', () => {
+  it.each([
+    ['POST', '/browser_pools/nobody/acquire'],
+    ['POST', '/browser_pools/nobody/flush'],
+    ['POST', '/browser_pools/nobody/release'],
+    ['GET', '/browser_pools/nobody'],
+    ['GET', '/browser_pools/%ff'],
+    ['GET', '/browsers/nobody/replays'],
+    ['DELETE', '/browsers/nobody'],
+    ['GET', '/nowhere'],
+    ['POST', '/browser_pools/default/acquire/more'],
+  ])('answers %s %s with 404', async (method, path) => {
+    expect(await api.call(method, path)).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  });
+
+  it.each([
+    ['GET', '/browser_pools/default/acquire', 'POST'],
+    ['DELETE', '/browser_pools/default', 'GET'],
+    ['POST', '/browsers/x/replays', 'GET'],
+  ])('answers %s %s with 405 and says what is allowed', async (method, path, allow) => {
+    const reply = await api.call(method, path);
+    expect(reply).toMatchObject({ status: 405, body: { code: 'method_not_allowed' }, headers: { allow } });
+  });
+});
+
+it('gives every response an id of its own', async () => {
+  const replies = [await api.call('GET', '/browser_pools/default'), await api.call('GET', '/nowhere')];
+  const ids = replies.map(({ headers }) => headers['x-request-id']);
+  expect(new Set(ids).size).toBe(2);
+  for (const id of ids) expect(id).toMatch(/^[\w-]{20,}$/);
+});
+
+describe('release', () => {
+  it.each([{}, { session_id: 7 }, { session_id: 'x', reuse: 'yes' }])('refuses %j', async (body) => {
+    const reply = await api.call('POST', '/browser_pools/default/release', { body });
+    expect(reply).toMatchObject({ status: 400, body: { details: [{ code: 'invalid_input' }] } });
+  });
+
+  it('answers 404 for a session that is not leased, or from another pool', async () => {
+    const session = await api.lease();
+    const body = { session_id: session.session_id };
+    expect((await api.call('POST', '/browser_pools/other/release', { body })).status).toBe(404);
+    expect(await api.release(session)).toBe(204);
+    expect(await api.release(session)).toBe(404);
+  });
+});

@@ -1,0 +1,34 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { Lease } from '../../src/local/pool/lease.js';
+import type { PooledChromium } from '../../src/local/pool/pooled-chromium.js';
+import { LeaseTokens } from '../../src/local/sockets/jwt.js';
+
+const leases: Lease[] = [];
+afterEach(() => leases.splice(0).forEach((lease) => lease.end()));
+
+it('names its holder until it expires', async () => {
+  const tokens = new LeaseTokens(60_000);
+  const lease = newLease('s1');
+  const jwt = await tokens.sign(lease, 'cdp');
+  expect(await tokens.verify(jwt, 'cdp')).toEqual({ sessionId: 's1', lease: lease.number });
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
+  expect(await tokens.verify(jwt, 'cdp')).toBeUndefined();
+});
+
+it('outlives a wall clock that jumps', async () => {
+  const tokens = new LeaseTokens(60_000);
+  const jwt = await tokens.sign(newLease('s1'), 'cdp');
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 24 * 3_600_000);
+  expect(await tokens.verify(jwt, 'cdp')).toBeDefined();
+});
+
+it('is good at one server only', async () => {
+  const jwt = await new LeaseTokens().sign(newLease('s1'), 'cdp');
+  expect(await new LeaseTokens().verify(jwt, 'cdp')).toBeUndefined();
+});
+
+function newLease(sessionId: string): Lease {
+  const lease = new Lease({ sessionId } as PooledChromium, {}, 1e9, () => {});
+  leases.push(lease);
+  return lease;
+}

@@ -1,0 +1,99 @@
+import { chromium } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { ask, closed, startApi, titled, tryWebSocket, until } from './support.js';
+
+const api = await startApi({ pools: [{ size: 2 }, { name: 'slow', fillRatePerMinute: 6000 }] });
+await until('all have started', () => api.pool.stats().idle === 3);
+
+describe('release with reuse', () => {
+  it('puts the browser back as it is: cookies and tabs stay', async () => {
+    const [one, two] = [await api.lease(), await api.lease()];
+    const browser = await chromium.connectOverCDP(one.cdp_ws_url);
+    const [context] = browser.contexts();
+    await (await context!.newPage()).goto(titled('left open'));
+    await context!.addCookies([{ name: 'a', value: 'b', url: 'https://example.com' }]);
+    await browser.close();
+    await api.release(one, true);
+    const again = await api.lease();
+    expect(again.session_id).toBe(one.session_id);
+    const next = await chromium.connectOverCDP(again.cdp_ws_url);
+    const titles = await Promise.all(
+      next
+        .contexts()[0]!
+        .pages()
+        .map((page) => page.title()),
+    );
+    expect(titles).toContain('left open');
+    expect(await next.contexts()[0]!.cookies()).toMatchObject([{ name: 'a', value: 'b' }]);
+    await next.close();
+    await Promise.all([api.release(again), api.release(two)]);
+  });
+
+  it('cuts every websocket of the lease', async () => {
+    const session = await api.lease();
+    const [cdp, bidi] = [
+      await tryWebSocket(session.cdp_ws_url),
+      await tryWebSocket(session.webdriver_ws_url),
+    ];
+    expect(await ask(cdp.socket, { id: 1, method: 'Browser.getVersion' })).toHaveProperty('result');
+    expect(
+      await ask(bidi.socket, { id: 1, method: 'session.new', params: { capabilities: {} } }),
+    ).toMatchObject({
+      type: 'success',
+    });
+    await api.release(session);
+    await Promise.all([closed(cdp.socket), closed(bidi.socket)]);
+    expect((await tryWebSocket(session.cdp_ws_url)).outcome).toBe(401);
+  });
+});
+
+describe('release without reuse', () => {
+  it('destroys the browser and starts another', async () => {
+    const before = api.pool.stats('default');
+    const session = await api.lease();
+    expect(await api.release(session, false)).toBe(204);
+    expect(await api.release(session)).toBe(404);
+    expect((await api.call('GET', `/browsers/${session.session_id}/replays`)).status).toBe(404);
+    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+    expect(api.pool.stats('default').destroyed).toBe(before.destroyed + 1);
+  });
+
+  it('waits for its turn where the pool has a fill rate', async () => {
+    const session = await api.lease({}, 'slow');
+    const start = performance.now();
+    await api.release(session, false);
+    expect(api.pool.stats('slow')).toMatchObject({ idle: 0, starting: 0 });
+    await until('it is replaced', () => api.pool.stats('slow').idle === 1);
+    expect(performance.now() - start).toBeGreaterThan(990);
+  });
+});
+
+describe('flush', () => {
+  it('destroys the idle browsers, spares the leased one, and refills', async () => {
+    const session = await api.lease();
+    const { destroyed } = api.pool.stats('default');
+    const { status, body } = await api.call('POST', '/browser_pools/default/flush');
+    expect([status, body]).toEqual([204, {}]);
+    expect(api.pool.stats('default')).toMatchObject({ idle: 0, leased: 1, destroyed: destroyed + 1 });
+    const { outcome, socket } = await tryWebSocket(session.cdp_ws_url);
+    expect(outcome).toBe('open');
+    socket.terminate();
+    await until('it is full again', () => api.pool.stats('default').idle === 1);
+    expect(await api.release(session)).toBe(204);
+  });
+});
+
+describe('deleting a browser', () => {
+  it('destroys it, leased or idle', async () => {
+    const session = await api.lease();
+    const path = `/browsers/${session.session_id}`;
+    expect((await api.call('DELETE', path)).status).toBe(204);
+    expect((await api.call('DELETE', path)).status).toBe(404);
+    expect(await api.release(session)).toBe(404);
+    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+    const idle = await api.lease();
+    await api.release(idle);
+    expect((await api.call('DELETE', `/browsers/${idle.session_id}`)).status).toBe(204);
+    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+  });
+});

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll } from 'vitest';
+import { WebSocket } from 'ws';
+import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
+import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/service/wire.js';
+
+/** A response, its body read. */
+export interface Reply {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: ErrorBody;
+}
+
+export interface ErrorBody {
+  code?: string;
+  message?: string;
+  details?: { code?: string; message?: string }[];
+  inner_error?: { code?: string; message?: string };
+}
+
+/** The local pool's interface, called without any of our client's code. */
+export class Api {
+  readonly pool: LocalPool;
+
+  constructor(pool: LocalPool) {
+    this.pool = pool;
+  }
+
+  /** Sends a request as it is; headers may be forged, which `fetch` would not allow. */
+  call(method: string, path: string, { body, headers = {}, signal }: CallOptions = {}): Promise<Reply> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const { port } = new URL(this.pool.baseUrl);
+    const authorization = `Bearer ${this.pool.token}`;
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, method, path, headers: { authorization, ...headers } };
+      const request = httpRequest({ ...options, agent: false, ...(signal && { signal }) }, (response) => {
+        let received = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
+        response.once('end', () => {
+          const body = (received === '' ? {} : JSON.parse(received)) as ErrorBody;
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+        });
+      });
+      request.once('error', reject);
+      request.end(text);
+    });
+  }
+
+  acquire(body: AcquireRequest = {}, pool = 'default', signal?: AbortSignal): Promise<Reply> {
+    return this.call('POST', `/browser_pools/${pool}/acquire`, { body, ...(signal && { signal }) });
+  }
+
+  /** Acquires, and takes nothing but a session for an answer. */
+  async lease(body: AcquireRequest = {}, pool = 'default'): Promise<BrowserSession> {
+    const { status, body: answer } = await this.acquire({ acquire_timeout_seconds: 20, ...body }, pool);
+    if (status !== 200) throw new Error(`${status} ${JSON.stringify(answer)}`);
+    return answer as unknown as BrowserSession;
+  }
+
+  async release(session: BrowserSession, reuse?: boolean): Promise<number> {
+    const body = { session_id: session.session_id, ...(reuse !== undefined && { reuse }) };
+    return (await this.call('POST', `/browser_pools/${session.pool!.name!}/release`, { body })).status;
+  }
+
+  async record(pool = 'default'): Promise<PoolRecord> {
+    return (await this.call('GET', `/browser_pools/${pool}`)).body as unknown as PoolRecord;
+  }
+}
+
+export interface CallOptions {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+const started: LocalPool[] = [];
+afterAll(() => Promise.all(started.map((pool) => pool.close())));
+
+/** Starts a pool that is closed after the test file. */
+export async function startApi(options?: LocalPoolOptions): Promise<Api> {
+  const pool = await startLocalPool(options);
+  started.push(pool);
+  return new Api(pool);
+}
+
+/** The URL of a server that takes requests and answers none, until the test file is over. */
+export async function silentUrl(): Promise<string> {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  afterSilence.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+const afterSilence: (() => void)[] = [];
+afterAll(() => afterSilence.forEach((close) => close()));
+
+/** Waits until `holds`, or fails with what was waited for. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  limit = 10_000,
+): Promise<void> {
+  const end = performance.now() + limit;
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`Waited ${limit} ms in vain until ${what}.`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Opens a websocket: `open`, or the status with which it was refused. */
+export async function tryWebSocket(url: string, headers: Record<string, string> = {}): Promise<TriedSocket> {
+  const socket = new WebSocket(url, { headers });
+  socket.on('error', () => {});
+  return await new Promise((resolve) => {
+    socket.once('open', () => resolve({ outcome: 'open', socket, body: {} }));
+    socket.once('unexpected-response', (_request, response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.once('end', () => {
+        resolve({ outcome: response.statusCode ?? 0, socket, body: JSON.parse(text) as ErrorBody });
+      });
+    });
+  });
+}
+
+export interface TriedSocket {
+  outcome: 'open' | number;
+  socket: WebSocket;
+  body: ErrorBody;
+}
+
+/** Sends one message and resolves to the next one. */
+export async function ask(socket: WebSocket, message: object | string): Promise<Record<string, unknown>> {
+  const answer = new Promise<Buffer>((resolve) => socket.once('message', resolve));
+  socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+  return JSON.parse((await answer).toString()) as Record<string, unknown>;
+}
+
+export function closed(socket: WebSocket): Promise<void> {
+  return new Promise((resolve) => {
+    if (socket.readyState === WebSocket.CLOSED) resolve();
+    else socket.once('close', () => resolve());
+  });
+}
+
+/** A page with this title, as a URL. */
+export function titled(title: string): string {
+  return `data:text/html,<title>${title}</title>`;
+}

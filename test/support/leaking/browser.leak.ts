@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+/** In place of Chromium, which would write its profile: this one is found by its arguments alone. */
+const idle = ['-e', 'setInterval(() => {}, 1000)', '--'];
+
+it('passes, and leaves a browser that no handle of this process knows', () => {
+  const profile = join(tmpdir(), 'pooled-browser-left');
+  const env = { PATH: process.env['PATH'] };
+  const browser = spawn(process.execPath, [...idle, `--user-data-dir=${profile}`], {
+    detached: true,
+    stdio: 'ignore',
+    env,
+  });
+  browser.unref();
+  expect(browser.pid).toBeGreaterThan(0);
+});

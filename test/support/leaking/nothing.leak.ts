@@ -1,0 +1,19 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+
+it('opens and closes all it needs, the socket a little late', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'pooled-browser-'));
+  const server = createServer().listen(0);
+  const socket = connect((server.address() as AddressInfo).port);
+  await new Promise((resolve) => socket.once('connect', resolve));
+  setTimeout(() => {
+    socket.destroy();
+    server.close();
+  }, 200);
+  await rm(folder, { recursive: true });
+  vi.useFakeTimers();
+  expect(socket.destroyed).toBe(false);
+});

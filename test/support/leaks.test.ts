@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'), '../vitest.mjs');
+
+it.concurrent('passes a suite that leaves nothing, even when it needs a moment', async () => {
+  expect(await run('nothing')).toMatchObject({ failed: false });
+});
+
+it.concurrent('fails a suite that leaves a server and a socket open, and tells their ports', async () => {
+  const { failed, output } = await run('server');
+  expect(failed).toBe(true);
+  expect(output).toMatch(/left behind:\s+- .*listening TCP server/);
+  expect(output).toContain('open TCP socket');
+  expect(output).toMatch(/server on port \d+/);
+  expect(output).toMatch(/socket from port \d+ to port \d+/);
+});
+
+it.concurrent('fails a suite that leaves a profile folder', async () => {
+  const { failed, output } = await run('profile');
+  expect(failed).toBe(true);
+  expect(output).toMatch(/profile folder pooled-browser-\w{6}/);
+});
+
+it.concurrent('fails a suite that leaves a browser running, and ends that browser', async () => {
+  const { failed, output } = await run('browser');
+  expect(failed).toBe(true);
+  const [, pid] = /process (\d+): .*--user-data-dir=.*pooled-browser-left/.exec(output) ?? [];
+  expect(pid).toBeDefined();
+  expect(() => process.kill(Number(pid), 0)).toThrow('ESRCH');
+});
+
+it.concurrent('fails a suite that leaves a rejection unhandled', async () => {
+  const { failed, output } = await run('rejection');
+  expect(failed).toBe(true);
+  expect(output).toContain('nobody awaits this');
+});
+
+/** Runs one of the suites in leaking/ in a vitest of its own. */
+async function run(suite: string): Promise<{ failed: boolean; output: string }> {
+  const config = 'test/support/leaking/vitest.config.ts';
+  const parameters = [vitest, 'run', '--config', config, '--color=false', `${suite}.leak.ts`];
+  return new Promise((resolve) => {
+    execFile(process.execPath, parameters, { env: outsideVitest() }, (error, stdout, stderr) => {
+      resolve({ failed: error !== null, output: stdout + stderr });
+    });
+  });
+}
+
+/** A vitest that finds itself inside another one takes itself for a worker. */
+function outsideVitest(): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST'));
+  return Object.fromEntries(inherited);
+}

@@ -1,0 +1,69 @@
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, vi } from 'vitest';
+import { describeHandles, openHandles } from './open-handles.js';
+import { kill, processesOf } from './processes.js';
+
+/**
+ * Setup of every test file: fails the file when a process, a profile folder, a server or a socket survives it.
+ * Each file has a TMPDIR of its own, so that what it left is told apart from what the next worker is using.
+ */
+
+/** Sockets and browsers need a moment to be gone after whoever held them said so. */
+const GRACE = 3_000;
+const POLL = 25;
+
+const before = process.env['TMPDIR'];
+// Short: Chromium puts a unix socket below it, whose path may have about a hundred characters.
+const folder = mkdtempSync(join(realpathSync(tmpdir()), 'pb-'));
+process.env['TMPDIR'] = folder;
+
+// A test must never reach a real service because the shell that started it knew one.
+for (const name of Object.keys(process.env)) if (name.startsWith('BROWSER_POOL_')) delete process.env[name];
+
+const handlesBefore = openHandles();
+
+afterAll(async () => {
+  vi.useRealTimers();
+  const leaks = await waitForNone();
+  clean();
+  if (leaks.length > 0)
+    throw new Error(`This test file left behind:\n${leaks.map((leak) => `- ${leak}`).join('\n')}`);
+}, 3 * GRACE);
+
+async function waitForNone(): Promise<string[]> {
+  const end = performance.now() + GRACE;
+  for (;;) {
+    const leaks = findLeaks();
+    if (leaks.length === 0 || performance.now() > end) return leaks;
+    await sleep(POLL);
+  }
+}
+
+function findLeaks(): string[] {
+  const processes = processesOf(folder).map(({ pid, command }) => `process ${pid}: ${command.slice(0, 300)}`);
+  const profiles = readdirSync(folder)
+    .filter((name) => name.startsWith('pooled-browser-'))
+    .map((name) => `profile folder ${name}`);
+  return [...processes, ...profiles, ...newHandles()];
+}
+
+function newHandles(): string[] {
+  const known = [...handlesBefore];
+  const fresh = openHandles().filter((handle) => {
+    const index = known.indexOf(handle);
+    if (index !== -1) known.splice(index, 1);
+    return index === -1;
+  });
+  return fresh.length === 0 ? [] : [`${fresh.join(', ')} (${describeHandles()})`];
+}
+
+/** What leaked is reported once and does not pile up on the machine. */
+function clean(): void {
+  processesOf(folder).forEach(kill);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  if (before === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = before;
+}

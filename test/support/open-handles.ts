@@ -1,0 +1,39 @@
+/** What a test may not leave open, by Node's name for it. Not pipes: vitest talks to its workers over some. */
+const KINDS: Readonly<Record<string, string>> = {
+  TCPServerWrap: 'listening TCP server',
+  TCPSocketWrap: 'open TCP socket',
+  TLSWrap: 'open TLS socket',
+  UDPWrap: 'open UDP socket',
+  ProcessWrap: 'child process',
+};
+
+/** The kind of each server, socket and child that keeps this process alive. */
+export function openHandles(): string[] {
+  return process.getActiveResourcesInfo().flatMap((name) => KINDS[name] ?? []);
+}
+
+/** Ports and process ids of all that is open, for a reader who looks for the culprit. */
+export function describeHandles(): string {
+  return activeHandles().flatMap(describe).join(', ');
+}
+
+interface HandleLike {
+  listening?: boolean;
+  address?: () => { port?: number } | string | null;
+  localPort?: number;
+  remotePort?: number;
+  spawnfile?: string;
+  pid?: number;
+}
+
+/** Not documented and may go: it only adds names to what `getActiveResourcesInfo` found. */
+function activeHandles(): HandleLike[] {
+  return (process as { _getActiveHandles?: () => HandleLike[] })._getActiveHandles?.() ?? [];
+}
+
+function describe(handle: HandleLike): string[] {
+  if (handle.spawnfile) return [`child ${handle.pid} ${handle.spawnfile}`];
+  if (handle.remotePort) return [`socket from port ${handle.localPort} to port ${handle.remotePort}`];
+  const address = handle.listening ? handle.address?.() : undefined;
+  return typeof address === 'object' && address?.port ? [`server on port ${address.port}`] : [];
+}
