@@ -43,7 +43,7 @@ async function connect(
     ...(protocol === 'bidi'
       ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
       : { protocol: 'cdp', transport }),
-  } as ConnectOptions);
+  });
   const ownContext = browser.defaultBrowserContext();
   await seePages(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
@@ -51,7 +51,7 @@ async function connect(
   const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
   const page = await usablePage(context);
   return {
-    handles: { browser, page, ...(choice === 'new' && { context }) } as PuppeteerHandles,
+    handles: { browser, page, ...(choice === 'new' && { context }) },
     isConnected: () => browser.connected,
     sweep: () => sweep(browser, firstContexts, firstTargets),
     disconnect: async () => {

@@ -6,6 +6,11 @@ export const environment = {
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
   /** Path of the Chrome or Chromium that a local pool is to use. */
   chromePath: () => read('CHROME_PATH'),
+  /** The whole of it, for a process of ours, without the loaders that this one may have been started with. */
+  forChild: (): NodeJS.ProcessEnv => {
+    const { NODE_OPTIONS: _loaders, ...rest } = process.env;
+    return rest;
+  },
 };
 
 function read(name: string): string | undefined {

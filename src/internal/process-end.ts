@@ -69,7 +69,7 @@ async function runBeforeEnd(): Promise<void> {
   const timeUp = new Promise((resolve) => {
     timer = setTimeout(resolve, END_TIMEOUT);
   });
-  await Promise.race([Promise.allSettled([...tasks].map((task) => task.beforeEnd?.())), timeUp]);
+  await Promise.race([Promise.allSettled([...tasks].map(async (task) => task.beforeEnd?.())), timeUp]);
   clearTimeout(timer);
 }
 

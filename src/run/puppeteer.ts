@@ -1,6 +1,5 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { ContextChoice } from '../connect/connector.js';
-import type { Connector } from '../connect/connector.js';
+import type { Connector, ContextChoice } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Callback } from './callback.js';
@@ -44,5 +43,5 @@ export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
 
 /** The connector hands over a context exactly when the option asks for a new one. */
 function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
-  return puppeteer({ puppeteer: library }) as Connector<unknown> as Connector<PuppeteerHandles<Choice>>;
+  return puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<Choice>>;
 }

@@ -33,8 +33,9 @@ export interface Settings {
 
 /** Checks all options before anything is sent. */
 export function checkOptions(options: RunOptions, connector: Connector, caller: string): Settings {
-  if (!isRecord(options as unknown))
+  if (typeof options !== 'object') {
     throw new InvalidOptionError('options', 'The options must be an object.');
+  }
   const { retry, ...given } = options;
   const settings: Settings = { ...withDefaults(given), retry: checkRetryOptions(retry) };
   rejectUnknownOptions(given, Object.keys(settings), caller);

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { environment } from '../internal/environment.js';
 import { ownOrigins } from '../internal/own-origins.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../internal/process-end.js';
 import { giveBack, type Releaser } from './release.js';
-import { RELEASE_PROCESS, releaseEnvironment, type ReleaseTicket } from './release-ticket.js';
+import { RELEASE_PROCESS, type ReleaseTicket } from './release-ticket.js';
 import { watchLease } from './watcher.js';
 
 /** Gives a pool's release requests in writing. */
@@ -57,7 +58,7 @@ function releaseInProcess(): void {
   const tickets = [...held].flatMap(({ pool, sessionId }) => pool[TICKET](sessionId) ?? []);
   const reachable = tickets.filter(({ url }) => !ownOrigins.has(new URL(url).origin));
   if (reachable.length === 0) return;
-  const env = releaseEnvironment();
+  const env = environment.forChild();
   // Through a pipe: everyone on the machine can read a process's arguments.
   const input = reachable.map((ticket) => `${JSON.stringify({ hold: ticket })}\n`).join('');
   spawnSync(process.execPath, [RELEASE_PROCESS], {

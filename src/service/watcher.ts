@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { RELEASE_PROCESS, releaseEnvironment, type ReleaseTicket } from './release-ticket.js';
+import { environment } from '../internal/environment.js';
+import { RELEASE_PROCESS, type ReleaseTicket } from './release-ticket.js';
 
 /**
  * A small process that outlives this one, should it be killed without a word (SIGKILL, out of memory), and then gives
@@ -26,7 +27,7 @@ function startWatcher(): ChildProcess {
   const child = spawn(process.execPath, [RELEASE_PROCESS], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
-    env: releaseEnvironment(),
+    env: environment.forChild(),
   });
   child.unref();
   (child.stdin as unknown as { unref(): void }).unref();

@@ -25,8 +25,8 @@ describe('a process that ends while it has a browser', () => {
     const child = spawn(process.execPath, [program, ending], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     children.push(child);
     const output: string[] = [];
-    child.stdout!.on('data', (text) => output.push(String(text)));
-    child.stderr!.on('data', (text) => output.push(String(text)));
+    child.stdout.on('data', (text) => output.push(String(text)));
+    child.stderr.on('data', (text) => output.push(String(text)));
     return { child, output };
   }
 

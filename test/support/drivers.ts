@@ -34,8 +34,8 @@ export interface Driver {
 export const DRIVERS: Driver[] = [
   {
     name: 'Playwright over CDP',
-    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn as never, options) as never,
-    lease: (pool, options) => playwright.leaseBrowser(pool, options) as never,
+    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn, options) as never,
+    lease: (pool, options) => playwright.leaseBrowser(pool, options),
     openPage: ({ context }) => context!.newPage(),
   },
   {

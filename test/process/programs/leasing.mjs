@@ -1,5 +1,4 @@
 // Leases a browser and then ends in the way that its first argument says. Run by the tests beside this folder.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool } from '../../../dist/index.js';
 import { leaseBrowser } from '../../../dist/puppeteer.js';
 
@@ -20,10 +19,9 @@ const endings = {
   // Nothing keeps the process any more, and nobody has released.
   empty: () => lease.browser.disconnect(),
   'own-handler': () => {
-    process.on('SIGTERM', async () => {
-      await sleep(100);
+    process.on('SIGTERM', () => {
       process.stdout.write('my own handler\n');
-      process.exit(3);
+      setTimeout(() => process.exit(3), 100);
     });
     process.stdout.write('ready\n');
     return new Promise(() => {});
