@@ -1,0 +1,19 @@
+/** Holds a browser for as long as a block lasts: for sessions that outlive one function. */
+import { BrowserPool } from 'pooled-browser';
+import { startLocalPool } from 'pooled-browser/local';
+import { leaseBrowser } from 'pooled-browser/playwright';
+
+// The service that the environment names, or else a browser of this machine.
+await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
+await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
+
+{
+  await using lease = await leaseBrowser(pool, {
+    context: 'new',
+    onEvent: ({ type }) => console.log(`- ${type}`),
+  });
+  await lease.page.goto('data:text/html,<title>Mine until the brace</title>');
+  console.log(`Playwright read: ${await lease.page.title()}`);
+} // Here the page is closed and the browser given back, even after a throw.
+
+console.log('The browser is back in its pool.');

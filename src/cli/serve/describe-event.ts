@@ -1,0 +1,59 @@
+import type { LocalPoolEvent } from '../../local/events.js';
+import type { Paint } from '../paint.js';
+
+/** One line for a person; nothing for events that only a program wants. */
+export function describeEvent(event: LocalPoolEvent, paint: Paint): string | undefined {
+  switch (event.type) {
+    case 'browser-started':
+      return line('started', event, `process ${event.pid}`);
+    case 'leased':
+      return paint('green', line('leased', event, event.name));
+    case 'released':
+      return paint('cyan', line('released', event));
+    case 'browser-destroyed':
+      return paint('yellow', line('destroyed', event, REASONS[event.reason]));
+    case 'connected':
+    case 'disconnected':
+      return line(event.type, event, event.protocol === 'cdp' ? 'CDP' : 'WebDriver BiDi');
+    case 'browser-start-failed':
+      return paint('red', `${'not started'.padEnd(WIDTH)}  ${event.pool}: ${event.message}`);
+    case 'request':
+      return describeRequest(event, paint);
+    default:
+      return undefined;
+  }
+}
+
+const WIDTH = 'disconnected'.length;
+
+const REASONS: Record<Extract<LocalPoolEvent, { type: 'browser-destroyed' }>['reason'], string> = {
+  released: 'given back to be destroyed',
+  flushed: 'the pool was flushed',
+  deleted: 'deleted',
+  inactive: 'nobody was connected for too long',
+  exited: 'it ended by itself',
+  closed: 'the pool closes',
+};
+
+function line(
+  what: string,
+  { pool, sessionId }: { pool?: string; sessionId: string },
+  more?: string,
+): string {
+  const about = [sessionId.slice(0, 8), pool, more].filter((part) => part !== undefined);
+  return `${what.padEnd(WIDTH)}  ${about.join('  ')}`;
+}
+
+/** Requests that came to nothing; what the others did is told by events of its own. */
+function describeRequest(
+  { method, path, status }: Extract<LocalPoolEvent, { type: 'request' }>,
+  paint: Paint,
+): string | undefined {
+  const request = `${status}  ${method} ${path}`;
+  if (status === NO_BROWSER && path.endsWith('/acquire')) return `${'none free'.padEnd(WIDTH)}  ${request}`;
+  if (status === CLIENT_GONE) return `${'client left'.padEnd(WIDTH)}  ${request}`;
+  return status >= 400 ? paint('red', `${'refused'.padEnd(WIDTH)}  ${request}`) : undefined;
+}
+
+const NO_BROWSER = 204;
+const CLIENT_GONE = 499;

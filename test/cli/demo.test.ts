@@ -1,0 +1,88 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { Program, startCli } from './support.js';
+
+it('leases with each library and protocol, lets one job wait, and tells each step', async () => {
+  const demo = wholeDemo();
+  const { code, stdout, stderr } = await demo.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (const who of ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']) {
+    for (const step of STEPS) expect(stdout).toMatch(new RegExp(`^ +[\\d.]+ s  ${who} +${step}`, 'm'));
+  }
+  expect(stdout).toContain('waits: none is free');
+  await demo.leavesNothing();
+});
+
+const STEPS = [
+  'asks the pool for a browser',
+  'leased browser \\w{8}',
+  'connects over',
+  'connected',
+  'callback runs',
+  'opened "The Little Shop"',
+  'callback ended: ok',
+  'swept',
+  'replays: none',
+  'released: back in the pool',
+];
+
+it('ends with a summary, and with code that runs against serve as it stands', async () => {
+  const { stdout } = await wholeDemo().ended;
+  expect(stdout).toMatch(
+    /^library +protocol +acquire +connect +callback +sweep +release +released +replays$/m,
+  );
+  expect(stdout.match(/reused +none$/gm)).toHaveLength(3);
+  expect(stdout).toMatch(/^playwright cdp read +Order \d for Ada: Teapot, 24\.00 EUR$/m);
+  expect(stdout).toMatch(/^puppeteer bidi read +Order \d for Grace: Lamp, 39\.50 EUR$/m);
+  expect(await runAgainstServe(codeOf(stdout))).toMatchObject({
+    code: 0,
+    stdout: 'My page []\n',
+    stderr: '',
+  });
+});
+
+it.each([/3 jobs/, /asks the pool/, /callback runs/, /waits: none/])(
+  'leaves nothing behind when it is interrupted after %s',
+  async (step) => {
+    const demo = startDemo();
+    await demo.prints(step);
+    const { code, stderr } = await demo.end('SIGINT');
+    expect({ code, stderr }).toEqual({ code: 130, stderr: 'pooled-browser: Interrupted by SIGINT.\n' });
+    await demo.leavesNothing();
+  },
+);
+
+it('says how to get a browser where there is none', async () => {
+  const { code, stderr } = await startDemo({ CHROME_PATH: '/nowhere' }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toContain('/nowhere');
+  expect(stderr).toContain('install-browser');
+});
+
+let whole: Program | undefined;
+
+/** One run that several tests look at. */
+function wholeDemo(): Program {
+  return (whole ??= startCli(['demo']));
+}
+
+function startDemo(environment?: Record<string, string>): Program {
+  const demo = startCli(['demo'], environment);
+  onTestFinished(() => void demo.child.kill('SIGKILL'));
+  return demo;
+}
+
+function codeOf(stdout: string): string {
+  const [, code] = /node hello\.mjs\n\n([^]*)\n\nWith a service/.exec(stdout) ?? [];
+  return code!.replace('https://example.com', 'data:text/html,<title>My page</title>');
+}
+
+async function runAgainstServe(code: string) {
+  const serve = startCli(['serve', '--size', '1', '--json']);
+  onTestFinished(() => void serve.child.kill('SIGKILL'));
+  const [line] = await serve.prints(/.*"serving".*/);
+  const { baseUrl, token } = JSON.parse(line) as { baseUrl: string; token: string };
+  const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+  const ended = await new Program(['--input-type=module', '--eval', code], environment).ended;
+  await serve.end('SIGINT');
+  return ended;
+}

@@ -1,0 +1,109 @@
+import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { runCli } from './support.js';
+
+it('prints the path of a browser that is there, and is quick about it', async () => {
+  const { code, stdout, stderr } = await runCli(['install-browser']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const [, path] = /^Browser: (.+)\n$/.exec(stdout)!;
+  expect(existsSync(path!)).toBe(true);
+});
+
+it('prints JSON with --json', async () => {
+  const { stdout } = await runCli(['install-browser', '--json']);
+  expect(JSON.parse(stdout)).toEqual({ executablePath: expect.any(String), installed: false });
+});
+
+it('refuses to install anything while CHROME_PATH names no program', async () => {
+  const { code, stdout, stderr } = await runCli(['install-browser'], { CHROME_PATH: '/nowhere' });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('CHROME_PATH names /nowhere');
+});
+
+it.runIf(process.platform === 'linux')(
+  'says what it runs, runs it, and checks that a browser is there',
+  async () => {
+    const machine = machineWithoutBrowser({ user: '0', system: 'debian', script: INSTALLS });
+    const { code, stdout, stderr } = await runCli(['install-browser'], machine.environment);
+    expect(code).toBe(0);
+    expect(machine.ran()).toEqual([
+      'update noninteractive',
+      'install -y --no-install-recommends chromium noninteractive',
+    ]);
+    expect(stderr).toContain('No Chrome or Chromium was found.');
+    expect(stderr).toContain('$ apt-get update\n');
+    expect(stderr).toContain('$ apt-get install -y --no-install-recommends chromium\n');
+    expect(stdout).toMatch(/^Browser: .*chrom.* \(installed now\)\n$/);
+  },
+);
+
+it.runIf(process.platform === 'linux')('goes on when the list of packages is out of reach', async () => {
+  const script = `case "$1" in update) exit 100;; *) ${INSTALLS};; esac`;
+  const machine = machineWithoutBrowser({ user: '0', system: 'debian', script });
+  const { code, stderr } = await runCli(['install-browser'], machine.environment);
+  expect(code).toBe(0);
+  expect(stderr).toContain('ended with 100; going on');
+});
+
+it.runIf(process.platform === 'linux')('fails with what failed, and what to do', async () => {
+  const machine = machineWithoutBrowser({
+    user: '0',
+    system: 'debian',
+    script: 'echo "E: no such package"; exit 100',
+  });
+  const { code, stdout, stderr } = await runCli(['install-browser'], machine.environment);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('E: no such package');
+  expect(stderr).toContain('install -y --no-install-recommends chromium ended with 100.');
+  expect(stderr).toContain('CHROME_PATH');
+});
+
+it.runIf(process.platform === 'linux')(
+  'never calls sudo: without root it downloads, and prints the line',
+  async () => {
+    const machine = machineWithoutBrowser({ user: '1000', system: 'debian', script: INSTALLS });
+    const { code, stderr } = await runCli(['install-browser'], machine.environment);
+    expect(code).toBe(1);
+    expect(machine.ran()).toEqual([]);
+    expect(stderr).toMatch(/\$ .*playwright-core.*cli\.js install chromium\n/);
+    expect(stderr).toContain(
+      'sudo apt-get update && sudo apt-get install -y --no-install-recommends chromium',
+    );
+  },
+);
+
+const INSTALLS = ': > "$TEST_INSTALLED"';
+
+/** An environment in which no browser is found, apt-get is a script, and downloads are refused. */
+function machineWithoutBrowser({ user, system, script }: { user: string; system: string; script: string }) {
+  const folder = mkdtempSync(join(tmpdir(), 'm-'));
+  const [log, aptGet, preload] = [
+    join(folder, 'log'),
+    join(folder, 'apt-get'),
+    'test/cli/without-browser.mjs',
+  ];
+  const lines = [
+    '#!/bin/sh',
+    '[ "$1" = --version ] && exit 0',
+    `echo "$* $DEBIAN_FRONTEND" >> '${log}'`,
+    script,
+  ];
+  writeFileSync(aptGet, `${lines.join('\n')}\n`);
+  chmodSync(aptGet, 0o755);
+  writeFileSync(log, '');
+  return {
+    ran: () => readFileSync(log, 'utf8').split('\n').filter(Boolean),
+    environment: {
+      PATH: `${folder}${delimiter}${process.env['PATH']}`,
+      CHROME_PATH: undefined,
+      NODE_OPTIONS: `--import ./${preload}`,
+      PLAYWRIGHT_BROWSERS_PATH: join(folder, 'browsers'),
+      PLAYWRIGHT_DOWNLOAD_HOST: 'http://127.0.0.1:9',
+      TEST_INSTALLED: join(folder, 'installed'),
+      TEST_USER: user,
+      TEST_SYSTEM: system,
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { loadedPackages } from '../structure/check-imports.js';
+import { readImports } from '../structure/read-imports.js';
+import { libraries } from '../structure/rules.js';
+import { readSources } from '../structure/sources.js';
+import { runCli } from './support.js';
+
+it('prints its commands, examples and exit codes for --help', async () => {
+  const { code, stdout, stderr } = await runCli(['--help']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (const word of ['demo', 'serve', 'install-browser', 'Examples:', 'Exit codes:', '130']) {
+    expect(stdout).toContain(word);
+  }
+});
+
+it.each(['demo', 'serve', 'install-browser'])(
+  'prints options and examples for %s --help',
+  async (command) => {
+    const { code, stdout } = await runCli([command, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Usage: pooled-browser ${command}`);
+    expect(stdout).toContain(`$ pooled-browser ${command}`);
+  },
+);
+
+it('loads nothing of its work before a command is called', () => {
+  const heavy = [...libraries, 'undici', 'ws', 'jose', 'p-retry', 'chrome-launcher'];
+  expect(loadedPackages(readImports(readSources()), 'src/cli/main.ts', heavy)).toEqual([]);
+});
+
+it('prints the version of the package for --version', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+it('shows its help on stderr, as wrong usage, when it is called without a command', async () => {
+  const { code, stdout, stderr } = await runCli([]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('Usage: pooled-browser');
+});
+
+it.each([
+  [['serv'], "unknown command 'serv'"],
+  [['demo', '--fast'], "unknown option '--fast'"],
+  [['demo', 'now'], 'too many arguments'],
+  [['serve', '--port', 'http'], 'It must be a whole number, 0 to 65535.'],
+  [['serve', '--size', '0'], 'It must be a whole number, 1 or more.'],
+  [['serve', '--timeout-seconds', '-1'], 'It must be a number above 0.'],
+  [['serve', '--pool', 'a b'], 'A name has 1 to 255 of'],
+  [['serve', '--pool', 'a=none'], 'It must be a whole number, 1 or more.'],
+  [['serve', '--pool', 'a', '--pool', 'a'], 'called a'],
+  [['serve', '--start-url', 'nowhere'], 'startUrl must be a whole URL'],
+])('refuses %j with exit code 2, and says what is wrong', async (args, message) => {
+  const { code, stdout, stderr } = await runCli(args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^pooled-browser: /);
+  expect(stderr).toContain(message);
+  expect(stderr).not.toContain('    at ');
+});
+
+it('shows where an error comes from with --debug only', async () => {
+  const args = ['serve', '--executable-path', '/nowhere'];
+  const plain = await runCli(args);
+  expect(plain).toMatchObject({ code: 1, stdout: '' });
+  expect(plain.stderr).toMatch(/^pooled-browser: .*\/nowhere/);
+  expect(plain.stderr).not.toContain('    at ');
+  const debugged = await runCli([...args, '--debug']);
+  expect(debugged).toMatchObject({ code: 1, stdout: '' });
+  expect(debugged.stderr).toContain('    at ');
+});

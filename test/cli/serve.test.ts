@@ -1,0 +1,151 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { startCli, type Program } from './support.js';
+
+it('serves a pool, tells how to reach it, and prints a line for each event', async () => {
+  const serve = startServe(['--pool', 'tests=1', '--port', '0']);
+  const { baseUrl, token } = await address(serve);
+  const acquire = { name: 'mine', acquire_timeout_seconds: 20 };
+  const granted = await post(baseUrl, token, 'tests/acquire', acquire);
+  expect(granted.status).toBe(200);
+  const { session_id } = (await granted.json()) as { session_id: string };
+  const short = session_id.slice(0, 8);
+  await serve.prints(new RegExp(`leased +${short} +tests +mine`));
+  expect((await post(baseUrl, token, 'tests/acquire', { acquire_timeout_seconds: 1 })).status).toBe(204);
+  await serve.prints(/none free +204/);
+  expect((await post(baseUrl, 'wrong-token', 'tests/flush')).status).toBe(401);
+  await serve.prints(/refused +401 +POST .*\/flush/);
+  await post(baseUrl, token, 'tests/release', { session_id, reuse: false });
+  await serve.prints(new RegExp(`released +${short}`));
+  await serve.prints(new RegExp(`destroyed +${short} +tests +given back`));
+  expect(await serve.end('SIGINT')).toMatchObject({ code: 0, stderr: 'Stopping.\n' });
+  await serve.leavesNothing();
+});
+
+it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  'leaves nothing behind after %s, and ends with 0',
+  async (signal) => {
+    const serve = startServe(['--size', '2']);
+    const { baseUrl, token } = await address(serve);
+    await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+    expect(serve.leftovers().length).toBeGreaterThan(1);
+    expect(await serve.end(signal)).toMatchObject({ code: 0 });
+    await serve.leavesNothing();
+    await expect(fetch(baseUrl)).rejects.toThrow('fetch failed');
+  },
+);
+
+it('ends at once, and leaves nothing, when it is interrupted while a browser starts', async () => {
+  const serve = startServe(['--executable-path', fakeBrowser('sleep 60')]);
+  await expect.poll(() => serve.leftovers().length, { timeout: 10_000 }).toBeGreaterThan(1);
+  expect(await serve.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
+  await serve.leavesNothing();
+});
+
+it('does not wait any longer after a second Ctrl-C', async () => {
+  const serve = startServe(['--size', '1']);
+  const { baseUrl, token } = await address(serve);
+  // A request whose body never ends holds up the closing for a second.
+  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1').on('error', () => {});
+  await once(socket, 'connect');
+  const head = `POST /browser_pools/default/acquire HTTP/1.1\r\nhost: ${new URL(baseUrl).host}\r\n`;
+  socket.write(
+    `${head}authorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n`,
+  );
+  await sleep(100);
+  serve.child.kill('SIGINT');
+  await serve.prints(/Stopping/);
+  // Sooner, it would pass for npm's echo of the first.
+  await sleep(400);
+  expect(await serve.end('SIGINT')).toMatchObject({ code: 130 });
+  await serve.leavesNothing();
+  socket.destroy();
+});
+
+it('ends, and leaves nothing, when the reader of its output is gone', async () => {
+  const serve = startServe(['--size', '1']);
+  const { baseUrl, token } = await address(serve);
+  serve.child.stdout!.destroy();
+  await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 }).catch(() => {});
+  expect(await serve.ended).toMatchObject({ code: 1 });
+  await serve.leavesNothing();
+});
+
+it('prints one line of JSON for each event with --json, the address first', async () => {
+  const serve = startServe(['--json', '--pool', 'a', '--pool', 'b=1']);
+  await serve.prints(/"browser-started".*\n/);
+  const { stdout } = await serve.end('SIGTERM');
+  const [first, ...events] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(first).toEqual({
+    type: 'serving',
+    baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    token: expect.any(String),
+    pools: [
+      { name: 'a', size: 2 },
+      { name: 'b', size: 1 },
+    ],
+  });
+  expect(events.map(({ type }) => type)).toContain('browser-started');
+  expect(events.at(-1)).toEqual({ type: 'closed' });
+});
+
+it('requires the token of the environment, and never prints that one', async () => {
+  const token = 'a-token-that-is-known-already';
+  const serve = startServe(['--size', '1'], { BROWSER_POOL_ACCESS_TOKEN: token });
+  const [, baseUrl] = await serve.prints(/BROWSER_POOL_BASE_URL=(\S+)/);
+  expect((await post(baseUrl!, token, 'default/flush')).status).toBe(204);
+  expect((await post(baseUrl!, 'another-token', 'default/flush')).status).toBe(401);
+  const { stdout, stderr } = await serve.end('SIGINT');
+  expect(stdout + stderr).not.toContain(token);
+  expect(stdout).not.toContain('export BROWSER_POOL_ACCESS_TOKEN');
+});
+
+it('refuses a token of the environment that can be none, without printing it', async () => {
+  const { code, stdout, stderr } = await startServe([], { BROWSER_POOL_ACCESS_TOKEN: 'b a d t o k e n' })
+    .ended;
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('BROWSER_POOL_ACCESS_TOKEN: ');
+  expect(stderr).not.toContain('b a d');
+});
+
+it('says what the browser said when it does not start', async () => {
+  const serve = startServe(['--executable-path', fakeBrowser('echo "no display" >&2; exit 3')]);
+  const { code, stderr } = await serve.ended;
+  expect(code).toBe(1);
+  expect(stderr).toContain('no display');
+  await serve.leavesNothing();
+});
+
+function startServe(args: readonly string[], environment?: Record<string, string>): Program {
+  const serve = startCli(['serve', ...args], environment);
+  onTestFinished(() => void serve.child.kill('SIGKILL'));
+  return serve;
+}
+
+async function address(serve: Program): Promise<{ baseUrl: string; token: string }> {
+  const [, baseUrl] = await serve.prints(/export BROWSER_POOL_BASE_URL=(\S+)/);
+  const [, token] = await serve.prints(/export BROWSER_POOL_ACCESS_TOKEN=(\S+)/);
+  return { baseUrl: baseUrl!, token: token! };
+}
+
+async function post(baseUrl: string, token: string, path: string, body?: object): Promise<Response> {
+  return fetch(`${baseUrl}/browser_pools/${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+function fakeBrowser(script: string): string {
+  const path = join(process.env['TMPDIR']!, `fake-browser-${Math.random().toString(36).slice(2)}`);
+  writeFileSync(path, `#!/bin/sh\n${script}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
