@@ -16,11 +16,16 @@ export type LocalPoolEvent =
       readonly sessionId: string;
       readonly reason: DestroyReason;
     }
-  | { readonly type: 'leased'; readonly pool: string; readonly sessionId: string; readonly name?: string }
+  | NamedEvent
   | { readonly type: 'released'; readonly pool: string; readonly sessionId: string }
   | { readonly type: 'connected'; readonly sessionId: string; readonly protocol: 'cdp' | 'bidi' }
   | { readonly type: 'disconnected'; readonly sessionId: string; readonly protocol: 'cdp' | 'bidi' }
   | { readonly type: 'closed' };
+
+/** An acquire request has to wait, or has a browser; with the name that it asked for. */
+export type NamedEvent =
+  | { readonly type: 'waiting'; readonly pool: string; readonly name?: string }
+  | { readonly type: 'leased'; readonly pool: string; readonly sessionId: string; readonly name?: string };
 
 /**
  * Why a browser was destroyed: a release without reuse, a flush, a request to delete it, no connection for too long,

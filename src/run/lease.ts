@@ -56,7 +56,7 @@ export class Lease<Handles> {
 
   /** Calls the callback, once. A callback that lost its browser is no success, whatever it returned. */
   async call<Value>(fn: Callback<Handles, Value>): Promise<Value> {
-    const { pool, connection, recorder, settings, abort } = this.#parts;
+    const { pool, recorder, settings, abort } = this.#parts;
     const { session, handles, signal, attempt } = this;
     const sessionId = session.session_id;
     const facts = { pool: pool.idOrName, sessionId };
@@ -69,15 +69,22 @@ export class Lease<Handles> {
       signal.throwIfAborted();
       const calling = callInside(pool, session, async () => fn({ ...handles, session, signal, attempt }));
       const value = await recorder.time('callback', () => raceAbort(calling, signal));
-      // The driver knows at once that it was closed; our end of its socket hears of it later.
-      if (!connection.isConnected()) this.#onLost('closed-by-callback');
+      this.#checkConnected();
       signal.throwIfAborted();
       status = 'ok';
       return value;
+    } catch (error) {
+      this.#checkConnected();
+      throw error;
     } finally {
       clearTimeout(timer);
       recorder.tell({ type: 'callback-ended', sessionId, status });
     }
+  }
+
+  /** A driver knows at once that the callback closed it; our end of its socket hears of it later. */
+  #checkConnected(): void {
+    if (!this.#parts.connection.isConnected()) this.#onLost('closed-by-callback');
   }
 
   /**

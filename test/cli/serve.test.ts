@@ -15,7 +15,9 @@ it('serves a pool, tells how to reach it, and prints a line for each event', asy
   const { session_id } = (await granted.json()) as { session_id: string };
   const short = session_id.slice(0, 8);
   await serve.prints(new RegExp(`leased +${short} +tests +mine`));
-  expect((await post(baseUrl, token, 'tests/acquire', { acquire_timeout_seconds: 1 })).status).toBe(204);
+  const waiting = { name: 'second', acquire_timeout_seconds: 1 };
+  expect((await post(baseUrl, token, 'tests/acquire', waiting)).status).toBe(204);
+  await serve.prints(/waiting +tests +second/);
   await serve.prints(/none free +204/);
   expect((await post(baseUrl, 'wrong-token', 'tests/flush')).status).toBe(401);
   await serve.prints(/refused +401 +POST .*\/flush/);

@@ -6,6 +6,8 @@ export function describeEvent(event: LocalPoolEvent, paint: Paint): string | und
   switch (event.type) {
     case 'browser-started':
       return line('started', event, `process ${event.pid}`);
+    case 'waiting':
+      return paint('yellow', [event.type.padEnd(WIDTH), event.pool, event.name].filter(Boolean).join('  '));
     case 'leased':
       return paint('green', line('leased', event, event.name));
     case 'released':

@@ -1,7 +1,7 @@
 import type { Chromium } from '../browser/chromium.js';
 import { openUrl } from '../browser/open-url.js';
 import type { CheckedSettings } from '../options/check-pools.js';
-import type { DestroyReason, Log } from '../events.js';
+import type { DestroyReason, Log, NamedEvent } from '../events.js';
 import { closing, HttpFault } from '../http/http-fault.js';
 import type { LocalPoolStats } from '../local-pool.js';
 import { Filler } from './filler.js';
@@ -91,6 +91,8 @@ export class ChromiumPool {
     if (conflict) throw conflict;
     const failure = this.#hopeless();
     if (failure) throw failure;
+    if (this.#idle.length === 0 && wait > 0)
+      this.#log({ type: 'waiting', pool: this.settings.name }, request);
     const lease = this.#queue.wait(request, wait, signal);
     this.#serve();
     return lease;
@@ -150,13 +152,16 @@ export class ChromiumPool {
     }
   }
 
+  #log(event: NamedEvent, { name }: LeaseRequest): void {
+    this.#around.log({ ...event, ...(name !== undefined && { name }) });
+  }
+
   #grant({ request, grant }: Waiter, browser: PooledChromium): void {
     const { name, timeoutSeconds } = this.settings;
     const lease = new Lease(browser, request, timeoutSeconds * 1000, () => this.#expire(browser));
     this.#leases.set(browser.sessionId, lease);
     this.#totals.granted++;
-    const named = request.name === undefined ? {} : { name: request.name };
-    this.#around.log({ type: 'leased', pool: name, sessionId: browser.sessionId, ...named });
+    this.#log({ type: 'leased', pool: name, sessionId: browser.sessionId }, request);
     grant(lease);
   }
 
