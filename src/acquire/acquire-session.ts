@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { AcquireTimeoutError, PoolServiceError } from '../errors/index.js';
 import { Deadline } from '../internal/deadline.js';
+import { startTimer } from '../internal/race.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { AcquireRequest, BrowserSession } from '../service/wire.js';
 import type { AcquireEvent } from './acquire-events.js';
 import { backoffDelay, type Backoff } from './backoff.js';
-import { judge, NoBrowserYet } from './retry-rules.js';
+import { OutageGate } from './outage-gate.js';
+import { isOutage, judge, NoBrowserYet } from './retry-rules.js';
 
 export interface AcquirePlan {
   /** Name, tags and start URL of the lease. */
@@ -38,24 +40,30 @@ export async function acquireSession(pool: BrowserPool, plan: AcquirePlan): Prom
 
 /** An answer within this many ms was given at once, where we don't know how long the service was to wait. */
 const AT_ONCE = 1000;
+/** A request that has not failed after this many ms has reached a service that is back, and waits for a browser. */
+const PROBE_PATIENCE = 12_000;
 
 class PollLoop {
   readonly #pool: BrowserPool;
   readonly #plan: AcquirePlan;
   readonly #limit: LinkedAbort;
   readonly #deadline: Deadline;
+  readonly #gate: OutageGate;
   #session: BrowserSession | undefined;
   #lastError: Error | undefined;
   #attempts = 0;
   /** Answers in a row that came sooner than asked: only these are backed off and count as retries. */
   #failures = 0;
   #unknownOutcomes = 0;
+  /** True while this call asks for all that wait for the service to come back. */
+  #isProbe = false;
 
   constructor(pool: BrowserPool, plan: AcquirePlan, limit: LinkedAbort) {
     this.#pool = pool;
     this.#plan = plan;
     this.#limit = limit;
     this.#deadline = new Deadline(plan.acquireTimeout);
+    this.#gate = OutageGate.of(pool.baseUrl);
   }
 
   async run(): Promise<BrowserSession> {
@@ -80,17 +88,30 @@ class PollLoop {
     const { request, onEvent } = this.#plan;
     this.#attempts++;
     this.#tell({ type: 'acquiring', timeLeft: Math.round(this.#deadline.remaining) });
+    const isBack = startTimer(PROBE_PATIENCE, () => this.#report({ failed: false }));
     try {
       const session = await this.#pool.acquire(
         { ...request, ...(wait !== undefined && { acquire_timeout_seconds: wait }) },
         { signal: this.#limit.signal, onEvent },
       );
+      this.#report({ failed: false });
       if (!session) throw new NoBrowserYet();
       this.#session = session;
+    } catch (error) {
+      this.#report({ failed: isOutage(error) });
+      throw error;
     } finally {
+      clearTimeout(isBack);
       const waitedAsAsked = asked.elapsed >= asked.remaining;
       this.#failures = waitedAsAsked ? 0 : this.#failures + 1;
     }
+  }
+
+  /** Tells the other callers of this service whether it is there. */
+  #report({ failed }: { failed: boolean }): void {
+    if (this.#isProbe) this.#gate.probed({ failed });
+    else if (!failed) this.#gate.answered();
+    this.#isProbe = false;
   }
 
   /** Whole seconds, as the interface wants them, and never past the deadline. */
@@ -109,18 +130,21 @@ class PollLoop {
     if (verdict === 'final' || this.#unknownOutcomes > 1) throw error;
     if (!(error instanceof NoBrowserYet)) this.#lastError = error;
     if (this.#failures > 0 && retriesLeft <= 0) throw error;
-    const delay = Math.min(this.#pause(error), this.#deadline.remaining);
+    const { signal } = this.#limit;
+    const delay = this.#pause(error, this.#failures);
     this.#tell({
       type: 'waiting',
       delay: Math.round(delay),
       ...(!(error instanceof NoBrowserYet) && { error }),
     });
-    await sleep(delay, undefined, { signal: this.#limit.signal });
+    if (!isOutage(error)) await sleep(delay, undefined, { signal });
+    else this.#isProbe = await this.#gate.turn((failures) => this.#pause(error, failures), signal);
   }
 
-  #pause(error: Error): number {
+  #pause(error: Error, failures: number): number {
     const asked = (error instanceof PoolServiceError && error.retryAfter) || 0;
-    return this.#failures === 0 && asked === 0 ? 0 : asked + backoffDelay(this.#plan.retry, this.#failures);
+    const pause = failures === 0 && asked === 0 ? 0 : asked + backoffDelay(this.#plan.retry, failures);
+    return Math.min(pause, this.#deadline.remaining);
   }
 
   #reason(error: unknown): unknown {

@@ -39,6 +39,12 @@ export function judge(error: unknown, hasName: boolean): Verdict {
   return 'final';
 }
 
+/** True when the failure says that the service itself is in trouble, and not that it has no browser to give. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof PoolConnectionError) return true;
+  return error instanceof PoolServiceError && (error.status === 429 || error.status >= 500);
+}
+
 /** Codes with which a 409 means "none available", even for a lease with a name. */
 const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
 
