@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import { AcquireTimeoutError, PoolServiceError } from '../errors/index.js';
 import { Deadline } from '../internal/deadline.js';
-import { startTimer } from '../internal/race.js';
+import { LONGEST_TIMER, startTimer } from '../internal/race.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { AcquireRequest, BrowserSession } from '../service/wire.js';
@@ -54,6 +54,7 @@ class PollLoop {
   #attempts = 0;
   /** Answers in a row that came sooner than asked: only these are backed off and count as retries. */
   #failures = 0;
+  #retries = 0;
   #unknownOutcomes = 0;
   /** True while this call asks for all that wait for the service to come back. */
   #isProbe = false;
@@ -69,11 +70,11 @@ class PollLoop {
   async run(): Promise<BrowserSession> {
     try {
       await pRetry(() => this.#poll(), {
-        retries: this.#plan.retry.retries,
+        // Counted in #beforeNext: p-retry stops when none is left, even where none would be used up.
+        retries: Number.POSITIVE_INFINITY,
         // The pause between tries is made in #beforeNext: p-retry's own jitter is not a full one.
         minTimeout: 0,
-        onFailedAttempt: ({ error, retriesLeft }) => this.#beforeNext(error, retriesLeft),
-        shouldConsumeRetry: () => this.#failures > 0,
+        onFailedAttempt: ({ error }) => this.#beforeNext(error),
       });
     } catch (error) {
       throw this.#reason(error);
@@ -123,18 +124,18 @@ class PollLoop {
   }
 
   /** Decides whether to ask again, and pauses before that. */
-  async #beforeNext(error: Error, retriesLeft: number): Promise<void> {
+  async #beforeNext(error: Error): Promise<void> {
     if (this.#limit.signal.aborted) throw error;
     const verdict = judge(error, this.#plan.request.name !== undefined);
     if (verdict === 'unknown') this.#unknownOutcomes++;
     if (verdict === 'final' || this.#unknownOutcomes > 1) throw error;
     if (!(error instanceof NoBrowserYet)) this.#lastError = error;
-    if (this.#failures > 0 && retriesLeft <= 0) throw error;
+    if (this.#failures > 0 && ++this.#retries > this.#plan.retry.retries) throw error;
     const { signal } = this.#limit;
     const delay = this.#pause(error, this.#failures);
     this.#tell({
       type: 'waiting',
-      delay: Math.round(delay),
+      delay: Math.round(Math.min(delay, this.#deadline.remaining)),
       ...(!(error instanceof NoBrowserYet) && { error }),
     });
     if (!isOutage(error)) await sleep(delay, undefined, { signal });
@@ -144,7 +145,8 @@ class PollLoop {
   #pause(error: Error, failures: number): number {
     const asked = (error instanceof PoolServiceError && error.retryAfter) || 0;
     const pause = failures === 0 && asked === 0 ? 0 : asked + backoffDelay(this.#plan.retry, failures);
-    return Math.min(pause, this.#deadline.remaining);
+    // Not cut to the time left: at the deadline the signal ends the pause, and no request is sent with no time for it.
+    return Math.min(pause, LONGEST_TIMER);
   }
 
   #reason(error: unknown): unknown {

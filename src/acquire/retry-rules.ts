@@ -51,5 +51,7 @@ const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/
 /** A lease's name must be unique (interface: Limits): without a name, a 409 can only mean that no browser is there. */
 function isNameConflict({ code, details, inner_error }: PoolServiceError, hasName: boolean): boolean {
   const codes = [code, inner_error?.code, ...(details ?? []).map((detail) => detail.code)];
-  return hasName && !codes.some((code) => code !== undefined && NONE_AVAILABLE.test(code));
+  return (
+    hasName && !codes.some((code) => code !== undefined && NONE_AVAILABLE.test(code) && !/name/i.test(code))
+  );
 }

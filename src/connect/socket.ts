@@ -1,8 +1,11 @@
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { ConnectError, type LossReason } from '../errors/index.js';
 
 /** How a socket ended; `closed-by-us` is the one due end. */
 export type SocketEnd = LossReason | 'closed-by-us';
+
+/** A message as it came. Written out: the types of ws stay out of ours. */
+export type Frame = Buffer | ArrayBuffer | Buffer[];
 
 /** Milliseconds between two pings. */
 const PING_INTERVAL = 3000;
@@ -21,7 +24,7 @@ export class Socket {
   /** Resolves once, with what ended the socket first. */
   readonly ended: Promise<SocketEnd>;
   /** Receives each message. Set it before the first one is sent. */
-  onMessage: (data: RawData, isBinary: boolean) => void = () => {};
+  onMessage: (data: Frame, isBinary: boolean) => void = () => {};
 
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
@@ -69,7 +72,7 @@ export class Socket {
     });
   }
 
-  send(data: string | RawData, isBinary = false): void {
+  send(data: string | Frame, isBinary = false): void {
     if (this.#end) return;
     this.#websocket.send(data as Buffer, { binary: isBinary });
   }

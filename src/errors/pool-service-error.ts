@@ -50,7 +50,7 @@ export class PoolServiceError extends PooledBrowserError {
     this.status = status;
     if (details) this.details = details.map(clean);
     if (inner_error) this.inner_error = clean(inner_error);
-    if (hint) this.hint = hint;
+    if (hint) this.hint = redact(hint);
     if (retryAfter !== undefined) this.retryAfter = retryAfter;
   }
 }

@@ -34,7 +34,9 @@ export class PooledBrowserError extends Error {
     super(redact(message), cause === undefined ? {} : { cause: withoutSecrets(cause) });
     this.code = code;
     for (const [fact, value] of Object.entries(facts)) {
-      if (value !== undefined) Object.defineProperty(this, fact, { value, enumerable: true });
+      if (value === undefined) continue;
+      const shown = typeof value === 'string' ? redact(value) : value;
+      Object.defineProperty(this, fact, { value: shown, enumerable: true });
     }
   }
 }

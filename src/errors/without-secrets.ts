@@ -9,13 +9,14 @@ const MOST_CAUSES = 8;
  */
 export function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (isOwnError(cause)) return cause;
-  if (!isRecord(cause)) return typeof cause === 'string' ? redact(cause) : cause;
+  if (typeof cause === 'string') return redact(cause);
+  if (typeof cause !== 'object' || cause === null) return cause;
   if (depth === MOST_CAUSES) return undefined;
-  const { message, name, code, stack, cause: deeper, error } = cause;
+  const { message, name, code, stack, cause: deeper, error } = cause as Record<string, unknown>;
   const copy = new Error(redact(typeof message === 'string' ? message : 'no message'));
-  copy.name = typeof name === 'string' ? name : 'Error';
+  copy.name = typeof name === 'string' ? redact(name) : 'Error';
   copy.stack = redact(typeof stack === 'string' ? stack : `${copy.name}: ${copy.message}`);
-  if (typeof code === 'string') Object.assign(copy, { code });
+  if (typeof code === 'string') Object.assign(copy, { code: redact(code) });
   const inner = withoutSecrets(deeper ?? error, depth + 1);
   if (inner !== undefined) copy.cause = inner;
   return copy;

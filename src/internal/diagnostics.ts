@@ -1,4 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
+import { inspect } from 'node:util';
+import { redact } from './redact.js';
 
 const events = channel('pooled-browser:event');
 
@@ -9,9 +11,12 @@ export function publish(event: object): void {
 
 /** Calls a listener of the caller's. One that throws must break nothing: it gets a warning. */
 export function callListener<Event>(listener: ((event: Event) => void) | undefined, event: Event): void {
+  const warn = (error: unknown) =>
+    process.emitWarning(`onEvent threw: ${redact(inspect(error))}`, 'PooledBrowserWarning');
   try {
-    listener?.(event);
+    // An async listener rejects where a plain one throws: unhandled, that would end the process.
+    Promise.resolve(listener?.(event)).catch(warn);
   } catch (error) {
-    process.emitWarning(`onEvent threw: ${String(error)}`, 'PooledBrowserWarning');
+    warn(error);
   }
 }

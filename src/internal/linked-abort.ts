@@ -13,7 +13,7 @@ export class LinkedAbort {
     parent?.addEventListener('abort', this.#onParentAbort, { once: true });
     if (parent?.aborted) this.#onParentAbort();
     this.#timer = startTimer(timeout, () => {
-      this.#timedOut = true;
+      this.#timedOut = !this.signal.aborted;
       this.abort(new DOMException('The time is up', 'TimeoutError'));
     });
   }

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /**
  * The work's outcome, or the signal's reason as soon as it aborts.
  * Work that succeeds after the abort is handed to `onLate`: exactly one of the two gets the value.
@@ -12,7 +10,7 @@ export function raceAbort<T>(
   if (!signal) return work;
   return new Promise<T>((resolve, reject) => {
     // A signal's reason may be any value: it is passed on as it is.
-    const onAbort = () => reject(signal.reason as Error);
+    const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     work.then(
@@ -49,6 +47,5 @@ export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Time
   return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
 }
 
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-export { sleep };
+/** The longest that `setTimeout` can wait, in ms. */
+export const LONGEST_TIMER = 2 ** 31 - 1;

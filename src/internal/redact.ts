@@ -6,6 +6,13 @@ const SHORTEST_SECRET = 8;
 /** Tokens and jwts rotate: the oldest are forgotten, so that a long-lived process does not grow. */
 const MOST_SECRETS = 1000;
 
+/** Enough to see a secret whole that begins before the end of an excerpt. */
+const LONGEST_SECRET = 8192;
+
+/** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
+const NAMED =
+  /(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(jwt|access_token|token)(=|%3D|\\?["']\s*:\s*\\?["'])[^&\s"'<>\\]+/gi;
+
 const secrets = new Set<string>();
 
 /** From now on `redact` blanks this value out wherever it stands. */
@@ -16,12 +23,24 @@ export function hideSecret(secret: string): void {
   if (secrets.size > MOST_SECRETS) secrets.delete(secrets.values().next().value!);
 }
 
+/** The characters that would drive a terminal, line breaks excepted. */
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Text from outside, short enough for a message. Redacted before it is cut: half a secret is not recognized. */
+export function excerpt(text: string, length: number): string {
+  const clean = redact(text.slice(0, length + LONGEST_SECRET)).replaceAll(CONTROL, ' ');
+  return clean.length > length ? `${clean.slice(0, length)}…` : clean;
+}
+
 /** The text without bearer tokens and jwts: those made known by `hideSecret`, and all that look like one. */
 export function redact(text: string): string {
   let clean = text;
-  for (const secret of secrets) clean = clean.replaceAll(secret, HIDDEN);
+  // The longest first: a secret may begin with another.
+  for (const secret of [...secrets].toSorted((a, b) => b.length - a.length))
+    clean = clean.replaceAll(secret, HIDDEN);
   return clean
-    .replace(/\b(jwt|access_token|token)=[^&\s"'<>\\]+/gi, `$1=${HIDDEN}`)
+    .replace(NAMED, `$1$2${HIDDEN}`)
     .replace(/\b(Bearer)\s+[^\s"'<>\\]+/gi, `$1 ${HIDDEN}`)
-    .replace(/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, HIDDEN);
+    .replace(/(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g, HIDDEN);
 }

@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../errors/index.js';
 import { hideSecret } from '../internal/redact.js';
 import { checkToken } from './checks.js';
 
@@ -26,6 +27,8 @@ export class Authorization {
 
   async current(): Promise<string> {
     const token = checkToken(typeof this.#token === 'string' ? this.#token : await this.#token());
+    if (typeof token !== 'string')
+      throw new InvalidOptionError('token', 'The token function must give a string.');
     hideSecret(token);
     this.#last = token;
     return token;

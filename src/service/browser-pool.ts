@@ -6,7 +6,7 @@ import { raceAbort } from '../internal/race.js';
 import { Authorization, type Token } from './authorization.js';
 import { trackWork, workSettled } from './background.js';
 import { checkBaseUrl, endpointPath } from './base-url.js';
-import { checkAcquireRequest, checkPathSegment } from './checks.js';
+import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
 import { holdLease, TICKET } from './held-leases.js';
 import { sendAuthorized, type HttpRequest, type HttpResponse } from './http.js';
 import { isOutcomeUnknown } from './outcome.js';
@@ -48,6 +48,11 @@ export interface AcquireOptions extends RequestOptions {
   onEvent?: ((event: PoolEvent) => void) | undefined;
 }
 
+export interface ReleaseOptions extends RequestOptions {
+  reuse?: boolean | undefined;
+  timeout?: number | undefined;
+}
+
 /** A pool of browsers at a service (interface: Endpoints). Nothing is sent before the first call. */
 export class BrowserPool {
   /** Id or name of the pool. */
@@ -82,6 +87,7 @@ export class BrowserPool {
    */
   async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<BrowserSession | null> {
     checkAcquireRequest(request);
+    rejectUnknownOptions(options, ['signal', 'onEvent'], 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
     options.signal?.throwIfAborted();
     const grant = this.#requestGrant(request, options);
@@ -98,15 +104,10 @@ export class BrowserPool {
    * @param options.timeout Milliseconds for the request. Default: 30,000.
    * @throws PoolServiceError with status 404 when the session is gone already.
    */
-  async release(
-    sessionId: string,
-    {
-      reuse = true,
-      timeout = REQUEST_TIMEOUT,
-      signal,
-    }: { reuse?: boolean; timeout?: number } & RequestOptions = {},
-  ): Promise<void> {
+  async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
     checkPathSegment(sessionId, 'sessionId');
+    checkReleaseOptions(options);
+    const { reuse = true, timeout = REQUEST_TIMEOUT, signal } = options;
     const path = this.#path('browser_pools', this.idOrName, 'release');
     const body = { session_id: sessionId, reuse };
     const response = await this.#send({ method: 'POST', path, body, timeout, signal });
@@ -114,7 +115,9 @@ export class BrowserPool {
   }
 
   /** Destroys all idle browsers of the pool; leased ones are not affected (interface: endpoint 1). */
-  async flush({ signal }: RequestOptions = {}): Promise<void> {
+  async flush(options: RequestOptions = {}): Promise<void> {
+    rejectUnknownOptions(options, ['signal'], 'flush');
+    const { signal } = options;
     const path = this.#path('browser_pools', this.idOrName, 'flush');
     const response = await this.#send({ method: 'POST', path, timeout: REQUEST_TIMEOUT, signal });
     expectSuccess(response, this.#facts());
@@ -124,7 +127,9 @@ export class BrowserPool {
    * All replays of a session, those of earlier and later leases of the same browser included
    * (interface: endpoint 3).
    */
-  async replays(sessionId: string, { signal }: RequestOptions = {}): Promise<Replay[]> {
+  async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
+    rejectUnknownOptions(options, ['signal'], 'replays');
+    const { signal } = options;
     checkPathSegment(sessionId, 'sessionId');
     const path = this.#path('browsers', sessionId, 'replays');
     const response = await this.#send({ method: 'GET', path, timeout: REQUEST_TIMEOUT, signal });
@@ -135,7 +140,9 @@ export class BrowserPool {
   }
 
   /** The pool's own record: its counts and configuration (beyond the given interface). */
-  async describe({ signal }: RequestOptions = {}): Promise<PoolRecord> {
+  async describe(options: RequestOptions = {}): Promise<PoolRecord> {
+    rejectUnknownOptions(options, ['signal'], 'describe');
+    const { signal } = options;
     const path = this.#path('browser_pools', this.idOrName);
     const response = await this.#send({ method: 'GET', path, timeout: REQUEST_TIMEOUT, signal });
     const record = readPoolRecord(readJson(response, this.#facts()));
@@ -170,7 +177,8 @@ export class BrowserPool {
     const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
     const path = this.#path('browser_pools', this.idOrName, 'acquire');
     try {
-      const response = await this.#send({ method: 'POST', path, body: request, timeout });
+      const { signal: unsentSignal } = options;
+      const response = await this.#send({ method: 'POST', path, body: request, timeout, unsentSignal });
       return response.status === 204 ? null : this.#readGrant(response, request, options);
     } catch (error) {
       if (isOutcomeUnknown(error)) {
@@ -183,7 +191,7 @@ export class BrowserPool {
   #readGrant(response: HttpResponse, request: AcquireRequest, options: AcquireOptions): BrowserSession {
     const sessionId = isSuccess(response) ? readableSessionId(response.body) : undefined;
     try {
-      const json = readJson(response, this.#facts());
+      const json = readJson(response, this.#facts(sessionId));
       const fault = sessionFault(json);
       if (fault) throw responseError(fault, response, this.#facts(sessionId));
       return sealSession(json as Record<string, unknown>);

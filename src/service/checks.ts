@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { isRecord } from '../internal/is-record.js';
@@ -12,7 +13,7 @@ export function checkPathSegment(value: unknown, option: string): asserts value 
   if (fault) throw new InvalidOptionError(option, `${option} ${fault}.`);
 }
 
-function pathSegmentFault(value: unknown): string | undefined {
+export function pathSegmentFault(value: unknown): string | undefined {
   if (typeof value !== 'string') return `must be a string, not ${typeof value}`;
   if (value.trim() === '') return 'must not be empty';
   if (value === '.' || value === '..') return 'must not be a relative path';
@@ -38,7 +39,7 @@ function checkWait(seconds: unknown): void {
   if (seconds === undefined || (Number.isSafeInteger(seconds) && (seconds as number) >= 0)) return;
   throw new InvalidOptionError(
     'acquire_timeout_seconds',
-    `acquire_timeout_seconds must be a whole number of seconds, 0 or more, not ${String(seconds)}.`,
+    `acquire_timeout_seconds must be a whole number of seconds, 0 or more, not ${inspect(seconds)}.`,
   );
 }
 
@@ -76,4 +77,15 @@ export function checkToken<Token>(token: Token | undefined): Exclude<Token, unde
       ? 'There is no access token. Pass the option token or set BROWSER_POOL_ACCESS_TOKEN.'
       : 'token must be a string of visible ASCII characters, or a function that returns one.';
   throw new InvalidOptionError('token', message);
+}
+
+export function checkReleaseOptions(options: { reuse?: unknown; timeout?: unknown }): void {
+  rejectUnknownOptions(options, ['reuse', 'timeout', 'signal'], 'release');
+  const { reuse, timeout } = options;
+  if (reuse !== undefined && typeof reuse !== 'boolean') {
+    throw new InvalidOptionError('reuse', 'reuse must be true or false.');
+  }
+  if (timeout !== undefined && !(typeof timeout === 'number' && timeout >= 0)) {
+    throw new InvalidOptionError('timeout', 'timeout must be a number of milliseconds, 0 or more.');
+  }
 }

@@ -1,5 +1,6 @@
 import { PoolConnectionError, PoolResponseError } from '../errors/index.js';
-import { startTimer } from '../internal/race.js';
+import { LinkedAbort } from '../internal/linked-abort.js';
+import { raceAbort } from '../internal/race.js';
 import type { Authorization } from './authorization.js';
 import type { Dispatcher } from 'undici';
 
@@ -17,6 +18,8 @@ export interface HttpRequest {
   /** Milliseconds until the whole response must be there. */
   timeout: number;
   signal?: AbortSignal | undefined;
+  /** Gives up only as long as nothing was sent: after that the answer must be heard. */
+  unsentSignal?: AbortSignal | undefined;
 }
 
 export interface HttpResponse {
@@ -28,25 +31,53 @@ export interface HttpResponse {
   brokenBy?: Error;
 }
 
-/** One request with the token; after a 401 the token function is asked again, once. */
+/** One request with the token, after a 401 the token function is asked again, once: all under one deadline. */
 export async function sendAuthorized(
   dispatcher: Dispatcher,
   authorization: Authorization,
   request: HttpRequest,
 ): Promise<HttpResponse> {
-  const response = await send(dispatcher, await authorization.current(), request);
-  if (response.status !== 401 || !authorization.canChange) return response;
-  return send(dispatcher, await authorization.current(), request);
+  const { signal, timeout } = request;
+  const limit = new LinkedAbort(signal, timeout);
+  try {
+    const response = await sendOnce(dispatcher, authorization, request, limit.signal);
+    if (response.status !== 401 || !authorization.canChange) return response;
+    return await sendOnce(dispatcher, authorization, request, limit.signal);
+  } finally {
+    limit.dispose();
+  }
+}
+
+async function sendOnce(
+  dispatcher: Dispatcher,
+  authorization: Authorization,
+  request: HttpRequest,
+  limit: AbortSignal,
+): Promise<HttpResponse> {
+  const { signal, unsentSignal } = request;
+  try {
+    const token = await raceAbort(raceAbort(authorization.current(), limit), unsentSignal);
+    limit.throwIfAborted();
+    unsentSignal?.throwIfAborted();
+    return await send(dispatcher, token, request, limit);
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (error === limit.reason) {
+      const message = `The token function gave no token within ${request.timeout} ms.`;
+      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { cause: error });
+    }
+    throw error;
+  }
 }
 
 /** Sends one request; redirects are not followed: the token must not leave the origin. */
-async function send(dispatcher: Dispatcher, token: string, request: HttpRequest): Promise<HttpResponse> {
-  const { method, path, body, timeout, signal } = request;
-  signal?.throwIfAborted();
-  const limit = new AbortController();
-  const abort = () => limit.abort(signal!.reason);
-  signal?.addEventListener('abort', abort, { once: true });
-  const timer = startTimer(timeout, () => limit.abort(new Error(`No whole response within ${timeout} ms`)));
+async function send(
+  dispatcher: Dispatcher,
+  token: string,
+  request: HttpRequest,
+  limit: AbortSignal,
+): Promise<HttpResponse> {
+  const { method, path, body, signal } = request;
   try {
     const response = await dispatcher.request({
       method,
@@ -57,15 +88,14 @@ async function send(dispatcher: Dispatcher, token: string, request: HttpRequest)
         ...(body && { 'content-type': 'application/json' }),
       },
       body: body ? JSON.stringify(body) : null,
-      signal: limit.signal,
+      signal: limit,
     });
-    return { status: response.statusCode, headers: response.headers, ...(await readBody(response.body)) };
+    const read = await readBody(response.body);
+    signal?.throwIfAborted();
+    return { status: response.statusCode, headers: response.headers, ...read };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     throw error instanceof PoolResponseError ? error : connectionError(error, request);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', abort);
   }
 }
 

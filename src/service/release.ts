@@ -1,5 +1,5 @@
 import pRetry from 'p-retry';
-import { ReleaseError } from '../errors/index.js';
+import { InvalidOptionError, PoolClosedError, ReleaseError } from '../errors/index.js';
 import { isRecord } from '../internal/is-record.js';
 
 /** The part of a pool that gives browsers back. */
@@ -31,7 +31,7 @@ export async function giveBack(
       minTimeout: 100,
       maxTimeout: 2000,
       randomize: true,
-      shouldRetry: ({ error }) => !FINAL.includes(statusOf(error)) && statusOf(error) !== 404,
+      shouldRetry: ({ error }) => mayPass(error),
     });
     return 'released';
   } catch (cause) {
@@ -43,6 +43,11 @@ export async function giveBack(
       { pool: pool.idOrName, sessionId, elapsed, cause },
     );
   }
+}
+
+function mayPass(error: Error): boolean {
+  if (error instanceof InvalidOptionError || error instanceof PoolClosedError) return false;
+  return ![...FINAL, 404].includes(statusOf(error));
 }
 
 function statusOf(error: unknown): number {

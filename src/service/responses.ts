@@ -2,10 +2,14 @@ import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../errors
 import type { ErrorFacts } from '../errors/pooled-browser-error.js';
 import { isRecord } from '../internal/is-record.js';
 import { parseJson } from '../internal/json.js';
+import { excerpt } from '../internal/redact.js';
 import type { HttpResponse } from './http.js';
 import { retryAfter } from './retry-after.js';
 
 const EXCERPT = 200;
+/** Longest text of an Error body that is kept, in characters, and most of its details. */
+const LONGEST_TEXT = 1000;
+const MOST_DETAILS = 10;
 
 /** The JSON of a successful response. */
 export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
@@ -14,8 +18,9 @@ export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
   if (fault) throw responseError(fault, response, facts, response.brokenBy);
   try {
     return parseJson(response.body);
-  } catch (cause) {
-    throw responseError('is not valid JSON', response, facts, cause);
+  } catch {
+    // The parser's own message quotes the body, secrets in it cut in two.
+    throw responseError('is not valid JSON', response, facts);
   }
 }
 
@@ -35,8 +40,7 @@ export function responseError(
   facts: ErrorFacts,
   cause?: unknown,
 ): PoolResponseError {
-  const excerpt = response.body.slice(0, EXCERPT).replaceAll(/\s+/g, ' ');
-  const shown = excerpt === '' ? '' : ` It begins: ${excerpt}`;
+  const shown = response.body === '' ? '' : ` It begins: ${excerptOf(response)}`;
   const message = `The service's response (status ${response.status}) ${fault}.${shown}`;
   return new PoolResponseError(message, response.status, { ...facts, requestId: requestId(response), cause });
 }
@@ -49,7 +53,7 @@ function bodyFault({ headers, body, brokenBy }: HttpResponse): string | undefine
   if (encoding !== undefined && encoding !== 'identity')
     return `has the content encoding ${String(encoding)}`;
   if (body === '') return 'is empty';
-  if (type !== undefined && !String(type).includes('json')) return `is ${String(type)}, not JSON`;
+  if (type !== undefined && !/json/i.test(String(type))) return `is ${String(type)}, not JSON`;
   return undefined;
 }
 
@@ -71,7 +75,7 @@ function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceErr
 }
 
 function excerptOf({ body }: HttpResponse): string {
-  return body.slice(0, EXCERPT).replaceAll(/\s+/g, ' ').trim() || 'no message';
+  return excerpt(body, EXCERPT).replaceAll(/\s+/g, ' ').trim() || 'no message';
 }
 
 interface ErrorBody {
@@ -94,7 +98,9 @@ function readErrorBody({ body }: HttpResponse): ErrorBody {
   return {
     code: text(code),
     message: text(message),
-    details: Array.isArray(details) ? details.filter(isRecord).map(readDetail) : undefined,
+    details: Array.isArray(details)
+      ? details.filter(isRecord).slice(0, MOST_DETAILS).map(readDetail)
+      : undefined,
     inner_error: isRecord(inner_error) ? readDetail(inner_error) : undefined,
   };
 }
@@ -104,7 +110,7 @@ function readDetail({ code, message }: Record<string, unknown>): ErrorDetail {
 }
 
 function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' && value !== '' ? excerpt(value, LONGEST_TEXT) : undefined;
 }
 
 function hintFor({ status, headers }: HttpResponse, { pool, sessionId }: ErrorFacts): string | undefined {

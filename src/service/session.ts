@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { isRecord } from '../internal/is-record.js';
+import { parseJson } from '../internal/json.js';
 import { hideSecret, redact } from '../internal/redact.js';
+import { pathSegmentFault } from './checks.js';
 import { requiredFault, withoutFaulty, type FieldType } from './fields.js';
 import type { BrowserSession } from './wire.js';
 
@@ -29,11 +31,32 @@ const OPTIONAL: Record<string, FieldType> = {
   tags: 'object',
   deleted_at: 'string',
   usage: 'object',
+  telemetry: 'object',
+};
+
+const SIZE: Record<string, FieldType> = { width: 'number', height: 'number' };
+
+const INSIDE: Record<string, Record<string, FieldType>> = {
+  profile: {
+    id: 'string',
+    name: 'string',
+    created_at: 'string',
+    updated_at: 'string',
+    last_used_at: 'string',
+  },
+  pool: { id: 'string', name: 'string' },
+  usage: { uptime_ms: 'number' },
+  viewport: { refresh_rate: 'number' },
 };
 
 /** What keeps this JSON from being a session (interface: Browser session), if anything. */
 export function sessionFault(json: unknown): string | undefined {
-  return isRecord(json) ? requiredFault(json, REQUIRED) : 'is no JSON object';
+  if (!isRecord(json)) return 'is no JSON object';
+  const fault = requiredFault(json, REQUIRED);
+  if (fault) return fault;
+  // Such an id could never be given back.
+  const idFault = pathSegmentFault(json['session_id']);
+  return idFault && `has a session_id that ${idFault}`;
 }
 
 /**
@@ -41,9 +64,11 @@ export function sessionFault(json: unknown): string | undefined {
  * `inspect`, JSON and enumeration show everything else, and those fields redacted or not at all.
  */
 export function sealSession(json: Record<string, unknown>): BrowserSession {
-  const fields = withoutFaulty(json, OPTIONAL);
+  const fields = readFields(json);
   const session = {};
   for (const [field, value] of Object.entries(fields)) {
+    // Its place is taken; JSON and inspect show it.
+    if (field === 'toJSON') continue;
     const secret = hasSecret(value);
     if (secret) rememberJwt(value);
     const descriptor = secret ? { get: () => value } : { value };
@@ -57,7 +82,40 @@ export function sealSession(json: Record<string, unknown>): BrowserSession {
 
 /** The session id in a body that is no valid session: whoever can read it owes a release. */
 export function readableSessionId(body: string): string | undefined {
-  return /"session_id"\s*:\s*"([^"\\]+)"/.exec(body)?.[1];
+  const id = idOfJson(body) ?? idOfText(body);
+  return pathSegmentFault(id) ? undefined : (id as string);
+}
+
+function idOfJson(body: string): unknown {
+  try {
+    const json = parseJson(body);
+    return isRecord(json) ? json['session_id'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function idOfText(body: string): unknown {
+  const text = /"session_id"\s*:\s*("(?:[^"\\]|\\.)+")/.exec(body)?.[1];
+  try {
+    return text && JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readFields(json: Record<string, unknown>): Record<string, unknown> {
+  const fields = withoutFaulty(json, OPTIONAL);
+  for (const [field, optional] of Object.entries(INSIDE)) {
+    if (isRecord(fields[field])) fields[field] = withoutFaulty(fields[field], optional);
+  }
+  if (isRecord(fields['tags'])) {
+    const tags = Object.entries(fields['tags']).filter(([, value]) => typeof value === 'string');
+    fields['tags'] = Object.fromEntries(tags);
+  }
+  if (isRecord(fields['viewport']) && requiredFault(fields['viewport'], SIZE)) delete fields['viewport'];
+  if (json['telemetry'] === null) fields['telemetry'] = null;
+  return fields;
 }
 
 function hasSecret(value: unknown): boolean {

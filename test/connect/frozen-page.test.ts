@@ -34,6 +34,8 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
     // Puppeteer connects all the same; Playwright only once the page is closed.
     if (!name.startsWith('Playwright')) return;
     expect(released).toBe('reused');
-    expect(events).toContainEqual(expect.objectContaining({ type: 'frozen-pages-closed', urls: [titled('frozen')] }));
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'frozen-pages-closed', urls: [titled('frozen')] }),
+    );
   });
 });

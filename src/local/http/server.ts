@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LocalPoolError } from '../../errors/local-pool-error.js';
-import { sleep } from '../../internal/race.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../events.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { faultAnswer, send, type Answer } from './answer.js';

@@ -1,4 +1,4 @@
-import { sleep } from '../../internal/race.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chromium } from '../browser/chromium.js';
 import type { StartLimit } from './start-limit.js';
 

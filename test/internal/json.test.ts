@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { isRecord } from '../../src/internal/is-record.js';
+import { parseJson } from '../../src/internal/json.js';
+import { isLoopback } from '../../src/internal/loopback.js';
+
+it('drops a key __proto__ at any depth', () => {
+  const json = parseJson('{"a": [{"__proto__": {"x": 1}, "b": 2}], "__proto__": {"x": 1}}');
+  expect(json).toStrictEqual({ a: [{ b: 2 }] });
+  expect(Object.hasOwn(json as object, '__proto__')).toBe(false);
+});
+
+it('throws a SyntaxError for what is no JSON', () => {
+  expect(() => parseJson('{')).toThrow(SyntaxError);
+});
+
+it.each([
+  [{}, true],
+  [Object.create(null), true],
+  [new Error('x'), true],
+  [[], false],
+  [null, false],
+  [undefined, false],
+  ['text', false],
+  [5, false],
+])('knows a record from other values', (value, expected) => {
+  expect(isRecord(value)).toBe(expected);
+});
+
+it.each([
+  ['localhost', true],
+  ['127.0.0.1', true],
+  ['127.255.0.3', true],
+  ['[::1]', true],
+  ['127.0.0.1.example.com', false],
+  ['localhost.example.com', false],
+  ['128.0.0.1', false],
+  ['0.0.0.0', false],
+  ['10.0.0.1', false],
+  ['[::]', false],
+  ['', false],
+])('knows whether %s stays on this machine: %s', (hostname, expected) => {
+  expect(isLoopback(hostname)).toBe(expected);
+});

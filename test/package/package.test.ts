@@ -1,0 +1,159 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { heavy, libraries } from '../structure/rules.js';
+import { Consumer, pack } from './consumer.js';
+
+let withPlaywright: Consumer;
+let withPuppeteer: Consumer;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'package-'));
+  const tarball = await pack(folder);
+  // One after the other: the second finds the first one's packages in npm's cache.
+  withPlaywright = await Consumer.install(join(folder, 'one'), tarball, ['playwright-core']);
+  withPuppeteer = await Consumer.install(join(folder, 'two'), tarball, ['puppeteer-core']);
+}, 180_000);
+
+const ROOT = ['BrowserPool', 'leaseBrowser', 'runOf', 'withPooledBrowser', 'AcquireTimeoutError'];
+
+describe('import', () => {
+  it('gives the root its names', async () => {
+    const program = "import * as names from 'pooled-browser'; console.log(Object.keys(names).join());";
+    const names = await withPlaywright.run('root.mjs', program);
+    expect(names.split(',')).toEqual(expect.arrayContaining(ROOT));
+  });
+
+  it.each([
+    ['playwright', () => withPlaywright],
+    ['puppeteer', () => withPuppeteer],
+  ])('gives %s its names beside its library', async (entry, consumer) => {
+    const program = `import * as names from 'pooled-browser/${entry}'; console.log(Object.keys(names).join());`;
+    const names = await consumer().run('entry.mjs', program);
+    expect(names.split(',')).toEqual(expect.arrayContaining(['leaseBrowser', entry, 'withPooledBrowser']));
+  });
+
+  it('gives local its names', async () => {
+    const program =
+      "import { startLocalPool } from 'pooled-browser/local'; console.log(typeof startLocalPool);";
+    expect(await withPuppeteer.run('local.mjs', program)).toBe('function');
+  });
+
+  it('refuses what is inside', async () => {
+    const program = "await import('pooled-browser/dist/index.js').catch((error) => console.log(error.code));";
+    expect(await withPlaywright.run('inside.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
+  });
+});
+
+describe('require', () => {
+  it.each([
+    'pooled-browser',
+    'pooled-browser/playwright',
+    'pooled-browser/puppeteer',
+    'pooled-browser/local',
+  ])('loads %s from CommonJS', async (entry) => {
+    const program = `console.log(Object.keys(require('${entry}')).length > 0);`;
+    expect(await withPlaywright.run('program.cjs', program)).toBe('true');
+  });
+});
+
+describe('what loads', () => {
+  it('with the root: no automation library and nothing heavy', async () => {
+    expect(await packagesNotFor("import 'pooled-browser';")).toEqual([]);
+  });
+
+  it('with the entries of both libraries: neither of them', async () => {
+    const imports = "import 'pooled-browser/playwright'; import 'pooled-browser/puppeteer';";
+    expect(await packagesNotFor(imports)).toEqual([]);
+  });
+
+  it('is seen by this test', async () => {
+    expect(await packagesNotFor("import 'pooled-browser'; import 'playwright-core';")).toEqual([
+      'playwright-core',
+    ]);
+  });
+
+  async function packagesNotFor(imports: string): Promise<string[]> {
+    const loaded = await withPlaywright.loadedBy(imports);
+    expect(loaded).toContain('pooled-browser');
+    const late: readonly string[] = [...libraries, ...heavy];
+    return loaded.filter((name) => late.includes(name));
+  }
+});
+
+describe('a library that is not installed', () => {
+  it.each([
+    ['puppeteer', 'puppeteer-core', () => withPlaywright],
+    ['playwright', 'playwright-core', () => withPuppeteer],
+  ])('is missed by %s when it is used, not when it is imported', async (entry, library, consumer) => {
+    const output = await consumer().run('missing.mjs', MISSING.replace('ENTRY', entry));
+    expect(output.split('\n')).toEqual(['imported', `ERR_MISSING_LIBRARY ${library}`]);
+  });
+});
+
+/** The service keeps the acquire request waiting: the library is missed meanwhile, before a browser is granted. */
+const MISSING = `
+import { createServer } from 'node:http';
+import { BrowserPool } from 'pooled-browser';
+import { withPooledBrowser } from 'pooled-browser/ENTRY';
+console.log('imported');
+const server = createServer(() => {}).listen(0, '127.0.0.1');
+await new Promise((resolve) => server.once('listening', resolve));
+const pool = new BrowserPool('none', { baseUrl: 'http://127.0.0.1:' + server.address().port, token: 'a-token' });
+await withPooledBrowser(pool, () => 1, { acquireTimeout: 10_000 }).catch((error) => {
+  console.log(error.code, error.library);
+});
+server.closeAllConnections();
+server.close();
+await pool.close();
+`;
+
+describe('types', () => {
+  it.each([
+    ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+  ])('hold for a strict consumer with one library, as modules resolve for %s', async (_, options) => {
+    await withPlaywright.write('consumer.ts', consumerOf('playwright'));
+    await withPuppeteer.write('consumer.ts', consumerOf('puppeteer'));
+    expect(await withPlaywright.compile(options)).toEqual([]);
+    expect(await withPuppeteer.compile(options)).toEqual([]);
+  });
+
+  it('refuse a misspelt option', async () => {
+    await withPlaywright.write('consumer.ts', consumerOf('playwright').replace('timeout:', 'timout:'));
+    const complaints = await withPlaywright.compile({ module: 'nodenext' });
+    expect(complaints).toContainEqual(expect.stringMatching(/^consumer\.ts.*'timout' does not exist/));
+  });
+});
+
+function consumerOf(entry: 'playwright' | 'puppeteer'): string {
+  return `
+import { BrowserPool, isAcquireTimeoutError, runOf, type BrowserSession, type Replay } from 'pooled-browser';
+import { startLocalPool } from 'pooled-browser/local';
+import { leaseBrowser, withPooledBrowser } from 'pooled-browser/${entry}';
+
+const pool = new BrowserPool('scrapers', { baseUrl: 'https://pool.example.com', token: async () => 'token' });
+
+export async function visit(signal: AbortSignal): Promise<string> {
+  try {
+    const run = await withPooledBrowser(pool, async ({ page, session }) => {
+      await page.goto('https://example.com');
+      const { session_id }: BrowserSession = session;
+      return session_id + (await page.title());
+    }, { signal, timeout: 1000 });
+    const replays: readonly Replay[] = run.replays;
+    return run.value + replays.length;
+  } catch (error) {
+    if (isAcquireTimeoutError(error)) return String(error.waited);
+    return runOf(error)?.session?.session_id ?? '';
+  }
+}
+
+export async function lease(): Promise<string> {
+  await using local = await startLocalPool({ pools: [{ name: 'scrapers', size: 1 }] });
+  await using leased = await leaseBrowser(new BrowserPool('scrapers', { baseUrl: local.baseUrl, token: local.token }));
+  return leased.page.url();
+}
+`;
+}

@@ -1,0 +1,173 @@
+import { expect, it } from 'vitest';
+import { isPoolServiceError, PoolServiceError } from '../../src/errors/index.js';
+import { BrowserPool } from '../../src/service/browser-pool.js';
+import { FakeService, JWT, TOKEN, type Answer } from '../support/fake-service.js';
+import { expectNoSecret, rejection } from './support.js';
+
+/** Every call of a pool, and the error it ends in when the service answers like this. */
+const CALLS: Record<string, (pool: BrowserPool) => Promise<unknown>> = {
+  acquire: (pool) => pool.acquire(),
+  release: (pool) => pool.release('session-1'),
+  flush: (pool) => pool.flush(),
+  replays: (pool) => pool.replays('session-1'),
+  describe: (pool) => pool.describe(),
+};
+
+async function errorsFor(answer: Answer): Promise<Record<string, PoolServiceError>> {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  for (const route of ['acquire', 'release', 'flush', 'replays', 'pool'] as const) {
+    service.script(route, answer);
+  }
+  const errors: Record<string, PoolServiceError> = {};
+  for (const [name, call] of Object.entries(CALLS)) {
+    errors[name] = await rejection<PoolServiceError>(call(pool));
+    expectNoSecret(errors[name]);
+  }
+  expect(service.requests).toHaveLength(Object.keys(CALLS).length);
+  expect(service.released.filter((id) => id !== 'session-1')).toStrictEqual([]);
+  return errors;
+}
+
+const BODY = {
+  code: 'bad_request',
+  message: 'The request is not valid',
+  details: [
+    { code: 'invalid_input', message: 'name is taken' },
+    { code: 'invalid_input' },
+    { message: 'only text' },
+  ],
+  inner_error: { code: 'unique_violation', message: 'duplicate' },
+};
+
+it.each([400, 401, 403, 404, 409, 422, 429, 500, 502, 503])(
+  'turns a %i with an Error body into an error with all that the body says',
+  async (status) => {
+    const headers = { 'x-request-id': 'req-7', 'retry-after': '3' };
+    const errors = await errorsFor({ status, json: BODY, headers });
+    for (const error of Object.values(errors)) {
+      expect(error).toBeInstanceOf(PoolServiceError);
+      expect(isPoolServiceError(error)).toBe(true);
+      expect(error).toMatchObject({
+        name: 'PoolServiceError',
+        status,
+        code: BODY.code,
+        details: BODY.details,
+        inner_error: BODY.inner_error,
+        requestId: 'req-7',
+        retryAfter: 3000,
+        pool: 'pool',
+      });
+      for (const text of [`${status}`, 'bad_request', BODY.message, 'name is taken', 'only text']) {
+        expect(error.message).toContain(text);
+      }
+    }
+    expect(errors['release']).toMatchObject({ sessionId: 'session-1' });
+    expect(errors['replays']).toMatchObject({ sessionId: 'session-1' });
+    expect(errors['acquire']).not.toHaveProperty('sessionId');
+  },
+);
+
+it.each([
+  [400, /fields|details/],
+  [401, /token.*BROWSER_POOL_ACCESS_TOKEN/],
+  [403, /permission.*plan/],
+])('hints at what to check after a %i', async (status, hint) => {
+  const { acquire } = await errorsFor({ status, json: BODY });
+  expect(acquire?.hint).toMatch(hint);
+  expect(acquire?.message).toContain(acquire?.hint);
+});
+
+it('hints after a 404 at the pool, or at the session that is gone', async () => {
+  const { acquire, flush, describe, replays, release } = await errorsFor({ status: 404, json: BODY });
+  for (const error of [acquire, flush, describe]) expect(error?.hint).toMatch(/no pool pool/);
+  for (const error of [replays, release]) expect(error?.hint).toMatch(/session-1 is gone.*inactivity/);
+});
+
+it.each([400, 401, 403, 404, 500, 502])('turns a %i without a body into http_%i', async (status) => {
+  const errors = await errorsFor({ status });
+  for (const error of Object.values(errors)) {
+    expect(error).toMatchObject({ name: 'PoolServiceError', status, code: `http_${status}` });
+    expect(error).not.toHaveProperty('details');
+    expect(error).not.toHaveProperty('inner_error');
+    expect(error).not.toHaveProperty('retryAfter');
+    expect(error).not.toHaveProperty('requestId');
+  }
+});
+
+it('shows a short, redacted excerpt of an error page', async () => {
+  const page = `<html><h1>Bad   gateway</h1>\n\n${TOKEN} and ?jwt=${JWT} ${'filler '.repeat(10_000)}</html>`;
+  const errors = await errorsFor({ status: 502, text: page, headers: { 'content-type': 'text/html' } });
+  for (const error of Object.values(errors)) {
+    expect(error).toMatchObject({ status: 502, code: 'http_502' });
+    expect(error.message).toContain('<h1>Bad gateway</h1>');
+    expect(error.message.length).toBeLessThan(600);
+  }
+});
+
+it('cuts no secret in two where the excerpt ends', async () => {
+  for (let padding = 160; padding <= 200; padding++) {
+    const text = `${'x'.repeat(padding - 1)} ${TOKEN} is the token that you sent`;
+    await using service = await FakeService.start();
+    await using pool = new BrowserPool('pool', service.options);
+    service.script('flush', { status: 500, text });
+    expectNoSecret(await rejection(pool.flush()));
+  }
+});
+
+it('redacts the token wherever an error response echoes it', async () => {
+  const echo = `you sent ${TOKEN}`;
+  const detail = { code: TOKEN, message: echo };
+  const json = { code: TOKEN, message: echo, details: [detail], inner_error: detail };
+  await errorsFor({ status: 400, json, headers: { 'x-request-id': TOKEN } });
+});
+
+it('redacts a jwt whose URL is written with escapes, as JSON encoders do', async () => {
+  const text = `[{"replay_view_url": "https://x.example.com/?a=1\\u0026jwt=${JWT}\\u0026b=2"}, 5]`;
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('replays', { status: 200, text, headers: { 'content-type': 'application/json' } });
+  expectNoSecret(await rejection(pool.replays('session-1')));
+});
+
+it('keeps an error message short, however long the one of the service is', async () => {
+  const details = Array.from({ length: 5000 }, () => ({ code: 'invalid_input', message: 'y'.repeat(50) }));
+  const json = { code: 'z'.repeat(100_000), message: 'x'.repeat(1_000_000), details };
+  const { acquire } = await errorsFor({ status: 500, json });
+  expect(acquire?.message.length).toBeLessThan(20_000);
+  expect(acquire?.code.length).toBeLessThan(2000);
+});
+
+it('shows no control characters of an error page: they would drive the terminal', async () => {
+  const { acquire } = await errorsFor({ status: 502, text: 'red \u001b[31m bell \u0007 nul \u0000 end' });
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  expect(acquire?.message).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+});
+
+it.each([
+  ['an array', '[]'],
+  ['a string', '"down"'],
+  ['null', 'null'],
+  ['a number', '5'],
+  ['empty fields', '{"code": "", "message": null, "details": {}, "inner_error": []}'],
+  ['fields of wrong types', '{"code": 5, "message": {}, "details": "x", "inner_error": "y"}'],
+  ['broken JSON', '{"code": "bad_req'],
+])('falls back to the status when the Error body is %s', async (_what, text) => {
+  const errors = await errorsFor({ status: 500, text, headers: { 'content-type': 'application/json' } });
+  for (const error of Object.values(errors)) {
+    expect(error).toMatchObject({ name: 'PoolServiceError', code: 'http_500', status: 500 });
+    expect(error).not.toHaveProperty('inner_error');
+  }
+});
+
+it('keeps the details that are objects and drops those that are not', async () => {
+  const json = { code: 'c', message: 'm', details: [null, 'x', { code: 'a' }, { code: 5, message: 'b' }] };
+  const { flush } = await errorsFor({ status: 400, json });
+  expect(flush?.details).toStrictEqual([{ code: 'a' }, { message: 'b' }]);
+});
+
+it('survives an Error body of great depth', async () => {
+  const text = `{"code": "deep", "message": "m", "x": ${'['.repeat(500_000)}${']'.repeat(500_000)}}`;
+  const { acquire } = await errorsFor({ status: 500, text });
+  expect(acquire).toMatchObject({ name: 'PoolServiceError', status: 500 });
+});
