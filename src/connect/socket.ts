@@ -64,9 +64,9 @@ export class Socket {
       this.#heard = true;
     });
     this.ended = new Promise((resolve) => {
-      websocket.once('close', (code) => {
+      websocket.once('close', (code, reason) => {
         clearInterval(heartbeat);
-        this.#end ??= code === 1006 ? 'dropped' : 'closed-by-service';
+        this.#end ??= endOf(code, String(reason));
         resolve(this.#end);
       });
     });
@@ -99,6 +99,12 @@ export class Socket {
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
     else this.#websocket.ping();
   }
+}
+
+/** 1006 is no code that is sent: the socket just ended. */
+function endOf(code: number, reason: string): SocketEnd {
+  if (code === 1006) return 'dropped';
+  return /expire|inactiv|time-?out|timed out/i.test(reason) ? 'expired' : 'closed-by-service';
 }
 
 function opened(websocket: WebSocket): Promise<void> {

@@ -109,8 +109,8 @@ export class Lease<Handles> {
     const choice = this.#chooseRelease({ ...outcome, healthy, session });
     const released = await owned.release(choice, settings.releaseTimeout);
     abort.dispose();
-    const { attempts, timings, cleanupErrors } = recorder;
-    return { session, replays, replayStatus, released, attempts, timings, cleanupErrors };
+    const { attempts, unknownOutcomes, timings, cleanupErrors } = recorder;
+    return { session, replays, replayStatus, released, attempts, unknownOutcomes, timings, cleanupErrors };
   }
 
   /** True when all that the lease opened is closed and what stays answers. */
@@ -188,7 +188,8 @@ export class Lease<Handles> {
 function explainLoss(reason: LossReason): string {
   const how = {
     dropped: 'its connection broke or fell silent',
-    'closed-by-service': 'the other side closed the connection: the browser ended, or its session expired',
+    'closed-by-service': 'the other side closed the connection: the browser ended, or was taken away',
+    expired: 'its session expired',
     'closed-by-callback': 'the callback closed the browser or its connection, which is ours to close',
   };
   return `The browser was lost: ${how[reason]}.`;

@@ -53,9 +53,9 @@ class Opening<Handles> {
   }
 
   get failedRun(): FailedRun {
-    const { attempts, timings, cleanupErrors } = this.#recorder;
+    const { attempts, unknownOutcomes, timings, cleanupErrors } = this.#recorder;
     const replayStatus = this.#settings.replays === 'off' ? 'off' : 'none';
-    return { ...this.#over, replays: [], replayStatus, attempts, timings, cleanupErrors };
+    return { ...this.#over, replays: [], replayStatus, attempts, unknownOutcomes, timings, cleanupErrors };
   }
 
   async run(): Promise<Lease<Handles>> {

@@ -15,6 +15,8 @@ export class Recorder {
   readonly cleanupErrors: Error[] = [];
   /** Acquire requests sent. */
   attempts = 0;
+  /** Those of them whose outcome can't be known. */
+  unknownOutcomes = 0;
 
   constructor(pool: string, listener: ((event: RunEvent) => void) | undefined) {
     this.#pool = pool;
@@ -27,6 +29,7 @@ export class Recorder {
 
   readonly tell = (step: RunStep): void => {
     if (step.type === 'acquiring') this.attempts++;
+    if (step.type === 'outcome-unknown') this.unknownOutcomes++;
     const event = { ...step, pool: this.#pool, run: this.#number, elapsed: Math.round(this.#elapsed) };
     publish(event);
     callListener(this.#listener, event);

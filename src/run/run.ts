@@ -32,6 +32,8 @@ export interface RunTail {
   released: Released;
   /** Acquire requests sent. */
   attempts: number;
+  /** Those of them of which it can't be known whether they leased a browser (events `outcome-unknown`). */
+  unknownOutcomes: number;
   timings: Timings;
   /** What went wrong while tidying up. It never fails the run. */
   cleanupErrors: readonly Error[];

@@ -34,7 +34,7 @@ export interface Driver {
 export const DRIVERS: Driver[] = [
   {
     name: 'Playwright over CDP',
-    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn, options) as never,
+    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn, options),
     lease: (pool, options) => playwright.leaseBrowser(pool, options),
     openPage: ({ context }) => context!.newPage(),
   },
