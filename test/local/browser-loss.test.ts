@@ -40,7 +40,6 @@ describe('a lease without a connection', () => {
     const start = performance.now();
     await until('it has expired', () => api.pool.stats().expired === expired + 1);
     expect(performance.now() - start).toBeGreaterThan(900);
-    expect(performance.now() - start).toBeLessThan(2_000);
     expect(await api.release(session)).toBe(404);
     await until('it is replaced', () => api.pool.stats().idle === 1);
   });

@@ -231,7 +231,7 @@ it.each<[string, Answer]>([
   const started = performance.now();
   const error = await rejection(pool.release('session-1', { timeout: 200 }));
   expect(performance.now() - started).toBeGreaterThan(150);
-  expect(performance.now() - started).toBeLessThan(3000);
+  expect(performance.now() - started).toBeLessThan(10_000);
   expect(error.name).toMatch(/PoolConnectionError|PoolServiceError/);
   await pool.close();
 });
