@@ -9,7 +9,13 @@ export { leaseBrowser, type PooledBrowser } from './run/lease-browser.js';
 export type { LeaseOptions, LeaseOutcome, ReleaseChoice, RunOptions } from './run/options.js';
 export { runOf, type FailedRun, type Released, type Run, type RunTail, type Timings } from './run/run.js';
 export { withPooledBrowser } from './run/with-pooled-browser.js';
-export { BrowserPool, type BrowserPoolOptions, type RequestOptions } from './service/browser-pool.js';
+export { BrowserPool } from './service/browser-pool.js';
 export type { Token } from './service/authorization.js';
 export type { PoolEvent } from './service/pool-events.js';
+export type {
+  AcquireOptions,
+  BrowserPoolOptions,
+  ReleaseOptions,
+  RequestOptions,
+} from './service/pool-options.js';
 export type * from './service/wire.js';

@@ -4,8 +4,8 @@ import { ConnectError, type LossReason } from '../errors/index.js';
 /** How a socket ended; `closed-by-us` is the one due end. */
 export type SocketEnd = LossReason | 'closed-by-us';
 
-/** A message as it came. Written out: the types of ws stay out of ours. */
-export type Frame = Buffer | ArrayBuffer | Buffer[];
+/** A message as it came; not in the types of ws or Node, which a caller's compiler may not have. */
+export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
 /** Milliseconds between two pings. */
 const PING_INTERVAL = 3000;

@@ -3,7 +3,7 @@ import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { callListener, publish } from '../internal/diagnostics.js';
 import { environment } from '../internal/environment.js';
 import { raceAbort } from '../internal/race.js';
-import { Authorization, type Token } from './authorization.js';
+import { Authorization } from './authorization.js';
 import { trackWork, workSettled } from './background.js';
 import { checkBaseUrl, endpointPath } from './base-url.js';
 import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
@@ -11,11 +11,14 @@ import { holdLease, TICKET } from './held-leases.js';
 import { sendAuthorized, type HttpRequest, type HttpResponse } from './http.js';
 import { isOutcomeUnknown } from './outcome.js';
 import type { PoolEvent } from './pool-events.js';
+import type { AcquireOptions, BrowserPoolOptions, ReleaseOptions, RequestOptions } from './pool-options.js';
 import type { ReleaseTicket } from './release-ticket.js';
 import { giveBack } from './release.js';
 import { readPoolRecord, readReplays } from './resources.js';
 import { expectSuccess, isSuccess, readJson, responseError } from './responses.js';
-import { readableSessionId, sealSession, sessionFault } from './session.js';
+import { sealSession } from './session.js';
+import { sessionFault } from './session-fields.js';
+import { readableSessionId } from './session-id.js';
 import { OriginSockets } from './sockets.js';
 import type { AcquireRequest, BrowserSession, PoolRecord, Replay } from './wire.js';
 
@@ -27,31 +30,6 @@ const ACQUIRE_GRACE = 15_000;
 const UNKNOWN_WAIT = 60 * 60_000;
 /** How long a browser that nobody took is tried to be given back. */
 const ORPHAN_RELEASE_TIMEOUT = 30_000;
-
-export interface BrowserPoolOptions {
-  /** Address of the service. Default: the environment variable `BROWSER_POOL_BASE_URL`. */
-  baseUrl?: string | undefined;
-  /**
-   * Bearer token, or a function that gives one: asked before each request, and again after a 401.
-   * Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`.
-   */
-  token?: Token | undefined;
-}
-
-export interface RequestOptions {
-  /** Gives up waiting. A browser that is granted all the same is given back. */
-  signal?: AbortSignal | undefined;
-}
-
-export interface AcquireOptions extends RequestOptions {
-  /** Told of browsers that are given back behind the scenes, and of outcomes that can't be known. */
-  onEvent?: ((event: PoolEvent) => void) | undefined;
-}
-
-export interface ReleaseOptions extends RequestOptions {
-  reuse?: boolean | undefined;
-  timeout?: number | undefined;
-}
 
 /** A pool of browsers at a service (interface: Endpoints). Nothing is sent before the first call. */
 export class BrowserPool {
@@ -100,8 +78,6 @@ export class BrowserPool {
   /**
    * Gives a leased browser back (beyond the given interface).
    *
-   * @param options.reuse `true`: back to the pool as it is; `false`: destroyed. Default: `true`.
-   * @param options.timeout Milliseconds for the request. Default: 30,000.
    * @throws PoolServiceError with status 404 when the session is gone already.
    */
   async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {

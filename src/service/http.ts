@@ -1,4 +1,4 @@
-import { PoolConnectionError, PoolResponseError } from '../errors/index.js';
+import { PoolConnectionError } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import { raceAbort } from '../internal/race.js';
 import type { Authorization } from './authorization.js';
@@ -95,7 +95,10 @@ async function send(
     return { status: response.statusCode, headers: response.headers, ...read };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    throw error instanceof PoolResponseError ? error : connectionError(error, request);
+    const why = limit.aborted
+      ? `none came within ${request.timeout} ms`
+      : explain(error as NodeJS.ErrnoException);
+    throw connectionError(why, error, request);
   }
 }
 
@@ -114,19 +117,17 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: 
   }
 }
 
-function connectionError(cause: unknown, { method, path }: HttpRequest): PoolConnectionError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const neverSent = code !== undefined && NEVER_SENT.test(code);
-  const what = message || code || 'unknown failure';
-  return neverSent
-    ? new PoolConnectionError(
-        `The service could not be reached for ${method} ${path}: ${what}. Check the base URL and the network.`,
-        'ERR_POOL_UNREACHABLE',
-        { cause },
-      )
-    : new PoolConnectionError(
-        `The service gave no whole response to ${method} ${path}: ${what}.`,
-        'ERR_POOL_NO_RESPONSE',
-        { cause },
-      );
+/** Some failures have no message, only a code: several addresses were tried in vain. */
+function explain({ message, code }: NodeJS.ErrnoException): string {
+  return message || code || 'unknown failure';
+}
+
+function connectionError(why: string, cause: unknown, { method, path }: HttpRequest): PoolConnectionError {
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code === undefined || !NEVER_SENT.test(code)) {
+    const message = `The service gave no whole response to ${method} ${path}: ${why}.`;
+    return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { cause });
+  }
+  const message = `The service could not be reached for ${method} ${path}: ${why}. Check baseUrl and the network.`;
+  return new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { cause });
 }

@@ -130,7 +130,7 @@ it.each(['acquire', 'flush'] as const)('says of a refused %s that it never left'
   const error = await rejection(pool[call]());
   expect(error).toBeInstanceOf(PoolConnectionError);
   expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE' });
-  expect(error.message).toMatch(/base URL.*network/);
+  expect(error.message).toMatch(/baseUrl.*network/);
   expect((error.cause as NodeJS.ErrnoException).code).toBe('ECONNREFUSED');
   expectNoSecret(error);
   await pool.close();
