@@ -26,7 +26,7 @@ export class Consumer {
   static async install(folder: string, tarball: string, libraries: readonly string[]): Promise<Consumer> {
     await mkdir(folder);
     await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-    const wanted = await Promise.all(libraries.map(async (name) => `${name}@${await ownVersion(name)}`));
+    const wanted = await Promise.all(libraries.map(withVersion));
     const quiet = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     await execute('npm', ['install', ...quiet, tarball, ...wanted], { cwd: folder, env: outsideNpm() });
     return new Consumer(folder);
@@ -91,9 +91,11 @@ export async function load(url, context, next) {
 }
 `;
 
-async function ownVersion(library: string): Promise<string> {
+/** A library without a version is installed in the one that this repository has. */
+async function withVersion(library: string): Promise<string> {
+  if (library.includes('@', 1)) return library;
   const manifest = await readFile(`node_modules/${library}/package.json`, 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
+  return `${library}@${(JSON.parse(manifest) as { version: string }).version}`;
 }
 
 /** npm hands its scripts the project that it runs them for; another npm would take that for its own. */
