@@ -1,5 +1,6 @@
 import type { AcquireEvent } from '../../src/acquire/acquire-events.js';
-import { acquireSession, type AcquirePlan } from '../../src/acquire/acquire-session.js';
+import type { AcquirePlan } from '../../src/acquire/acquire-plan.js';
+import { acquireSession } from '../../src/acquire/acquire-session.js';
 import { checkRetryOptions } from '../../src/acquire/backoff.js';
 import type { RetryOptions } from '../../src/acquire/retry-rules.js';
 import type { BrowserSession } from '../../src/service/wire.js';
