@@ -15,6 +15,8 @@ export default defineConfig(({ mode }) => ({
     testTimeout: mode === 'long' ? 20 * 60_000 : 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
+    // The default of a second is too short for a busy machine.
+    expect: { poll: { timeout: 15_000 } },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,

@@ -29,7 +29,7 @@ export class PollLoop {
   /** Answers in a row that came sooner than asked: only these are backed off and count as retries. */
   #failures = 0;
   #retries = 0;
-  #unknownOutcomes = 0;
+  #unknownOutcomes: number;
   /** True while this call asks for all that wait for the service to come back. */
   #isProbe = false;
 
@@ -37,6 +37,7 @@ export class PollLoop {
     this.#pool = pool;
     this.#plan = plan;
     this.#limit = limit;
+    this.#unknownOutcomes = plan.unknownOutcomes ?? 0;
     this.#deadline = new Deadline(plan.acquireTimeout);
     this.#gate = OutageGate.of(pool.baseUrl);
   }

@@ -53,7 +53,7 @@ export function withAnySession(inner: Transport): Transport {
     const id = newSessionId!;
     newSessionId = undefined;
     if (message.error !== 'session not created') return outer.onmessage?.(text);
-    void describeBrowser(ask).then((capabilities) => answer(id, { sessionId: 'existing', capabilities }));
+    return describeBrowser(ask).then((capabilities) => answer(id, { sessionId: 'existing', capabilities }));
   };
   inner.onclose = () => outer.onclose?.();
   return outer;

@@ -1,5 +1,7 @@
 import type { WebSocket } from 'ws';
 import { ConnectError, type LossReason } from '../errors/index.js';
+import { isRecord } from '../internal/is-record.js';
+import { parseJson } from '../internal/json.js';
 
 /** How a socket ended; `closed-by-us` is the one due end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -7,12 +9,14 @@ export type SocketEnd = LossReason | 'closed-by-us';
 /** A message as it came; not in the types of ws or Node, which a caller's compiler may not have. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
-/** Milliseconds between two pings. */
-const PING_INTERVAL = 3000;
+/** Milliseconds between two pings: silence is noticed after three to four of these, within 10 s. */
+const PING_INTERVAL = 2500;
 /** A socket that leaves this many pings in a row unanswered is dead, though no packet has said so. */
 const MOST_MISSED_PINGS = 3;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
+/** What a JSON object begins with. */
+const BRACE = 0x7b;
 /** Bytes; screenshots and traces of large pages come in one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
@@ -24,7 +28,7 @@ export class Socket {
   /** Resolves once, with what ended the socket first. */
   readonly ended: Promise<SocketEnd>;
   /** Receives each message. Set it before the first one is sent. */
-  onMessage: (data: Frame, isBinary: boolean) => void = () => {};
+  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
 
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
@@ -58,8 +62,10 @@ export class Socket {
     const heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
     websocket.on('message', (data, isBinary) => {
       this.#heard = true;
-      this.onMessage(data, isBinary);
+      void this.#receive(data, isBinary);
     });
+    // One that breaks the protocol need not answer our closing handshake either.
+    websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', () => {
       this.#heard = true;
     });
@@ -92,12 +98,35 @@ export class Socket {
     this.#websocket.terminate();
   }
 
+  /**
+   * Whoever reads what is no message of any protocol here throws, or rejects, and nobody listens: that would end the
+   * process. It ends the socket. Other errors, such as of the callback's own listeners, are not ours to hide.
+   */
+  async #receive(data: Frame, isBinary: boolean): Promise<void> {
+    try {
+      // Playwright throws where nobody can catch it: it must not see anything but objects.
+      if (data instanceof Uint8Array && data[0] !== BRACE) return this.cut('dropped');
+      await this.onMessage(data, isBinary);
+    } catch (error) {
+      if (isMessage(data)) throw error;
+      this.cut('dropped');
+    }
+  }
+
   /** Counts beats, not time: a process that was itself busy or asleep must not take that for silence. */
   #beat(): void {
     this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
     this.#heard = false;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
     else this.#websocket.ping();
+  }
+}
+
+function isMessage(data: Frame): boolean {
+  try {
+    return isRecord(parseJson(String(data)));
+  } catch {
+    return false;
   }
 }
 

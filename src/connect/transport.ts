@@ -5,15 +5,18 @@ import type { Socket } from './socket.js';
 export interface Transport {
   send(message: string): void;
   close(): void;
-  onmessage?: (message: string) => void;
+  onmessage?: (message: string) => unknown;
   onclose?: () => void;
 }
 
 /** Our socket as Puppeteer wants it. */
 export function socketTransport(socket: Socket, protocol: Protocol): Transport {
   const closesBrowser = protocol === 'bidi' ? '"browser.close"' : '"Browser.close"';
+  let hasEnded = false;
   const transport: Transport = {
     send(message) {
+      // A driver that begins, or falls back to CDP, on a socket that has ended would wait for an answer: for minutes.
+      if (hasEnded) throw new Error('The websocket has ended');
       // The pool's browser is not the callback's to kill: asked to, the connection ends instead.
       if (message.length < 200 && message.includes(closesBrowser)) socket.close('closed-by-callback');
       else socket.send(message);
@@ -22,6 +25,11 @@ export function socketTransport(socket: Socket, protocol: Protocol): Transport {
   };
   socket.onMessage = (data) => transport.onmessage?.(String(data));
   // The lease hears of the end before the driver does: its reason, not the driver's error, ends the run.
-  void socket.ended.then(() => setImmediate(() => transport.onclose?.()));
+  void socket.ended.then(() =>
+    setImmediate(() => {
+      hasEnded = true;
+      transport.onclose?.();
+    }),
+  );
   return transport;
 }

@@ -10,8 +10,9 @@ export class LinkedAbort {
   /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
   constructor(parent: AbortSignal | undefined, timeout = Number.POSITIVE_INFINITY) {
     this.#parent = parent;
-    parent?.addEventListener('abort', this.#onParentAbort, { once: true });
+    // One that is aborted already will not call a listener, nor drop it.
     if (parent?.aborted) this.#onParentAbort();
+    else parent?.addEventListener('abort', this.#onParentAbort, { once: true });
     this.#timer = startTimer(timeout, () => {
       this.#timedOut = !this.signal.aborted;
       this.abort(new DOMException('The time is up', 'TimeoutError'));

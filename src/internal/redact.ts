@@ -13,6 +13,9 @@ const LONGEST_SECRET = 8192;
 const NAMED =
   /(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(jwt|access_token|token)(=|%3D|\\?["']\s*:\s*\\?["'])[^&\s"'<>\\]+/gi;
 
+/** User name and password in a URL. */
+const USER_INFO = /(?<=:)\/\/[^\s/?#@"'<>\\]+@/g;
+
 const secrets = new Set<string>();
 
 /** From now on `redact` blanks this value out wherever it stands. */
@@ -41,6 +44,7 @@ export function redact(text: string): string {
     clean = clean.replaceAll(secret, HIDDEN);
   return clean
     .replace(NAMED, `$1$2${HIDDEN}`)
+    .replace(USER_INFO, `//${HIDDEN}@`)
     .replace(/\b(Bearer)\s+[^\s"'<>\\]+/gi, `$1 ${HIDDEN}`)
     .replace(/(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g, HIDDEN);
 }

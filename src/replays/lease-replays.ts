@@ -26,12 +26,15 @@ export class LeaseReplays {
   readonly #pool: BrowserPool;
   readonly #sessionId: string;
   readonly #earlier: Promise<Set<string>>;
+  readonly #stop = new AbortController();
 
   /** Begins with listing what was there before. */
   constructor(pool: BrowserPool, sessionId: string) {
     this.#pool = pool;
     this.#sessionId = sessionId;
-    this.#earlier = pool.replays(sessionId).then((replays) => new Set(replays.map(identify)));
+    this.#earlier = pool
+      .replays(sessionId, { signal: this.#stop.signal })
+      .then((replays) => new Set(replays.map(identify)));
     // Its failure shows in collect().
     this.#earlier.catch(() => {});
   }
@@ -40,16 +43,23 @@ export class LeaseReplays {
   async collect(timeout: number): Promise<ReplayResult> {
     const late = () => new Error(`The replays were not listed within ${timeout} ms`);
     try {
-      return await raceTimeout(timeout, (signal) => this.#list(signal), late);
+      return await raceTimeout(timeout, () => this.#list(), late);
     } catch (error) {
       return { replays: [], replayStatus: 'unavailable', error: error as Error };
+    } finally {
+      this.stop();
     }
   }
 
-  async #list(signal: AbortSignal): Promise<ReplayResult> {
+  /** Ends what is still asked for: nobody waits for it, and it would hold a socket, and the end of the pool. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #list(): Promise<ReplayResult> {
     const [earlier, all] = await Promise.all([
       this.#earlier,
-      this.#pool.replays(this.#sessionId, { signal }),
+      this.#pool.replays(this.#sessionId, { signal: this.#stop.signal }),
     ]);
     const replays = all.filter((replay) => !earlier.has(identify(replay)));
     return { replays, replayStatus: statusOf(replays) };

@@ -91,6 +91,8 @@ class Opening<Handles> {
             this.#recorder.tell(event);
             if (nested && event.type === 'acquiring') this.#endDeadlock(nested);
           },
+          // Of the whole call: each lease that it tries must not bring another one of unknown fate.
+          unknownOutcomes: this.#recorder.unknownOutcomes,
           note: nested?.where,
         }),
       );
@@ -126,6 +128,7 @@ class Opening<Handles> {
         attempt,
       });
     } catch (error) {
+      replays?.stop();
       const released = owned.release('destroy', releaseTimeout);
       trackWork(this.#pool, released);
       this.#over = { session, released: await released };

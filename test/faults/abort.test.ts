@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { hang, until } from '../service/support.js';
+import { useCollected } from '../support/collected.js';
+import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
+import { reply, type Answer } from '../support/fake-service.js';
+import { FaultBench, useQuiet, type Outcome } from '../support/fault-bench.js';
+import { accept, ignore } from '../support/fault-road.js';
+import { useLocalPool } from '../support/local.js';
+
+useCollected();
+useQuiet();
+const used = useLocalPool();
+
+const REASONS = [new Error('mine'), { no: 'error' }, 'a text'];
+
+describe.each(DRIVERS)('$name', (driver) => {
+  it("rejects with the signal's reason before anything is sent", async () => {
+    for (const reason of REASONS) {
+      await using bench = await FaultBench.start();
+      const { error } = await bench.run(driver, () => {}, { signal: AbortSignal.abort(reason) });
+      expect(error).toBe(reason);
+      expect(bench.service.requests).toEqual([]);
+    }
+  });
+
+  it('gives back what is granted after an abort during the poll', async () => {
+    await using bench = await FaultBench.start();
+    bench.service.script('acquire', (response) => {
+      const json = bench.fakeSession();
+      setTimeout(() => reply(response, { status: 200, json }), 300);
+    });
+    await abortWhen(bench, driver, () => bench.service.of('acquire').length === 1);
+    expect(bench.released.size).toBe(0);
+    await bench.settle();
+    expect(bench.service.released).toEqual(['lease-1']);
+  });
+
+  it('gives back every grant, wherever around its arrival the abort comes', async () => {
+    let called = 0;
+    for (let round = 0; round < 24; round++) {
+      await using bench = await FaultBench.start();
+      bench.service.script('acquire', (response) => {
+        setTimeout(() => void (bench.grant as (...args: unknown[]) => unknown)(response), 8);
+      });
+      bench.road.play(ignore);
+      const caller = new AbortController();
+      const reason = new Error('mine');
+      const running = bench.run(driver, () => called++, { signal: caller.signal });
+      await sleep(round);
+      caller.abort(reason);
+      expect((await running).error).toBe(reason);
+      await bench.settle();
+    }
+    expect(called).toBe(0);
+  });
+
+  it.each([
+    ['the upgrade is not answered', ignore],
+    ['the browser is silent', accept],
+  ])('gives the browser back when the abort comes while %s', async (_what, upgrade) => {
+    await using bench = await FaultBench.start();
+    bench.road.play(upgrade);
+    const { run } = await abortWhen(bench, driver, () => bench.road.dialled === 1);
+    expect(run).toMatchObject({ released: 'destroyed' });
+    await bench.settle();
+  });
+
+  it('ends the callback, and nothing of it reaches the browser afterwards', async () => {
+    await using bench = await FaultBench.start(used.local);
+    let [failures, isOver] = [0, false];
+    let reason: unknown;
+    const callback = async ({ page, signal }: AnyLease) => {
+      signal.addEventListener('abort', () => (reason = signal.reason), { once: true });
+      while (!isOver) {
+        await page.evaluate('1').catch(() => failures++);
+        await sleep(5);
+      }
+    };
+    const { error, run } = await abortWhen(bench, driver, () => bench.road.commands > 50, callback);
+    expect(reason).toBe(error);
+    expect(run).toMatchObject({ released: 'destroyed' });
+    const commands = bench.road.commands;
+    await until(() => failures > 3);
+    expect(bench.road.commands).toBe(commands);
+    isOver = true;
+    await bench.settle();
+  });
+
+  it.each<['release' | 'replays', (bench: FaultBench) => Answer[]]>([
+    ['release', (bench) => [slow(bench.takeBack, 1500)]],
+    ['replays', () => [{ status: 200, json: [] }, hang]],
+  ])(
+    'rejects with the reason when the abort comes during the %s, and gives back all the same',
+    async (route, answers) => {
+      await using bench = await FaultBench.start(used.local);
+      bench.service.script(route, ...answers(bench));
+      const isThere = () => bench.service.of(route).length === answers(bench).length;
+      await abortWhen(bench, driver, isThere, () => 'value');
+      await bench.settle();
+      expect(bench.released.size).toBe(1);
+    },
+  );
+});
+
+/** Runs, aborts once the condition holds, and checks that the caller gets the reason. */
+async function abortWhen(
+  bench: FaultBench,
+  driver: Driver,
+  condition: () => boolean,
+  callback: (lease: AnyLease) => unknown = () => {},
+): Promise<Outcome> {
+  const caller = new AbortController();
+  const reason = new Error('mine');
+  const running = bench.run(driver, callback, { signal: caller.signal });
+  await until(condition);
+  caller.abort(reason);
+  const outcome = await running;
+  expect(outcome.error).toBe(reason);
+  return outcome;
+}
+
+function slow(answer: Answer, delay: number): Answer {
+  return async (...request) => {
+    await sleep(delay);
+    await (answer as (...args: unknown[]) => unknown)(...request);
+  };
+}

@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { BrowserLostError, ConnectError } from '../../src/index.js';
+import { useCollected } from '../support/collected.js';
+import { DRIVERS, type AnyLease } from '../support/drivers.js';
+import { FaultBench, useQuiet, type Outcome } from '../support/fault-bench.js';
+import { textFrame, type FaultRoad } from '../support/fault-road.js';
+import { useLocalPool } from '../support/local.js';
+
+useCollected();
+useQuiet();
+const used = useLocalPool({ pools: [{ name: 'test', size: 3 }] });
+
+const LOSSES: [string, (road: FaultRoad) => void, string][] = [
+  ['is reset', (road) => road.lose('reset'), 'dropped'],
+  ['ends without a word', (road) => road.lose('end'), 'dropped'],
+  ['is closed with 1001', (road) => road.close(1001, 'going away'), 'closed-by-service'],
+  ['is closed with 1000', (road) => road.close(1000), 'closed-by-service'],
+  ['is closed as expired', (road) => road.close(1001, 'session expired'), 'expired'],
+  ['carries bytes that are no frame', (road) => road.inject(Buffer.alloc(64, 0xff)), 'dropped'],
+];
+
+describe.each(DRIVERS)('$name', (driver) => {
+  it.each(LOSSES)('fails a run whose socket %s in the callback', async (_how, lose, reason) => {
+    await using bench = await FaultBench.start(used.local);
+    const seen = await loseInCallback(bench, driver, lose);
+    expectLost(seen, reason);
+    await bench.settle();
+  });
+
+  it.each(LOSSES)('fails a run whose socket %s right after the connect', async (_how, lose, reason) => {
+    await using bench = await FaultBench.start(used.local);
+    const outcome = await bench.run(driver, async ({ signal }) => {
+      lose(bench.road);
+      await aborted(signal);
+      return 'a value';
+    });
+    expect(outcome).toMatchObject({ status: 'rejected', error: { reason } });
+    expect(outcome.error).toBeInstanceOf(BrowserLostError);
+    await bench.settle();
+  });
+
+  it.each(['no JSON', '[]', 'null', '{"id":', '{"method":"no.such.event"}'])(
+    'survives the message %s in the callback',
+    async (text) => {
+      await using bench = await FaultBench.start(used.local);
+      const outcome = await bench.run(driver, async ({ signal }) => {
+        bench.road.inject(textFrame(text));
+        await Promise.race([aborted(signal), sleep(300)]);
+        // The road says no more: a browser that talks nonsense is cut off by the driver, or by us.
+        bench.road.lose('reset');
+        await aborted(signal);
+      });
+      expect(outcome.error).toBeInstanceOf(BrowserLostError);
+      expect(outcome.run).toMatchObject({ released: 'destroyed' });
+      await bench.settle();
+    },
+  );
+
+  it('fails in time wherever in the connect the socket drops', async () => {
+    let [lost, failed] = [0, 0];
+    for (const last of [1, 2, 3, 5, 8, 13, 21, 34, 55]) {
+      await using bench = await FaultBench.start(used.local);
+      bench.road.onMessage = (count) => void (count === last && bench.road.lose(count % 2 ? 'reset' : 'end'));
+      const { error, status } = await bench.run(driver, async ({ page, signal }) => {
+        for (let call = 0; !signal.aborted && call < 60; call++) await page.evaluate('1');
+      });
+      expect(status).toBe('rejected');
+      if (error instanceof ConnectError) failed++;
+      else if (error instanceof BrowserLostError) lost++;
+      else expect(error).toBeUndefined();
+      expect(bench.service.released).toEqual(['lease-1']);
+      await bench.settle();
+    }
+    // Both must happen, or this test proves nothing.
+    expect([failed > 0, lost > 0]).toEqual([true, true]);
+  });
+});
+
+it('notices a socket that fell silent within 10 s, and counts no empty answer as success', async () => {
+  const benches = await Promise.all(DRIVERS.map(() => FaultBench.start(used.local)));
+  await Promise.all(
+    DRIVERS.map(async (driver, index) => {
+      const seen = await loseInCallback(benches[index]!, driver, (road) => road.lose('silence'));
+      expectLost(seen, 'dropped');
+      // Within 10 s, and what a busy machine adds.
+      expect(seen.noticed).toBeLessThan(10_000 + 1500);
+    }),
+  );
+  for (const bench of benches) {
+    await bench.settle();
+    await bench[Symbol.asyncDispose]();
+  }
+}, 40_000);
+
+it('fails a connect during which the socket falls silent, at its limit', async () => {
+  const benches = await Promise.all(DRIVERS.map(() => FaultBench.start(used.local)));
+  await Promise.all(
+    DRIVERS.map(async (driver, index) => {
+      const bench = benches[index]!;
+      bench.road.onMessage = () => bench.road.lose('silence');
+      const { error } = await bench.run(driver, () => {}, { connectTimeout: 1500, within: 1500 });
+      expect(error).toBeInstanceOf(ConnectError);
+    }),
+  );
+  for (const bench of benches) {
+    await bench.settle();
+    await bench[Symbol.asyncDispose]();
+  }
+});
+
+interface Seen extends Outcome {
+  reason: unknown;
+  /** Milliseconds from the loss to the abort of the callback's signal. */
+  noticed: number;
+}
+
+/** Loses the socket while calls of the callback are in flight; the callback returns a value whatever comes of them. */
+async function loseInCallback(
+  bench: FaultBench,
+  driver: (typeof DRIVERS)[number],
+  lose: (road: FaultRoad) => void,
+): Promise<Seen> {
+  let reason: unknown;
+  let noticed = Number.NaN;
+  const callback = async ({ page, signal }: AnyLease) => {
+    await page.evaluate('1');
+    const lostAt = performance.now();
+    lose(bench.road);
+    const noting = aborted(signal).then(() => {
+      noticed = performance.now() - lostAt;
+      reason = signal.reason;
+    });
+    // Some drivers resolve it, with nothing, once their socket is gone.
+    const title = await Promise.race([page.title().catch(() => 'failed'), noting]);
+    await noting;
+    return title ?? 'a value';
+  };
+  const outcome = await bench.run(driver, callback);
+  return { ...outcome, reason, noticed };
+}
+
+function expectLost({ error, reason, run, events, status }: Seen, expected: string): void {
+  expect(status).toBe('rejected');
+  expect(error).toBeInstanceOf(BrowserLostError);
+  expect(error).toMatchObject({ code: 'ERR_BROWSER_LOST', reason: expected, sessionId: 'lease-1' });
+  expect(reason).toBe(error);
+  expect(run).toMatchObject({ released: 'destroyed' });
+  expect(events.filter(({ type }) => type === 'browser-lost')).toMatchObject([{ error }]);
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}

@@ -1,0 +1,251 @@
+import { getEventListeners } from 'node:events';
+import { request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect } from 'vitest';
+import { BrowserPool, runOf, type FailedRun, type Run, type RunEvent } from '../../src/index.js';
+import type { LocalPool } from '../../src/local.js';
+import { expectNoSecrets } from './collected.js';
+import type { AnyLease, Driver } from './drivers.js';
+import { FakeService, JWT, reply, session, type Answer } from './fake-service.js';
+import { FaultRoad } from './fault-road.js';
+
+type Options = NonNullable<Parameters<Driver['run']>[2]>;
+
+/** Time limits of a case unless it sets its own: wide, for what does not fail. */
+const LIMITS = {
+  acquireTimeout: 10_000,
+  pollTimeout: 1000,
+  connectTimeout: 15_000,
+  connectAttempts: 1,
+  releaseTimeout: 5000,
+  replaysTimeout: 3000,
+  retry: { minTimeout: 10, maxTimeout: 50 },
+} satisfies Options;
+/** The limits that are no options: closing pages, and letting go. */
+const FIXED = 5000 + 2000;
+/** What the promise may take past its limits, and what a busy machine may add. */
+const TOLERANCE = 1000 + 4000;
+/** How long an aborted call may still tidy up before it rejects. */
+const ABORT_GRACE = 1000;
+/** Most requests of one kind that a case may take: faults here last for a few answers or a second or two. */
+const MOST_TRIES = 40;
+
+/** What is not as usual when a case is over. */
+interface Settlement {
+  /** Session ids that the service would not take back. */
+  unreleased?: string[];
+  /** The test gave the browser back by itself, behind the library's back. */
+  isEarly?: boolean;
+}
+
+/** How a call of the library went. */
+export interface Outcome {
+  value?: unknown;
+  /** What it rejected with; look at `status` to tell it from nothing. */
+  error?: Error & Record<string, unknown>;
+  status: 'resolved' | 'rejected';
+  /** The run, or the one behind the error. */
+  run: Run<unknown> | FailedRun | undefined;
+  events: RunEvent[];
+  /** Milliseconds until it settled, and since the abort. */
+  elapsed: number;
+  sinceAbort: number | undefined;
+}
+
+/**
+ * A service, a browser, and the road between them, each of which can fail on demand. Leases are counted where it
+ * matters, at the service. `settle` checks what must hold after every fault (I1 to I6).
+ */
+export class FaultBench implements AsyncDisposable {
+  readonly service: FakeService;
+  readonly road: FaultRoad;
+  readonly pool: BrowserPool;
+  /** Session ids that were sent to the client, and those that came back. */
+  readonly granted = new Set<string>();
+  readonly released = new Set<string>();
+  /** Acquire requests whose fate the client can't know. */
+  unknown = 0;
+  /** Destroys the real browser when it is released with `reuse: false`, instead of keeping it for the next case. */
+  destroys = false;
+
+  readonly #local: LocalPool | undefined;
+  /** Real session ids by the id that the client knows them under. */
+  readonly #lent = new Map<string, string>();
+  readonly #outcomes: Outcome[] = [];
+  #grants = 0;
+  #commandsAtRelease: number | undefined;
+
+  static async start(local?: LocalPool): Promise<FaultBench> {
+    return new FaultBench(await FakeService.start(), await FaultRoad.start(), local);
+  }
+
+  private constructor(service: FakeService, road: FaultRoad, local: LocalPool | undefined) {
+    this.service = service;
+    this.road = road;
+    this.#local = local;
+    this.pool = new BrowserPool('test', service.options);
+    service.script('acquire', this.grant);
+    service.script('release', this.takeBack);
+  }
+
+  /** Grants a real browser at the other end of the road; without a local pool, one that only a played upgrade reaches. */
+  readonly grant: Answer = async (response) => reply(response, { status: 200, json: await this.lend() });
+
+  /** Grants a browser that only a played upgrade reaches. */
+  readonly grantFake: Answer = (response) => reply(response, { status: 200, json: this.fakeSession() });
+
+  /** Takes a browser back, once; afterwards it is gone, as at a real service. */
+  readonly takeBack: Answer = async (response, { body }) => {
+    const { session_id: id, reuse } = body as { session_id: string; reuse: boolean };
+    // What was on the road before is there by now; whatever comes later reaches somebody else's browser.
+    await sleep(10);
+    this.#commandsAtRelease ??= this.road.commands;
+    const isOurs = this.granted.has(id) && !this.released.has(id);
+    this.released.add(id);
+    await this.#return(id, reuse || !this.destroys);
+    reply(response, { status: isOurs ? 204 : 404 });
+  };
+
+  /** An answer after which the client can't know whether it leased a browser. */
+  unknowable(answer: Answer): Answer {
+    return (response, request) => {
+      this.unknown++;
+      return typeof answer === 'function' ? answer(response, request) : reply(response, answer);
+    };
+  }
+
+  fakeSession(fields: Record<string, unknown> = {}): Record<string, unknown> {
+    const id = `lease-${++this.#grants}`;
+    const url = `ws://${this.road.host}/nowhere?jwt=${JWT}`;
+    this.granted.add(id);
+    return session({ session_id: id, cdp_ws_url: url, webdriver_ws_url: url, ...fields });
+  }
+
+  async lend(): Promise<Record<string, unknown>> {
+    if (!this.#local) return this.fakeSession();
+    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 20 });
+    const [cdp, bidi] = [real['cdp_ws_url'], real['webdriver_ws_url']] as [string, string];
+    const lent = this.fakeSession({ cdp_ws_url: this.road.to(cdp), webdriver_ws_url: this.road.to(bidi) });
+    this.#lent.set(String(lent['session_id']), String(real['session_id']));
+    return lent;
+  }
+
+  /** One run of the library. `within` limits it more tightly than the sum of its options. */
+  async run(
+    driver: Driver,
+    fn: (lease: AnyLease) => unknown,
+    { within, ...options }: Options & { within?: number } = {},
+  ): Promise<Outcome> {
+    const events: RunEvent[] = [];
+    const caller = new AbortController();
+    const { signal = caller.signal } = options;
+    const settings = { ...LIMITS, ...options, signal };
+    let abortedAt: number | undefined = signal.aborted ? performance.now() : undefined;
+    const onAbort = () => (abortedAt = performance.now());
+    signal.addEventListener('abort', onAbort, { once: true });
+    const began = performance.now();
+    const onEvent = (event: RunEvent) => void events.push(event);
+    const outcome = await driver.run(this.pool, fn, { ...settings, onEvent }).then(
+      (run): Outcome => ({ status: 'resolved', value: run.value, run, events, ...times() }),
+      (error): Outcome => ({ status: 'rejected', error, run: runOf(error), events, ...times() }),
+    );
+    signal.removeEventListener('abort', onAbort);
+    this.#outcomes.push(outcome);
+    expect(outcome.elapsed).toBeLessThan((within ?? sumOf(settings, outcome)) + TOLERANCE);
+    if (abortedAt) expect(outcome.sinceAbort).toBeLessThan(ABORT_GRACE + TOLERANCE);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    return outcome;
+
+    function times() {
+      const now = performance.now();
+      return { elapsed: now - began, sinceAbort: abortedAt === undefined ? undefined : now - abortedAt };
+    }
+  }
+
+  /** Waits until nothing is under way any more, and checks what must hold after every fault. */
+  async settle({ unreleased = [], isEarly = false }: Settlement = {}): Promise<void> {
+    await this.pool.close();
+    const events = this.#outcomes.flatMap((outcome) => outcome.events);
+    const told = (type: RunEvent['type']) => events.filter((event) => event.type === type);
+    // I1: each lease is back, or reported by name.
+    expect([...this.granted].filter((id) => !this.released.has(id))).toEqual(unreleased);
+    expect(told('release-failed')).toMatchObject(unreleased.map((sessionId) => ({ sessionId })));
+    // And nothing of the callback reached the browser afterwards.
+    if (this.granted.size === 1 && this.#commandsAtRelease !== undefined && !isEarly)
+      expect(this.road.commands).toBe(this.#commandsAtRelease);
+    // I2: what can't be known is told, once.
+    expect(told('outcome-unknown')).toHaveLength(this.unknown);
+    for (const { run } of this.#outcomes) expect(run?.unknownOutcomes ?? 0).toBeLessThanOrEqual(this.unknown);
+    // I4: no secret, whichever way it is looked at.
+    for (const { error, run } of this.#outcomes) expectNoSecrets(error, run);
+    expectNoSecrets(...events);
+    // I6: modest.
+    for (const route of ['acquire', 'release'] as const)
+      expect(this.service.of(route).length).toBeLessThan(MOST_TRIES);
+    expect(this.service.of('replays').length).toBeLessThanOrEqual(2 * this.granted.size);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.service.close();
+    await this.pool.close();
+    await this.road[Symbol.asyncDispose]();
+    for (const id of this.#lent.keys()) await this.#return(id, !this.destroys);
+  }
+
+  async #return(id: string, reuse: boolean): Promise<void> {
+    const real = this.#lent.get(id);
+    if (!real) return;
+    this.#lent.delete(id);
+    await ask(this.#local!, 'release', { session_id: real, reuse });
+  }
+}
+
+/** The most that a call may take by its options. A callback without a limit takes its own time. */
+function sumOf(options: Options, { run }: Outcome): number {
+  const defined = Object.entries(options).filter(([, value]) => value !== undefined);
+  const limits = { ...LIMITS, ...(Object.fromEntries(defined) as Partial<typeof LIMITS>) };
+  const { acquireTimeout, connectAttempts, connectTimeout, releaseTimeout, replaysTimeout } = limits;
+  const callback = options.timeout ?? run?.timings.callback ?? 0;
+  const connecting = connectAttempts * (connectTimeout + releaseTimeout);
+  return acquireTimeout + connecting + callback + replaysTimeout + FIXED;
+}
+
+/** One request to the local pool, over a socket of its own: kept-alive ones would look like leaks. */
+async function ask(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
+  const { baseUrl, pools, token } = local;
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const url = `${baseUrl}/browser_pools/${pools[0]}/${call}`;
+    const asking = request(url, { method: 'POST', agent: false, headers }, async (response) => {
+      let text = '';
+      for await (const chunk of response) text += chunk;
+      resolve(text === '' ? {} : JSON.parse(text));
+    });
+    asking.on('error', reject).end(JSON.stringify(body));
+  });
+}
+
+/** Fails a test that leaves a socket, a server, a child or a timer behind (I5). */
+export function useQuiet(): void {
+  let before: string[] = [];
+  beforeEach(() => {
+    before = process.getActiveResourcesInfo();
+  });
+  afterEach(async () => {
+    const end = performance.now() + 5000;
+    while (newResources(before).length > 0 && performance.now() < end) await sleep(50);
+    expect(newResources(before)).toEqual([]);
+  });
+}
+
+/** Pipes are vitest's, and so are the file operations. */
+const WATCHED = /TCP|TLS|UDP|ProcessWrap|Timeout/;
+
+function newResources(before: string[]): string[] {
+  const known = [...before];
+  return process.getActiveResourcesInfo().filter((name) => {
+    const index = known.indexOf(name);
+    if (index !== -1) known.splice(index, 1);
+    return index === -1 && WATCHED.test(name);
+  });
+}
