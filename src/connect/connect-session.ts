@@ -64,12 +64,12 @@ async function connectOnce<Handles>(
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   // Not every driver notices that its socket is gone.
-  const dropped = ended.then((end) => {
-    throw new ConnectError(`the websocket ended while connecting (${end})`);
-  });
+  const dropped = async () => {
+    throw new ConnectError(`the websocket ended while connecting (${await ended})`);
+  };
   try {
     const connecting = connector.connect({ socket, protocol, context, driver, timeout });
-    return { ...(await raceAbort(Promise.race([connecting, dropped]), signal)), ended, cut };
+    return { ...(await raceAbort(Promise.race([connecting, dropped()]), signal)), ended, cut };
   } catch (error) {
     cut();
     throw error;

@@ -121,12 +121,12 @@ export class Lease<Handles> {
     if (abort.signal.aborted || settings.release === 'leave') return false;
     const { session_id: sessionId } = this.session;
     // Not every driver notices that its socket is gone.
-    const dropped = connection.ended.then((end) => {
-      throw new SweepError(`The websocket ended (${end})`, { sessionId });
-    });
+    const dropped = async () => {
+      throw new SweepError(`The websocket ended (${await connection.ended})`, { sessionId });
+    };
     const late = () => new SweepError(`The browser did not follow within ${SWEEP_TIMEOUT} ms`, { sessionId });
     try {
-      await raceTimeout(SWEEP_TIMEOUT, () => Promise.race([connection.sweep(), dropped]), late);
+      await raceTimeout(SWEEP_TIMEOUT, () => Promise.race([connection.sweep(), dropped()]), late);
       recorder.tell({ type: 'swept', sessionId });
       return true;
     } catch (cause) {
@@ -155,10 +155,13 @@ export class Lease<Handles> {
   async #disconnect(): Promise<void> {
     const { connection } = this.#parts;
     const late = () => new Error(`The driver did not disconnect within ${DISCONNECT_TIMEOUT} ms`);
+    const cut = async () => {
+      connection.cut();
+      await connection.ended;
+    };
     // Whatever the driver says, the socket is gone afterwards, and that is what counts.
     await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), late).catch(() => {});
-    connection.cut();
-    await connection.ended;
+    await raceTimeout(DISCONNECT_TIMEOUT, cut, late).catch(() => {});
   }
 
   #chooseRelease(outcome: LeaseOutcome): ReleaseChoice {

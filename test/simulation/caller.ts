@@ -1,0 +1,257 @@
+import { getEventListeners } from 'node:events';
+import type { BrowserPool, LeaseOptions, Run, RunEvent } from '../../src/index.js';
+import type { PoolEvent } from '../../src/service/pool-events.js';
+import type { LeaseFacts } from '../../src/run/callback.js';
+import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
+import type { SimulatedService } from './simulated-service.js';
+import type { World } from './world.js';
+
+/** How a caller uses the library. */
+export type Way = 'run' | 'lease' | 'acquire' | 'nested';
+
+/** Milliseconds over the sum of the limits that a call may take: the promise of FAULTS.md. */
+const GRACE = 1000;
+const SWEEP_TIMEOUT = 5000;
+const DISCONNECT_TIMEOUT = 2000;
+
+/** One lifecycle: a call of the library with options, a callback and a patience of its own, and what it learnt. */
+export class Caller {
+  readonly number: number;
+  readonly way: Way;
+  /** Session ids that the library reported as not given back, and those that were left on purpose. */
+  readonly excused = new Set<string>();
+  /** Requests of which it was told that their outcome can't be known. */
+  unknown = 0;
+  isSettled = false;
+  readonly #world: World;
+  readonly #service: SimulatedService;
+  readonly #pool: BrowserPool;
+  readonly #controller = new AbortController();
+  readonly #options: ReturnType<typeof drawOptions>;
+  #abortedAt = Number.POSITIVE_INFINITY;
+  #heldFor = 0;
+  #callbacks = 0;
+
+  constructor(
+    number: number,
+    way: Way,
+    parts: { world: World; service: SimulatedService; pool: BrowserPool },
+  ) {
+    this.number = number;
+    this.way = way;
+    this.#world = parts.world;
+    this.#service = parts.service;
+    this.#pool = parts.pool;
+    this.#options = drawOptions(parts.world);
+  }
+
+  /** From the call to its end; keeps an eye on the clock meanwhile. Never rejects. */
+  async live(): Promise<void> {
+    const { clock, random } = this.#world;
+    await clock.sleep(random.between(0, 3000));
+    if (this.#world.strikes('caller: aborts'))
+      this.#abortIn(random.between(0, random.pick([100, 3000, 60_000])));
+    const began = clock.now;
+    const stopWatching = clock.after(4 * 3_600_000, () => this.#violate('never settled'));
+    const outcome = await this.#call().then(
+      (value) => ({ status: 'ok', value }),
+      (error: unknown) => ({ status: 'failed', error }),
+    );
+    stopWatching();
+    this.isSettled = true;
+    this.#world.tell(
+      `call ${this.number} ${this.way} ${outcome.status} ${'error' in outcome ? String(outcome.error) : ''}`,
+    );
+    this.#checkTime(began);
+    const listeners = getEventListeners(this.#controller.signal, 'abort').length;
+    if (listeners > 0 && this.#abortedAt === Number.POSITIVE_INFINITY && !this.#mayStillListen) {
+      this.#violate(`left ${listeners} listeners on the caller's signal`);
+    }
+  }
+
+  async #call(): Promise<void> {
+    if (this.way === 'acquire') return this.#acquire();
+    if (this.way === 'lease') return this.#lease();
+    return this.#run();
+  }
+
+  /** `withPooledBrowser`: the callback returns, throws, hangs, closes the browser, or leases another one. */
+  async #run(): Promise<void> {
+    const thrown = this.#world.strikes('callback: throws undefined')
+      ? undefined
+      : new Error('the callback failed');
+    let lostBefore = false;
+    let isReturned = false;
+    const callback = async (lease: SimulatedHandles & LeaseFacts) => {
+      if (++this.#callbacks > 1) this.#violate('was called back twice');
+      if (this.isSettled) this.#violate('was called back after it had settled');
+      await this.#work(lease, thrown);
+      lostBefore = lease.socket.isOver;
+      isReturned = true;
+      return this.number;
+    };
+    try {
+      const run = await this.#world.library.api.withPooledBrowser(this.#pool, callback, this.#leaseOptions());
+      this.#checkRun(run, { lostBefore, isReturned });
+    } catch (error) {
+      if (isReturned && !lostBefore && error === thrown && thrown)
+        this.#violate('failed with an error that was not thrown');
+      throw error;
+    }
+  }
+
+  async #work({ socket, signal }: SimulatedHandles & LeaseFacts, thrown: unknown): Promise<void> {
+    const { clock, random } = this.#world;
+    if (random.chance(0.1)) return;
+    await clock.sleep(random.between(1, 2000));
+    if (this.way === 'nested' && !signal.aborted) await this.#nest(signal);
+    if (this.#world.strikes('callback: throws')) throw thrown;
+    if (this.#world.strikes('callback: closes the browser')) socket.close('closed-by-callback');
+    if (this.#options.timeout !== undefined && this.#world.strikes('callback: hangs'))
+      await new Promise(() => {});
+  }
+
+  async #nest(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#world;
+    const callback = () => clock.sleep(random.between(1, 500));
+    const options = { ...this.#leaseOptions(), signal, acquireTimeout: 5000 };
+    this.#heldFor += 5000 + this.#limits;
+    await this.#world.library.api.withPooledBrowser(this.#pool, callback, options).catch(() => {});
+  }
+
+  #checkRun(
+    run: Run<number>,
+    { lostBefore, isReturned }: { lostBefore: boolean; isReturned: boolean },
+  ): void {
+    if (!isReturned || run.value !== this.number) this.#violate('succeeded without its value');
+    if (lostBefore) this.#violate('succeeded though its browser was lost');
+    if (run.released === 'failed' || run.released === 'left') this.excused.add(run.session.session_id);
+    if (run.unknownOutcomes !== this.unknown && this.way !== 'nested')
+      this.#violate('counts unknown outcomes wrongly');
+    if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded though it was aborted');
+  }
+
+  /** `leaseBrowser`: released by hand, once or twice. */
+  async #lease(): Promise<void> {
+    const { clock, random } = this.#world;
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const lease = await this.#world.library.api.leaseBrowser(this.#pool, options);
+    const held = random.between(0, 3000);
+    this.#heldFor += held;
+    await clock.sleep(held);
+    const [tail] = await Promise.all([lease.release(), random.chance(0.3) && lease.release()]);
+    // Whoever holds a lease of this kind ends it: an abort only takes its connection.
+    this.#abortedAt = Math.max(this.#abortedAt, clock.now);
+    if (tail.released === 'left') this.excused.add(tail.session.session_id);
+  }
+
+  /** The client by itself: whoever gets the session gives it back. */
+  async #acquire(): Promise<void> {
+    const { clock, random } = this.#world;
+    const wait = random.between(0, 20);
+    this.#heldFor += 1000 * wait + 15_000;
+    const session = await this.#pool.acquire(
+      { ...this.#tags, acquire_timeout_seconds: wait },
+      { signal: this.#controller.signal, onEvent: this.#onEvent },
+    );
+    if (!session) return;
+    const sessionId = session.session_id;
+    const held = random.between(0, 1000);
+    this.#heldFor += held;
+    await clock.sleep(held);
+    const giveBack = () => this.#pool.release(sessionId, { timeout: 5000 });
+    this.#heldFor += 10_000;
+    // Twice; what then is still leased is the caller's own affair.
+    await giveBack()
+      .catch(giveBack)
+      .catch(() => this.excused.add(sessionId));
+    this.#abortedAt = Math.max(this.#abortedAt, clock.now);
+  }
+
+  get #tags() {
+    return { tags: { call: String(this.number) } };
+  }
+
+  #leaseOptions() {
+    const connector = simulatedConnector(this.#world, this.#service);
+    return {
+      ...this.#options,
+      ...this.#tags,
+      connector,
+      signal: this.#controller.signal,
+      onEvent: this.#onEvent,
+    };
+  }
+
+  readonly #onEvent = (event: RunEvent | PoolEvent): void => {
+    if (this.#world.story)
+      this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
+    if (event.type === 'outcome-unknown') this.unknown++;
+    if (event.type === 'release-failed') this.excused.add(event.sessionId);
+    if (event.type === 'callback-started' && this.#options.release === 'leave')
+      this.excused.add(event.sessionId);
+    if (this.#world.strikes('listener: throws')) throw new Error('the listener failed');
+  };
+
+  /** All limits in a row, from the options. */
+  get #limits(): number {
+    const {
+      acquireTimeout,
+      connectAttempts,
+      connectTimeout,
+      releaseTimeout,
+      replaysTimeout,
+      timeout = 3000,
+    } = this.#options;
+    const teardown = Math.max(SWEEP_TIMEOUT, replaysTimeout) + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
+    return acquireTimeout + connectAttempts * (connectTimeout + releaseTimeout) + timeout + teardown;
+  }
+
+  #checkTime(began: number): void {
+    const { now } = this.#world.clock;
+    const limit = began + this.#limits + this.#heldFor + GRACE;
+    if (now > limit) this.#violate(`settled ${Math.round(now - limit)} ms late`);
+    // A callback of leaseBrowser's kind has no end of ours, and neither has the client by itself.
+    const ends = this.way === 'run' || this.way === 'nested';
+    if (ends && now > Math.max(began, this.#abortedAt) + GRACE + 5)
+      this.#violate('settled late after an abort');
+  }
+
+  get #mayStillListen(): boolean {
+    // The answer to the client's own request is listened to until it is there.
+    return this.way === 'acquire' || this.way === 'lease' || this.#callbacks === 0;
+  }
+
+  #abortIn(milliseconds: number): void {
+    this.#world.clock.after(milliseconds, () => this.abort());
+  }
+
+  /** The caller loses patience. */
+  abort(): void {
+    if (this.isSettled || this.#controller.signal.aborted) return;
+    this.#world.tell(`call ${this.number} aborts`);
+    this.#abortedAt = this.#world.clock.now;
+    this.#controller.abort(new Error('the caller aborted'));
+  }
+
+  #violate(what: string): void {
+    this.#world.violate(`call ${this.number} (${this.way}) ${what}`);
+  }
+}
+
+function drawOptions({ random }: World) {
+  const release = random.chance(0.03)
+    ? 'leave'
+    : random.pick<LeaseOptions['release']>(['auto', 'auto', 'reuse', 'destroy']);
+  return {
+    acquireTimeout: random.pick([1000, 10_000, 60_000, 300_000]),
+    pollTimeout: random.pick<number | false>([false, 1000, 5000, 25_000]),
+    connectTimeout: random.pick([500, 5000, 30_000]),
+    connectAttempts: random.between(1, 3),
+    timeout: random.pick([undefined, 500, 5000]),
+    release,
+    releaseTimeout: random.pick([500, 5000, 10_000]),
+    replays: random.pick<'list' | 'off'>(['list', 'off']),
+    replaysTimeout: random.pick([500, 10_000]),
+  };
+}

@@ -1,0 +1,86 @@
+import { FAULTS, type Fault } from './faults.js';
+import type { Figures, SimulationOptions, Verdict } from './simulate.js';
+import { simulate } from './simulate.js';
+import { realNow } from './virtual-clock.js';
+
+export interface Campaign extends Figures {
+  worlds: number;
+  seconds: number;
+  failures: { seed: number; violations: readonly string[] }[];
+}
+
+/** Lives through one world after the other, until there were so many lifecycles or one rule too many was broken. */
+export async function runCampaign(
+  {
+    firstSeed,
+    lifecycles,
+    mostFailures = 1,
+  }: { firstSeed: number; lifecycles: number; mostFailures?: number },
+  options: SimulationOptions & { onProgress?: (campaign: Campaign) => void } = {},
+): Promise<Campaign> {
+  const campaign = emptyCampaign();
+  const began = realNow();
+  for (let seed = firstSeed; campaign.lifecycles < lifecycles; seed++) {
+    const verdict = await simulate(seed, options);
+    add(campaign, verdict);
+    campaign.seconds = (realNow() - began) / 1000;
+    options.onProgress?.(campaign);
+    if (campaign.failures.length >= mostFailures) break;
+  }
+  return campaign;
+}
+
+/** One line of figures. */
+export function describeCampaign(campaign: Campaign): string {
+  const { seconds, failures, ...counts } = campaign;
+  const rate = Math.round(campaign.lifecycles / seconds);
+  const row = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+  return `${row.join(', ')}; ${failures.length} worlds broke a rule; ${seconds.toFixed(1)} s, ${rate} lifecycles a second`;
+}
+
+/** What of a failing world's faults it takes to make it fail: the others are left out one by one. */
+export async function shrink(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
+  const without = new Set<Fault>();
+  for (const fault of FAULTS) {
+    without.add(fault);
+    const { violations } = await simulate(seed, { ...options, without });
+    if (violations.length === 0) without.delete(fault);
+  }
+  return simulate(seed, { ...options, without, story: true });
+}
+
+/** For whoever has to mend it: the rules that were broken, how to see it again, and the smallest story of it. */
+export async function explainFailure(seed: number, options: SimulationOptions = {}): Promise<string> {
+  const { violations } = await simulate(seed, options);
+  const { story } = await shrink(seed, options);
+  return [
+    `Seed ${seed}:`,
+    ...violations,
+    `Again: SEED=${seed} npm run simulate`,
+    'With the fewest faults:',
+    ...story,
+  ].join('\n');
+}
+
+function emptyCampaign(): Campaign {
+  return {
+    worlds: 0,
+    lifecycles: 0,
+    requests: 0,
+    granted: 0,
+    released: 0,
+    expired: 0,
+    excused: 0,
+    unknownOutcomes: 0,
+    unknownLeases: 0,
+    stolen: 0,
+    seconds: 0,
+    failures: [],
+  };
+}
+
+function add(campaign: Campaign, { seed, violations, story: _story, ...figures }: Verdict): void {
+  campaign.worlds++;
+  for (const name of Object.keys(figures) as (keyof Figures)[]) campaign[name] += figures[name];
+  if (violations.length > 0) campaign.failures.push({ seed, violations });
+}

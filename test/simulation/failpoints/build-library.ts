@@ -1,0 +1,46 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { stop, transform } from 'esbuild';
+import type { Library } from '../library.js';
+import { placeFailpoints, type Failpoint } from './place-failpoints.js';
+
+/** The lease's path: all that is awaited from the call to the release. */
+const WITH_FAILPOINTS =
+  /^(run|acquire|replays|service)\/(?!release-process|watcher)|^connect\/connect-session|^internal\/race/;
+
+/** A build of src/ with a failpoint in every `await` of the lease's path, in a folder that `remove` takes away. */
+export async function buildLibrary(): Promise<{
+  library: Library;
+  failpoints: Failpoint[];
+  remove: () => void;
+}> {
+  // Below node_modules: there the build finds its packages, and no watcher looks.
+  mkdirSync('node_modules/.cache', { recursive: true });
+  const folder = mkdtempSync('node_modules/.cache/failpoints-');
+  const failpoints: Failpoint[] = [];
+  const sources = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  for (const name of sources) {
+    const source = readFileSync(join('src', name), 'utf8');
+    const placed = WITH_FAILPOINTS.test(name) ? placeFailpoints(name, source, failpoints.length) : undefined;
+    if (placed) failpoints.push(...placed.failpoints);
+    const { code } = await transform(placed?.code ?? source, { loader: 'ts', target: 'es2022' });
+    const path = join(folder, name.replace(/ts$/, 'js'));
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, code);
+  }
+  // Its process would outlive the build.
+  await stop();
+  const load = (name: string) =>
+    import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<object>;
+  const [api, sockets, socket] = await Promise.all([
+    load('index.js'),
+    load('service/sockets.js'),
+    load('connect/socket.js'),
+  ]);
+  const library = { api, ...sockets, ...socket } as unknown as Library;
+  return { library, failpoints, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Way } from '../caller.js';
+import type { Fault } from '../faults.js';
+import { simulate, type Verdict } from '../simulate.js';
+import type { Library } from '../library.js';
+import { buildLibrary } from './build-library.js';
+import { Failpoints, MODES, type Mode } from './failpoints.js';
+import type { Failpoint } from './place-failpoints.js';
+
+interface Scenario {
+  name: string;
+  seeds: readonly number[];
+  ways: readonly Way[];
+  rates?: Partial<Record<Fault, number>>;
+}
+
+/** Together they pass every await of the lease's path. */
+const SCENARIOS: readonly Scenario[] = [
+  { name: 'all goes well', seeds: [1, 2], ways: ['run', 'lease', 'acquire'] },
+  { name: 'a lease inside a lease', seeds: [1, 2], ways: ['nested', 'run'] },
+  {
+    name: 'an outage',
+    seeds: [1, 2, 3],
+    ways: ['run', 'run', 'run', 'run'],
+    rates: { 'http: 503': 0.5, 'http: refused': 0.2 },
+  },
+  {
+    name: 'answers that are lost',
+    seeds: [1, 2],
+    ways: ['run', 'run'],
+    rates: { 'http: reset after it was done': 0.3 },
+  },
+  {
+    name: 'browsers out of reach',
+    seeds: [1, 2],
+    ways: ['run', 'lease'],
+    rates: { 'connect: throws': 0.6, 'upgrade: refused': 0.3 },
+  },
+  { name: 'a frozen page', seeds: [1, 2], ways: ['run'], rates: { 'connect: frozen page': 1 } },
+  {
+    name: 'a token that is refused',
+    seeds: [1, 2],
+    ways: ['run'],
+    rates: { 'http: 401': 0.4, 'token: slow': 0.5 },
+  },
+  {
+    name: 'callers who leave',
+    seeds: [1, 2, 3],
+    ways: ['run', 'lease', 'acquire'],
+    rates: { 'caller: aborts': 1 },
+  },
+  {
+    name: 'callbacks that fail',
+    seeds: [1, 2],
+    ways: ['run', 'run'],
+    rates: { 'callback: throws': 0.5, 'socket: dropped': 0.5 },
+  },
+  {
+    name: 'releases that take a while',
+    seeds: [1],
+    ways: ['run', 'run'],
+    rates: { 'release: for a while not possible': 0.5 },
+  },
+];
+
+/** What can't happen at an await, by what is awaited, and why. */
+const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string }[] = [
+  {
+    awaited: /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(/,
+    modes: ['hangs', 'is late'],
+    why: 'it ends with the signal that it gets: the simulated one hangs for as long, and the real one is tested',
+  },
+  {
+    awaited: /body as AsyncIterable|Socket\.open\(/,
+    modes: ['throws after'],
+    why: 'a chunk or a socket is handed over or it is not',
+  },
+  { awaited: /connecting, dropped/, modes: ['throws'], why: 'it was begun before: it can only throw after' },
+  { awaited: /sockets\.dispatcher\(\)/, modes: ['hangs', 'is late'], why: 'it only imports a module' },
+  { awaited: / sleep\(/, modes: ['hangs', 'is late'], why: 'a timer fires' },
+  {
+    awaited: /raceAbort\(work, grace| released$|allSettled\(tracked\)/,
+    modes: ['throws', 'throws after', 'hangs', 'is late'],
+    why: 'work that was begun elsewhere, and fails there',
+  },
+];
+
+/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, and nothing is flushed. */
+const ELSEWHERE =
+  /^service\/(sockets|held-leases)|^run\/lease-browser.* release\(\)$|path, timeout: REQUEST_TIMEOUT, signal \}/;
+
+const failpoints = new Failpoints();
+let build: Awaited<ReturnType<typeof buildLibrary>>;
+
+beforeAll(async () => {
+  build = await buildLibrary();
+  failpoints.install();
+});
+afterAll(() => {
+  failpoints.uninstall();
+  build?.remove();
+});
+
+it('keeps its promises whichever await fails, and however', async () => {
+  const passed = await passAll();
+  const points = new Set(passed.map(({ id }) => id));
+  const broken: string[] = [];
+  const modes = new Map<Mode, number>();
+  for (const { scenario, seed, id, pass } of passed) {
+    const point = build.failpoints[id]!;
+    for (const mode of MODES.filter((mode) => isPossible(point, mode))) {
+      const verdict = await run(scenario, seed, { id, mode, pass });
+      if (!failpoints.struck) continue;
+      modes.set(mode, (modes.get(mode) ?? 0) + 1);
+      for (const violation of verdict.violations)
+        broken.push(`${point.where} ${mode} (${scenario.name}, seed ${seed}, pass ${pass}): ${violation}`);
+    }
+  }
+  const inner = [...points].filter((id) => !failpoints.outer.has(id)).length;
+  const runs = [...modes].map(([mode, count]) => `${mode} ${count}`).join(', ');
+  process.stdout.write(
+    `failpoints: ${build.failpoints.length} awaits, ${points.size} passed, ${inner} of them the innermost; ${runs}\n`,
+  );
+  expect(broken).toEqual([]);
+  const missed = build.failpoints.filter(({ id, where }) => !points.has(id) && !ELSEWHERE.test(where));
+  expect(missed).toEqual([]);
+}, 240_000);
+
+interface Passed {
+  scenario: Scenario;
+  seed: number;
+  id: number;
+  pass: number;
+}
+
+/** Each await that the scenarios pass, the first two times. */
+async function passAll(): Promise<Passed[]> {
+  const passed: Passed[] = [];
+  for (const scenario of SCENARIOS) {
+    for (const seed of scenario.seeds) {
+      expect((await run(scenario, seed)).violations).toEqual([]);
+      const passes = [...failpoints.passes].flatMap(([id, count]) =>
+        count > 1
+          ? [
+              { id, pass: 1 },
+              { id, pass: 2 },
+            ]
+          : [{ id, pass: 1 }],
+      );
+      passed.push(...passes.map((pass) => ({ scenario, seed, ...pass })));
+    }
+  }
+  return passed;
+}
+
+/** Work that consists of other awaits fails when these do: it can only be held up, and aborted. */
+function isPossible({ id, where }: Failpoint, mode: Mode): boolean {
+  if (EXCLUDED.some(({ awaited, modes }) => awaited.test(where) && modes.includes(mode))) return false;
+  return !failpoints.outer.has(id) || mode === 'is aborted' || mode === 'waits';
+}
+
+function run(
+  { ways, rates = {} }: Scenario,
+  seed: number,
+  armed?: { id: number; mode: Mode; pass: number },
+): Promise<Verdict> {
+  const library: Library = build.library;
+  return simulate(seed, {
+    library,
+    ways,
+    rates: new Map(Object.entries(rates) as [Fault, number][]),
+    beforeRun: ({ clock }, callers) =>
+      failpoints.reset(
+        armed && {
+          ...armed,
+          sleep: (milliseconds) => clock.sleep(milliseconds),
+          abort: () => callers.forEach((caller) => caller.abort()),
+        },
+      ),
+  });
+}

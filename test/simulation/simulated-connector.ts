@@ -1,0 +1,79 @@
+import type { Connection, Connector } from '../../src/connect/connector.js';
+import type { SimulatedService } from './simulated-service.js';
+import type { SimulatedSocket } from './simulated-socket.js';
+import type { World } from './world.js';
+
+/** What a simulated callback gets of its driver. */
+export interface SimulatedHandles {
+  socket: SimulatedSocket;
+}
+
+/** A driver in memory: it connects, sweeps and lets go, each after a while, and fails as the world's faults will have it. */
+export function simulatedConnector(world: World, service: SimulatedService): Connector<SimulatedHandles> {
+  const { clock, random } = world;
+  return {
+    library: 'simulated',
+    refusal: () => undefined,
+    load: async () => {
+      await clock.sleep(random.between(0, 300));
+      if (world.strikes('load: library missing')) throw new Error('library missing');
+    },
+    connect: async ({ socket }) => connect(world, service, socket as unknown as SimulatedSocket),
+  };
+}
+
+async function connect(
+  world: World,
+  service: SimulatedService,
+  socket: SimulatedSocket,
+): Promise<Connection<SimulatedHandles>> {
+  const { clock, random } = world;
+  await clock.sleep(world.strikes('connect: slow') ? random.between(1000, 40_000) : random.between(1, 200));
+  if (world.strikes('connect: throws')) throw new Error('driver: connect failed');
+  if (world.strikes('connect: hangs')) await new Promise(() => {});
+  if (world.strikes('connect: frozen page')) await thawed(world, socket);
+  loseSooner(world, service, socket);
+  return {
+    handles: { socket },
+    isConnected: () => !socket.isOver,
+    sweep: () => step(world, socket, 'sweep'),
+    disconnect: async () => {
+      socket.close('closed-by-us');
+      await step(world, socket, 'disconnect');
+    },
+  };
+}
+
+async function thawed({ clock }: World, socket: SimulatedSocket): Promise<void> {
+  socket.hasFrozenPage = true;
+  while (socket.hasFrozenPage && !socket.isOver) await clock.sleep(500);
+  if (socket.isOver) throw new Error('driver: the socket ended');
+}
+
+/** Drivers differ in what they make of a socket that is gone: some reject, some wait. */
+async function step(world: World, socket: SimulatedSocket, name: 'sweep' | 'disconnect'): Promise<void> {
+  const { clock, random } = world;
+  await clock.sleep(random.between(1, 50));
+  if (world.strikes(`${name}: throws`)) throw new Error(`driver: ${name} failed`);
+  if (world.strikes(`${name}: hangs`)) await new Promise(() => {});
+  if (name === 'disconnect' || !socket.isOver) return;
+  if (random.chance(0.5)) throw new Error('driver: the socket is gone');
+  await new Promise(() => {});
+}
+
+/** The ways in which a browser goes away during its lease. */
+function loseSooner(world: World, service: SimulatedService, socket: SimulatedSocket): void {
+  const { clock, random } = world;
+  const after = random.between(0, 3000);
+  if (world.strikes('socket: dropped')) clock.after(after, () => socket.lose('dropped'));
+  // Three pings without an answer.
+  if (world.strikes('socket: half-open')) clock.after(after + 9000, () => socket.lose('dropped'));
+  if (world.strikes('socket: closed by the service'))
+    clock.after(after, () => socket.lose('closed-by-service'));
+  if (!world.strikes('socket: expired')) return;
+  clock.after(after, () => {
+    const grant = service.grants.find(({ sockets }) => sockets.has(socket));
+    socket.lose('expired');
+    if (grant) service.expire(grant);
+  });
+}

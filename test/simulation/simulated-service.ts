@@ -1,0 +1,322 @@
+import type { Dispatcher } from 'undici';
+import type { World } from './world.js';
+
+/** A browser that was leased, as the service knows it: the truth that the library is held against. */
+export interface Grant {
+  sessionId: string;
+  /** Which call asked for it. */
+  call: number;
+  state: 'leased' | 'released' | 'expired';
+  /** True once the library has got to read the session's id. */
+  isKnown: boolean;
+  /** True once the library has got to read that it is released. */
+  isConfirmed: boolean;
+  /** Open websockets to its browser. */
+  sockets: Set<unknown>;
+  reuse?: boolean;
+}
+
+interface Answer {
+  status: number;
+  json?: unknown;
+  text?: string;
+  headers?: Record<string, string>;
+  /** What the answer tells, once it is read. */
+  onRead?: (text: string) => void;
+}
+
+interface Request {
+  method: string;
+  path: string;
+  body?: unknown;
+  signal: AbortSignal;
+}
+
+interface Waiting {
+  call: number;
+  grant: (answer: Answer | undefined) => void;
+}
+
+const TIMEOUT_STATUSES = [204, 204, 204, 408, 409, 504];
+
+/**
+ * The service in memory, and the network in front of it: it hands out browsers first come, first served, keeps the
+ * books, and fails as the world's faults will have it.
+ */
+export class SimulatedService {
+  readonly grants: Grant[] = [];
+  readonly counts = { requests: 0, acquires: 0, releases: 0, stolen: 0 };
+  /** The same session id from lease to lease, as the public service does it, or a new one for each. */
+  readonly keepsIds: boolean;
+  readonly #world: World;
+  readonly #idle: string[];
+  readonly #waiting: Waiting[] = [];
+  #sessions = 0;
+  #unavailableUntil = 0;
+
+  constructor(world: World, { size, keepsIds }: { size: number; keepsIds: boolean }) {
+    this.#world = world;
+    this.keepsIds = keepsIds;
+    this.#idle = Array.from({ length: size }, () => this.#newSession());
+  }
+
+  /** Stands in for undici's. */
+  get dispatcher(): Dispatcher {
+    return {
+      request: (request: Request) => this.#request(request),
+      close: async () => {},
+    } as unknown as Dispatcher;
+  }
+
+  /** The lease of a browser that goes on now. */
+  leaseOf(sessionId: string): Grant | undefined {
+    return this.grants.findLast((grant) => grant.sessionId === sessionId && grant.state === 'leased');
+  }
+
+  /** The service takes the browser away. */
+  expire(grant: Grant): void {
+    if (grant.state !== 'leased') return;
+    grant.state = 'expired';
+    this.#world.tell(`service: ${grant.sessionId} expires`);
+    this.#refill(this.#newSession());
+  }
+
+  #newSession(): string {
+    return `s${++this.#sessions}`;
+  }
+
+  #request({ method, path, body, signal }: Request): Promise<Dispatcher.ResponseData> {
+    this.counts.requests++;
+    if (path.endsWith('/release') && !this.keepsIds) this.#checkNotConfirmed(String(body));
+    return new Promise((resolve, reject) => {
+      const hangUp = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', hangUp, { once: true });
+      const stopListening = () => signal.removeEventListener('abort', hangUp);
+      const travel = this.#travel({ method, path, body, signal }, () => signal.aborted);
+      void travel.finally(stopListening).then(resolve, reject);
+    });
+  }
+
+  /** Nobody gives back again what he knows to be back. With ids that stay it can't be told from the next one's. */
+  #checkNotConfirmed(body: string): void {
+    const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
+    const last = this.grants.findLast((grant) => grant.sessionId === sessionId);
+    if (last?.isConfirmed)
+      this.#world.violate(`call ${last.call} released ${sessionId} again, though it was confirmed`);
+  }
+
+  async #travel(request: Request, isGone: () => boolean): Promise<Dispatcher.ResponseData> {
+    const { clock, random } = this.#world;
+    const strikes = this.#world.strikes.bind(this.#world);
+    const never = new Promise<never>(() => {});
+    await clock.sleep(random.between(0, 5));
+    if (strikes('http: refused')) throw networkError('ECONNREFUSED');
+    if (strikes('http: reset before it was heard')) throw networkError('ECONNRESET');
+    if (strikes('http: no answer')) return never;
+    await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
+    const refusal = this.#refusal(request.path);
+    const answer = refusal ?? (await this.#serve(request, isGone));
+    await clock.sleep(random.between(1, 40));
+    if (strikes('http: reset after it was done')) throw networkError('ECONNRESET');
+    if (strikes('http: no answer, but done')) return never;
+    if (strikes('http: 500, but done')) return this.#respond({ status: 500, text: 'oh' }, request);
+    return this.#respond(answer, request);
+  }
+
+  /** An answer that leaves everything as it was. */
+  #refusal(path: string): Answer | undefined {
+    const { random } = this.#world;
+    const strikes = this.#world.strikes.bind(this.#world);
+    if (strikes('http: 401')) return { status: 401, json: { code: 'unauthorized', message: 'no' } };
+    // At a release it means that the session is gone, and so it never comes while it is there.
+    if (!path.endsWith('/release') && strikes('http: 404'))
+      return { status: 404, json: { code: 'not_found', message: 'no' } };
+    if (strikes('http: 429')) {
+      return { status: 429, text: '', headers: { 'retry-after': String(random.between(0, 90)) } };
+    }
+    if (strikes('http: 500')) return { status: 500, text: 'oh' };
+    if (strikes('http: 503')) return { status: 503, text: 'later' };
+    if (strikes('http: redirect')) return { status: 302, headers: { location: 'https://elsewhere.sim/' } };
+    return undefined;
+  }
+
+  async #serve({ method, path, body }: Request, isGone: () => boolean): Promise<Answer> {
+    const json = (body ? JSON.parse(body as string) : {}) as Record<string, unknown>;
+    if (path.endsWith('/acquire')) return this.#acquire(json, isGone);
+    if (path.endsWith('/release')) return this.#release(json);
+    if (path.endsWith('/replays')) return this.#replays();
+    if (method === 'GET') return { status: 200, json: { id: 'pool', name: 'pool' } };
+    return { status: 404, text: '' };
+  }
+
+  #acquire(
+    { acquire_timeout_seconds: wait = 30, tags }: Record<string, unknown>,
+    isGone: () => boolean,
+  ): Promise<Answer> {
+    this.counts.acquires++;
+    const call = Number((tags as { call: string }).call);
+    const { clock, random } = this.#world;
+    const tooSoon = this.#world.strikes('acquire: answered too soon');
+    const noticesHangUp = !this.#world.strikes('acquire: grant after the client hung up');
+    return new Promise((resolve) => {
+      const sessionId = this.#idle.shift();
+      if (sessionId) return resolve(this.#grant(sessionId, call));
+      const waiting: Waiting = {
+        call,
+        grant: (answer) => {
+          stopWaiting();
+          if (answer) resolve(answer);
+        },
+      };
+      const leave = () => {
+        const index = this.#waiting.indexOf(waiting);
+        if (index !== -1) this.#waiting.splice(index, 1);
+        resolve({ status: random.pick(TIMEOUT_STATUSES), text: '' });
+      };
+      const stopWaiting = clock.after(tooSoon ? 1 : (wait as number) * 1000, leave);
+      this.#waiting.push(waiting);
+      if (noticesHangUp) this.#leaveWhenGone(waiting, isGone);
+    });
+  }
+
+  /** A service that looks after its clients takes those who hung up from its line. */
+  #leaveWhenGone(waiting: Waiting, isGone: () => boolean): void {
+    const look = () => {
+      const index = this.#waiting.indexOf(waiting);
+      if (index === -1) return;
+      if (!isGone()) return void this.#world.clock.after(5000, look);
+      this.#waiting.splice(index, 1);
+      waiting.grant(undefined);
+    };
+    this.#world.clock.after(5000, look);
+  }
+
+  #grant(sessionId: string, call: number): Answer {
+    const grant: Grant = {
+      sessionId,
+      call,
+      state: 'leased',
+      isKnown: false,
+      isConfirmed: false,
+      sockets: new Set(),
+    };
+    this.grants.push(grant);
+    this.#world.tell(`service: ${sessionId} granted to call ${call}`);
+    const isMissing = this.#world.strikes('http: field missing');
+    return {
+      status: 200,
+      json: sessionOf(sessionId, isMissing),
+      onRead: (text) => {
+        if (text.includes(`"session_id":"${sessionId}"`)) grant.isKnown = true;
+      },
+    };
+  }
+
+  #release({ session_id: sessionId, reuse }: Record<string, unknown>): Answer {
+    this.counts.releases++;
+    const { clock, random } = this.#world;
+    if (this.#world.strikes('release: for a while not possible')) {
+      this.#unavailableUntil = clock.now + random.between(100, 20_000);
+    }
+    if (clock.now < this.#unavailableUntil || this.#world.rates.has('release: never possible')) {
+      return { status: 503, text: 'no releases now' };
+    }
+    const id = String(sessionId);
+    const grant = this.leaseOf(id);
+    if (!grant) return { status: 404, json: { code: 'not_found', message: 'no such session' } };
+    return this.#giveBack(grant, reuse === true);
+  }
+
+  #giveBack(grant: Grant, reuse: boolean): Answer {
+    const { sessionId } = grant;
+    grant.state = 'released';
+    grant.reuse = reuse;
+    this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
+    if (grant.sockets.size > 0 || !grant.isKnown) {
+      // With ids that stay, a request sent twice may meet the next lease: counted, not forbidden.
+      if (this.keepsIds) this.counts.stolen++;
+      else
+        this.#world.violate(
+          `call ${grant.call} gave ${sessionId} back while a socket to its browser was open`,
+        );
+    }
+    this.#refill(reuse && this.keepsIds ? sessionId : this.#newSession());
+    return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
+  }
+
+  #replays(): Answer {
+    const count = this.#world.random.between(0, 2);
+    return { status: 200, json: Array.from({ length: count }, (_, index) => ({ replay_id: `r${index}` })) };
+  }
+
+  #refill(sessionId: string): void {
+    const next = this.#waiting.shift();
+    if (next) next.grant(this.#grant(sessionId, next.call));
+    else this.#idle.push(sessionId);
+  }
+
+  #respond(answer: Answer, { signal }: Request): Dispatcher.ResponseData {
+    const strikes = this.#world.strikes.bind(this.#world);
+    const isJson = answer.json !== undefined;
+    const { status } = answer;
+    let text = isJson ? JSON.stringify(answer.json) : (answer.text ?? '');
+    let type = isJson ? 'application/json' : 'text/plain';
+    if (status === 200 && strikes('http: web page')) [text, type] = ['<html>hello', 'text/html'];
+    if (status === 200 && strikes('http: empty')) text = '';
+    if (status === 200 && strikes('http: broken body')) return this.#broken(answer, text, signal);
+    const body = this.#body(text, answer, signal);
+    return { statusCode: status, headers: { 'content-type': type, ...answer.headers }, body } as never;
+  }
+
+  #broken(answer: Answer, text: string, signal: AbortSignal): Dispatcher.ResponseData {
+    const part = text.slice(0, this.#world.random.between(0, text.length));
+    const body = this.#body(part, answer, signal, networkError('UND_ERR_SOCKET'));
+    return { statusCode: answer.status, headers: { 'content-type': 'application/json' }, body } as never;
+  }
+
+  async *#body(text: string, { onRead }: Answer, signal: AbortSignal, error?: Error): AsyncGenerator<Buffer> {
+    const { clock, random } = this.#world;
+    const isSlow = this.#world.strikes('http: dripping body');
+    const isEndless = this.#world.strikes('http: body without an end');
+    const size = isSlow ? random.between(1, 200) : text.length;
+    let read = '';
+    for (let at = 0; at < text.length; at += size) {
+      await raceSignal(clock.sleep(isSlow ? random.between(1, 3000) : 1), signal);
+      const chunk = text.slice(at, at + size);
+      read += chunk;
+      onRead?.(read);
+      yield Buffer.from(chunk);
+    }
+    if (isEndless) await raceSignal(new Promise(() => {}), signal);
+    if (error) throw error;
+    if (text === '') onRead?.('');
+  }
+}
+
+function raceSignal(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    void work.then(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    });
+  });
+}
+
+function networkError(code: string): Error {
+  return Object.assign(new Error(`network: ${code}`), { code });
+}
+
+function sessionOf(sessionId: string, isMissing: boolean): object {
+  return {
+    session_id: sessionId,
+    created_at: '2026-01-02T03:04:05Z',
+    cdp_ws_url: `wss://browsers.sim/${sessionId}?jwt=simulated-jwt-0123456789`,
+    webdriver_ws_url: `wss://browsers.sim/${sessionId}/session?jwt=simulated-jwt-0123456789`,
+    headless: true,
+    ...(!isMissing && { stealth: false }),
+    timeout_seconds: 60,
+  };
+}

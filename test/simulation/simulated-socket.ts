@@ -1,0 +1,109 @@
+import type { Frame, Socket, SocketEnd } from '../../src/connect/socket.js';
+import type { Grant, SimulatedService } from './simulated-service.js';
+import type { World } from './world.js';
+
+/** A websocket to a leased browser in memory, in the place of the library's own. */
+export class SimulatedSocket {
+  readonly ended: Promise<SocketEnd>;
+  onMessage: (data: Frame, isBinary: boolean) => void = () => {};
+  /** A page that keeps the driver from connecting until it is closed. */
+  hasFrozenPage = false;
+  readonly #world: World;
+  readonly #grant: Grant | undefined;
+  #resolve!: (end: SocketEnd) => void;
+  #end: SocketEnd | undefined;
+  #isOver = false;
+
+  constructor(world: World, grant: Grant | undefined) {
+    this.#world = world;
+    this.#grant = grant;
+    grant?.sockets.add(this);
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  get end(): SocketEnd | undefined {
+    return this.#end;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  send(data: string | Frame): void {
+    if (this.#end || typeof data !== 'string') return;
+    const { id, method } = JSON.parse(data) as { id: number; method: string };
+    const isForPage = method === 'Runtime.evaluate';
+    if (isForPage && this.hasFrozenPage) return;
+    if (method === 'Target.closeTarget') this.#thaw();
+    const targetInfos = [{ targetId: 't', type: 'page', url: 'about:blank' }];
+    const answer = JSON.stringify({ id, result: { targetInfos, sessionId: 'page' } });
+    this.#world.clock.after(this.#world.random.between(1, 20), () => {
+      if (!this.#isOver) this.onMessage(Buffer.from(answer), false);
+    });
+  }
+
+  close(reason: SocketEnd): void {
+    if (this.#end) return;
+    this.#end = reason;
+    const isSlow = this.#world.strikes('socket: slow to close');
+    this.#world.clock.after(isSlow ? this.#world.random.between(10, 1000) : 1, () => this.#finish());
+  }
+
+  /** At once, though it is told a moment later: so does ws. */
+  cut(reason: SocketEnd): void {
+    this.#end ??= reason;
+    this.#grant?.sockets.delete(this);
+    this.#world.clock.after(0, () => this.#finish());
+  }
+
+  /** The other side, or the network, ends it. */
+  lose(reason: SocketEnd): void {
+    if (this.#isOver) return;
+    this.#end ??= reason;
+    this.#world.tell(`socket: ${this.#end}`);
+    this.#finish();
+  }
+
+  #thaw(): void {
+    for (const socket of this.#grant?.sockets ?? []) (socket as SimulatedSocket).hasFrozenPage = false;
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#grant?.sockets.delete(this);
+    this.#resolve(this.#end!);
+  }
+}
+
+/** Stands in for `Socket.open`. */
+export async function openSimulatedSocket(
+  world: World,
+  service: SimulatedService,
+  { url, signal }: { url: string; signal: AbortSignal },
+): Promise<Socket> {
+  const { ConnectError } = world.library.api;
+  const grant = service.leaseOf(new URL(url).pathname.split('/')[1]!);
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const stop = () => reject(new ConnectError('The websocket failed: closed before it was open.'));
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  await Promise.race([upgrade(world), aborted]);
+  if (!grant || grant.state !== 'leased') {
+    throw new ConnectError('The websocket upgrade was refused with status 404.', { status: 404 });
+  }
+  const socket = new SimulatedSocket(world, grant);
+  socket.hasFrozenPage = [...grant.sockets].some((other) => (other as SimulatedSocket).hasFrozenPage);
+  return socket as unknown as Socket;
+}
+
+async function upgrade(world: World): Promise<void> {
+  const { clock, random } = world;
+  const { ConnectError } = world.library.api;
+  await clock.sleep(world.strikes('upgrade: slow') ? random.between(1000, 40_000) : random.between(1, 50));
+  if (world.strikes('upgrade: no answer')) return new Promise(() => {});
+  if (!world.strikes('upgrade: refused')) return undefined;
+  throw new ConnectError('The websocket upgrade was refused with status 403.', { status: 403 });
+}
