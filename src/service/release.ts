@@ -13,7 +13,9 @@ const FINAL = [400, 401, 403];
 
 /**
  * Gives a browser back: asks until the service confirms, or until `timeout` milliseconds are over.
- * Releasing twice is harmless, so every failure that may pass is tried again; 404 means that the session is gone.
+ * Every failure that may pass is tried again; 404 means that the session is gone. Where a failed try did release the
+ * browser, and its next lease has the same session id, a repeated one can end that lease: the interface has no way to
+ * tell the two apart, and a browser that nobody gives back would be lost for certain.
  *
  * @throws ReleaseError naming the session that is still leased.
  */
