@@ -27,8 +27,7 @@ export function hideSecret(secret: string): void {
 }
 
 /** The characters that would drive a terminal, line breaks excepted. */
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+const CONTROL = /[^\P{Cc}\t\n]/gu;
 
 /** Text from outside, short enough for a message. Redacted before it is cut: half a secret is not recognized. */
 export function excerpt(text: string, length: number): string {

@@ -18,8 +18,7 @@ export function pathSegmentFault(value: unknown): string | undefined {
   if (value.trim() === '') return 'must not be empty';
   if (value === '.' || value === '..') return 'must not be a relative path';
   if (/[/\\%]/.test(value)) return 'must not contain a slash, a backslash or a percent sign';
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(value)) return 'must not contain control characters';
+  if (/\p{Cc}/u.test(value)) return 'must not contain control characters';
   if (!value.isWellFormed()) return 'must be well-formed Unicode';
   if (value.length > 255) return 'must be at most 255 characters long';
   return undefined;
