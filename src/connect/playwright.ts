@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
 import type { Connection, Connector, ConnectRequest } from './connector.js';
 import { loadLibrary } from './load-library.js';
+import { makeArtifactsFolder } from './artifacts-folder.js';
 import { openRelay } from './relay.js';
 
 /** What a callback gets of Playwright. */
@@ -35,8 +36,10 @@ async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, driver, timeout }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const relay = await openRelay(socket);
-  const options: ConnectOverCDPOptions = { timeout, ...driver };
+  const [relay, artifacts] = await Promise.all([openRelay(socket), makeArtifactsFolder()]);
+  // Once the socket has ended, however that came about, Playwright keeps nothing there any more.
+  const removed = socket.ended.then(() => artifacts.remove());
+  const options: ConnectOverCDPOptions = { timeout, artifactsDir: artifacts.path, ...driver };
   const browser = await chromium.connectOverCDP(relay.url, options).finally(relay.close);
   const ownContext = browser.contexts()[0]!;
   const firstPages = new Set(ownContext.pages());
@@ -50,6 +53,7 @@ async function connect(
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
+      await removed;
     },
   };
 }
