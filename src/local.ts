@@ -5,6 +5,8 @@ export type { LocalPoolEvent } from './local/events.js';
 export type {
   LocalPoolOptions,
   LocalPoolQuirks,
+  LocalPoolRecording,
   LocalPoolSettings,
+  LocalPoolTelemetry,
   LocalPoolViewport,
 } from './local/options.js';

@@ -1,7 +1,10 @@
 export { playwright, type PlaywrightHandles, type PlaywrightOptions } from './connect/playwright.js';
+export { mapPooledBrowsers, type PlaywrightMapOptions } from './map/playwright.js';
 export {
+  attachBrowser,
   leaseBrowser,
   withPooledBrowser,
+  type PlaywrightAttachOptions,
   type PlaywrightLeaseOptions,
   type PlaywrightRunOptions,
 } from './run/playwright.js';

@@ -1,7 +1,10 @@
 export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './connect/puppeteer.js';
+export { mapPooledBrowsers, type PuppeteerMapOptions } from './map/puppeteer.js';
 export {
+  attachBrowser,
   leaseBrowser,
   withPooledBrowser,
+  type PuppeteerAttachOptions,
   type PuppeteerLeaseOptions,
   type PuppeteerRunOptions,
 } from './run/puppeteer.js';

@@ -1,5 +1,13 @@
 import type { PoolEvent } from '../service/pool-events.js';
 
+/** Other calls of this process are first: few of them ask at a time, so that each is served in its turn. */
+export interface QueuedEvent {
+  type: 'queued';
+  pool: string;
+  /** Calls before this one. */
+  ahead: number;
+}
+
 /** An acquire request is about to be sent. */
 export interface AcquiringEvent {
   type: 'acquiring';
@@ -26,4 +34,4 @@ export interface WaitingEvent {
   error?: Error;
 }
 
-export type AcquireEvent = AcquiringEvent | WaitingEvent | PoolEvent;
+export type AcquireEvent = QueuedEvent | AcquiringEvent | WaitingEvent | PoolEvent;

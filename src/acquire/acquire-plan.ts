@@ -13,6 +13,8 @@ export interface AcquirePlan {
   retry: Backoff;
   signal: AbortSignal;
   onEvent: (event: AcquireEvent) => void;
+  /** Asks without waiting for its turn: those before it may wait for a browser that its caller holds. Default: false. */
+  skipsLine?: boolean;
   /** Outcomes of earlier requests that the call can't know: after the second it asks no more. Default: 0. */
   unknownOutcomes?: number;
   /** A sentence for the error when time is up. */

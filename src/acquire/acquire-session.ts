@@ -1,5 +1,6 @@
 import { LinkedAbort } from '../internal/linked-abort.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { countersOf } from '../service/pool-stats.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { AcquirePlan } from './acquire-plan.js';
 import { PollLoop } from './poll-loop.js';
@@ -11,7 +12,7 @@ import { PollLoop } from './poll-loop.js';
 export async function acquireSession(pool: BrowserPool, plan: AcquirePlan): Promise<BrowserSession> {
   const limit = new LinkedAbort(plan.signal, plan.acquireTimeout);
   try {
-    return await new PollLoop(pool, plan, limit).run();
+    return await countersOf(pool).countCall(() => new PollLoop(pool, plan, limit).run());
   } finally {
     limit.dispose();
   }

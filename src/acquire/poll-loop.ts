@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
-import { AcquireTimeoutError, PoolServiceError } from '../errors/index.js';
+import { AcquireTimeoutError, LeaseNameTakenError, PoolServiceError } from '../errors/index.js';
 import { Deadline } from '../internal/deadline.js';
 import type { LinkedAbort } from '../internal/linked-abort.js';
 import { LONGEST_TIMER, startTimer } from '../internal/race.js';
@@ -9,7 +9,8 @@ import type { BrowserSession } from '../service/wire.js';
 import type { AcquirePlan } from './acquire-plan.js';
 import { backoffDelay } from './backoff.js';
 import { OutageGate } from './outage-gate.js';
-import { isOutage, judge, NoBrowserYet } from './retry-rules.js';
+import { isNameTaken, isOutage, judge, NoBrowserYet } from './retry-rules.js';
+import { WaitingLine } from './waiting-line.js';
 
 /** An answer within this many ms came at once, where it is not known how long the service was to wait. */
 const AT_ONCE = 1000;
@@ -30,6 +31,7 @@ export class PollLoop {
   #failures = 0;
   #retries = 0;
   #unknownOutcomes: number;
+  #brokenGrants = 0;
   /** True while this call asks for all that wait for the service to come back. */
   #isProbe = false;
 
@@ -43,7 +45,10 @@ export class PollLoop {
   }
 
   async run(): Promise<BrowserSession> {
+    const line = WaitingLine.of(this.#pool);
+    let leaveLine = this.#plan.skipsLine ? () => {} : line.enter();
     try {
+      leaveLine ??= await this.#waitInLine(line);
       await pRetry(() => this.#poll(), {
         // Counted in #beforeNext: p-retry stops when none is left, even where none would be used up.
         retries: Number.POSITIVE_INFINITY,
@@ -53,8 +58,15 @@ export class PollLoop {
       });
     } catch (error) {
       throw this.#reason(error);
+    } finally {
+      leaveLine?.();
     }
     return this.#session!;
+  }
+
+  async #waitInLine(line: WaitingLine): Promise<() => void> {
+    this.#plan.onEvent({ type: 'queued', pool: this.#pool.idOrName, ahead: line.length });
+    return line.turn(this.#limit.signal);
   }
 
   async #poll(): Promise<void> {
@@ -111,7 +123,8 @@ export class PollLoop {
     if (this.#limit.signal.aborted) throw error;
     const verdict = judge(error, this.#plan.request.name !== undefined);
     if (verdict === 'unknown') this.#unknownOutcomes++;
-    if (verdict === 'final' || this.#unknownOutcomes > 1) throw error;
+    if (verdict === 'given-back') this.#brokenGrants++;
+    if (verdict === 'final' || this.#unknownOutcomes > 1 || this.#brokenGrants > 1) throw error;
     if (!(error instanceof NoBrowserYet)) this.#lastError = error;
     if (this.#failures > 0 && ++this.#retries > this.#plan.retry.retries) throw error;
     const { signal } = this.#limit;
@@ -138,6 +151,8 @@ export class PollLoop {
     const { signal, acquireTimeout, retry, note } = this.#plan;
     if (signal.aborted) return signal.reason;
     const limited = error instanceof NoBrowserYet ? `${retry.retries} retries` : `${acquireTimeout} ms`;
+    if (!this.#limit.timedOut && this.#unknownOutcomes > 0 && isNameTaken(error))
+      return this.#nameTaken(error);
     if (!this.#limit.timedOut && !(error instanceof NoBrowserYet)) return error;
     return new AcquireTimeoutError(
       `No browser became available in pool ${this.#pool.idOrName} within ${limited} ` +
@@ -150,6 +165,21 @@ export class PollLoop {
         cause: this.#lastError,
       },
     );
+  }
+
+  #nameTaken(cause: unknown): unknown {
+    const { name } = this.#plan.request;
+    if (name === undefined) return cause;
+    const message =
+      `The lease name ${name} is in use. An earlier request of this call, whose answer was lost, may have leased ` +
+      'a browser under it, which then stays leased until its inactivity time-out (event outcome-unknown).';
+    const facts = {
+      pool: this.#pool.idOrName,
+      attempts: this.#attempts,
+      elapsed: this.#deadline.elapsed,
+      cause,
+    };
+    return new LeaseNameTakenError(message, name, facts);
   }
 
   #tell(

@@ -1,4 +1,4 @@
-import { PoolConnectionError, PoolServiceError } from '../errors/index.js';
+import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../errors/index.js';
 import { isOutcomeUnknown } from '../service/outcome.js';
 
 /** Back-off between tries, in p-retry's terms; times in milliseconds. */
@@ -22,9 +22,10 @@ export class NoBrowserYet extends Error {}
  * What a failed acquire request means for the next:
  * - `ask-again`: nothing was leased, a browser may yet come;
  * - `unknown`: one may have been leased: ask once more, not twice;
+ * - `given-back`: one was leased in a broken response, and is given back: ask once more, not twice;
  * - `final`: no later try will change it.
  */
-export type Verdict = 'ask-again' | 'unknown' | 'final';
+export type Verdict = 'ask-again' | 'unknown' | 'given-back' | 'final';
 
 const ASK_AGAIN = [408, 429, 503, 504];
 
@@ -36,7 +37,14 @@ export function judge(error: unknown, hasName: boolean): Verdict {
     return isOutcomeUnknown(error) ? 'unknown' : 'final';
   }
   if (error instanceof PoolConnectionError) return isOutcomeUnknown(error) ? 'unknown' : 'ask-again';
+  // Its name is in use until it is back: asking again would be refused for that.
+  if (error instanceof PoolResponseError && error.sessionId && !hasName) return 'given-back';
   return 'final';
+}
+
+/** True for a refusal that can mean that the lease's name is in use (beyond the given interface). */
+export function isNameTaken(error: unknown): boolean {
+  return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
 }
 
 /** True when the failure says that the service itself is in trouble, and not that it has no browser to give. */

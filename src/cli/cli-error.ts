@@ -19,3 +19,14 @@ export class InterruptedError extends CliError {
     super(`Interrupted by ${signal}.`, exitCodeOf(signal));
   }
 }
+
+/** The command has said all there is to say: only its exit code is left. */
+export class ExitStatus extends Error {
+  override readonly name = 'ExitStatus';
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`Exit code ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}

@@ -1,15 +1,16 @@
 import { inspect } from 'node:util';
 import { CommanderError } from 'commander';
-import { InvalidOptionError, isPooledBrowserError } from '../errors/index.js';
+import { InvalidOptionError, isAcquireTimeoutError, isPooledBrowserError } from '../errors/index.js';
 import { withoutSecrets } from '../errors/without-secrets.js';
 import { redact } from '../internal/redact.js';
-import { CliError } from './cli-error.js';
+import { CliError, ExitStatus } from './cli-error.js';
 import { EXIT } from './exit-codes.js';
 
 /** Prints what went wrong, never with a secret in it and without a stack unless asked for; returns the exit code. */
 export function reportError(error: unknown, debug = false): number {
   // Commander has printed it. Its own code for wrong usage is 1.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof ExitStatus) return error.exitCode;
   const text = debug ? inspect(withoutSecrets(error)) : messageOf(error);
   process.stderr.write(redact(`pooled-browser: ${text}\n`));
   if (error instanceof CliError) return error.exitCode;
@@ -19,5 +20,8 @@ export function reportError(error: unknown, debug = false): number {
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const isExpected = error instanceof CliError || isPooledBrowserError(error);
-  return isExpected ? message : `${message}\n(With --debug it says where.)`;
+  if (!isExpected) return `${message}\n(With --debug it says where.)`;
+  // That no browser came in time says nothing of a service that never answered.
+  const last = isAcquireTimeoutError(error) && error.cause instanceof Error ? error.cause.message : undefined;
+  return last === undefined ? message : `${message}\nThe last failure: ${last}`;
 }

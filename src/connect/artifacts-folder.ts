@@ -20,7 +20,7 @@ export async function makeArtifactsFolder(): Promise<ArtifactsFolder> {
   return {
     path,
     remove: async () => {
-      await rm(path, { recursive: true, force: true }).catch(() => {});
+      await rm(path, { recursive: true }).catch(() => {});
       unguard();
     },
   };

@@ -44,7 +44,7 @@ export function withAnySession(inner: Transport): Transport {
     // All but the answers to session.new and to our own commands passes unparsed.
     if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
     const message = JSON.parse(text) as Message;
-    const resolve = message.id === undefined ? undefined : own.get(message.id);
+    const resolve = own.get(message.id!);
     if (resolve) {
       own.delete(message.id!);
       return resolve(message);

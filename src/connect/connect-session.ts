@@ -14,6 +14,8 @@ export interface ConnectPlan {
   driver: object;
   /** Milliseconds until a page must be usable. */
   connectTimeout: number;
+  /** Address of the page to hand out, where there is such a page. */
+  pageUrl?: string | undefined;
   /** Address of the service: what it may send us to depends on where it is. */
   baseUrl: string;
   signal: AbortSignal;
@@ -57,7 +59,7 @@ export async function connectSession<Handles>(
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   session: BrowserSession,
-  { baseUrl, protocol, context, driver, connectTimeout: timeout }: ConnectPlan,
+  { baseUrl, protocol, context, driver, pageUrl, connectTimeout: timeout }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const socket = await Socket.open(endpointOf(session, protocol, baseUrl), signal);
@@ -68,7 +70,7 @@ async function connectOnce<Handles>(
     throw new ConnectError(`the websocket ended while connecting (${await ended})`);
   };
   try {
-    const connecting = connector.connect({ socket, protocol, context, driver, timeout });
+    const connecting = connector.connect({ socket, protocol, context, driver, pageUrl, timeout });
     return { ...(await raceAbort(Promise.race([connecting, dropped()]), signal)), ended, cut };
   } catch (error) {
     cut();

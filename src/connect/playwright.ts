@@ -3,13 +3,9 @@ import type { Connection, Connector, ConnectRequest } from './connector.js';
 import { loadLibrary } from './load-library.js';
 import { makeArtifactsFolder } from './artifacts-folder.js';
 import { openRelay } from './relay.js';
+import { openPlaywrightWorkspace, type PlaywrightHandles } from './playwright-workspace.js';
 
-/** What a callback gets of Playwright. */
-export interface PlaywrightHandles {
-  browser: Browser;
-  context: BrowserContext;
-  page: Page;
-}
+export type { PlaywrightHandles };
 
 export interface PlaywrightOptions {
   /** The caller's own copy of the library: `chromium` of playwright, @playwright/test or patchright. */
@@ -34,7 +30,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, driver, timeout }: ConnectRequest,
+  { socket, context: choice, driver, pageUrl, timeout }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
   const [relay, artifacts] = await Promise.all([openRelay(socket), makeArtifactsFolder()]);
   // Once the socket has ended, however that came about, Playwright keeps nothing there any more.
@@ -45,9 +41,12 @@ async function connect(
   const firstPages = new Set(ownContext.pages());
   // Without a viewport of its own a context follows the window, as the pool set it up.
   const context = choice === 'new' ? await browser.newContext({ viewport: null }) : ownContext;
-  const page = context.pages()[0] ?? (await context.newPage());
+  const pages = context.pages();
+  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
   return {
     handles: { browser, context, page },
+    pageUrl: () => page.url(),
+    openWorkspace: (isolation) => openPlaywrightWorkspace(browser, ownContext, isolation),
     isConnected: () => browser.isConnected(),
     sweep: () => sweep(browser, ownContext, firstPages),
     disconnect: async () => {

@@ -1,14 +1,11 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { withAnySession } from './bidi-session.js';
-import type { Connection, Connector, ConnectRequest, ContextChoice } from './connector.js';
+import type { Connection, Connector, ConnectRequest } from './connector.js';
 import { loadLibrary } from './load-library.js';
+import { openPuppeteerWorkspace, type PuppeteerHandles } from './puppeteer-workspace.js';
 import { socketTransport } from './transport.js';
 
-/** What a callback gets of Puppeteer; `context` where it is a new one. */
-export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
-  browser: Browser;
-  page: Page;
-} & (Choice extends 'new' ? { context: BrowserContext } : unknown);
+export type { PuppeteerHandles };
 
 export interface PuppeteerOptions {
   /** The caller's own copy of the library: puppeteer, or puppeteer-extra. */
@@ -19,13 +16,17 @@ interface PuppeteerLibrary {
   connect(options: ConnectOptions): Promise<Browser>;
 }
 
+const REFUSAL =
+  'WebDriver BiDi has no commands that wipe what a site keeps in a page. ' +
+  "Use isolation 'context', or protocol 'cdp'.";
+
 /** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when it is first needed. */
 export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHandles> {
   const library = async (): Promise<PuppeteerLibrary> =>
     options.puppeteer ?? loadLibrary('puppeteer-core', () => import('puppeteer-core'));
   return {
     library: 'puppeteer',
-    refusal: () => undefined,
+    refusal: (protocol, isolation) => (protocol === 'bidi' && isolation === 'storage' ? REFUSAL : undefined),
     load: library,
     connect: async (request) => connect(await library(), request),
   };
@@ -33,7 +34,7 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  { socket, protocol, context: choice, driver }: ConnectRequest,
+  { socket, protocol, context: choice, driver, pageUrl }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
   const browser = await library.connect({
@@ -49,9 +50,11 @@ async function connect(
   const firstContexts = new Set(browser.browserContexts());
   const firstTargets = new Set(pageTargets(ownContext));
   const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
-  const page = await usablePage(context);
+  const page = await usablePage(context, pageUrl);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
+    pageUrl: () => page.url(),
+    openWorkspace: (isolation) => openPuppeteerWorkspace(browser, isolation),
     isConnected: () => browser.connected,
     sweep: () => sweep(browser, firstContexts, firstTargets),
     disconnect: async () => {
@@ -71,8 +74,9 @@ async function seePages(browser: Browser, context: BrowserContext): Promise<void
   await browser.waitForTarget(isPage, { timeout: SEE_PAGES_TIMEOUT }).catch(() => {});
 }
 
-async function usablePage(context: BrowserContext): Promise<Page> {
-  for (const target of pageTargets(context)) {
+async function usablePage(context: BrowserContext, url: string | undefined): Promise<Page> {
+  const targets = pageTargets(context).toSorted((a, b) => Number(b.url() === url) - Number(a.url() === url));
+  for (const target of targets) {
     const page = await target.page();
     // A page can be closed while Puppeteer still sets it up, and is then handed over all the same.
     if (page && pageTargets(context).includes(target)) return page;

@@ -47,19 +47,24 @@ export class Socket {
       // One message a task: the drivers resolve promises on one message that the next one relies on.
       allowSynchronousEvents: false,
     });
+    // Listens from the start: what comes along with the answer to the upgrade would pass unheard.
+    const socket = new Socket(websocket);
     const terminate = () => websocket.terminate();
-    signal.addEventListener('abort', terminate, { once: true });
+    signal.addEventListener('abort', terminate);
     try {
       await opened(websocket);
     } finally {
       signal.removeEventListener('abort', terminate);
     }
-    return new Socket(websocket);
+    return socket;
   }
 
   private constructor(websocket: WebSocket) {
     this.#websocket = websocket;
-    const heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
+    let heartbeat: NodeJS.Timeout | undefined;
+    websocket.once('open', () => {
+      heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
+    });
     websocket.on('message', (data, isBinary) => {
       this.#heard = true;
       void this.#receive(data, isBinary);
@@ -78,8 +83,8 @@ export class Socket {
     });
   }
 
+  /** What is sent after the end goes nowhere. */
   send(data: string | Frame, isBinary = false): void {
-    if (this.#end) return;
     this.#websocket.send(data as Buffer, { binary: isBinary });
   }
 
@@ -139,8 +144,7 @@ function endOf(code: number, reason: string): SocketEnd {
 function opened(websocket: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
     websocket.once('open', resolve);
-    // Stays on: later errors end in 'close' too, and without a listener they would end the process.
-    websocket.on('error', (cause) =>
+    websocket.once('error', (cause) =>
       reject(new ConnectError(`The websocket failed: ${cause.message}.`, { cause })),
     );
     websocket.once('unexpected-response', (_request, { statusCode }) => {

@@ -2,8 +2,11 @@ export { AcquireTimeoutError, isAcquireTimeoutError } from './acquire-timeout-er
 export { BrowserLostError, isBrowserLostError, type LossReason } from './browser-lost-error.js';
 export { BrowserNotFoundError } from './browser-not-found-error.js';
 export { CallbackTimeoutError } from './callback-timeout-error.js';
+export { CheckpointError } from './checkpoint-error.js';
 export { ConnectError } from './connect-error.js';
+export { ConnectionDroppedError, isConnectionDroppedError } from './connection-dropped-error.js';
 export { InvalidOptionError } from './invalid-option-error.js';
+export { LeaseNameTakenError } from './lease-name-taken-error.js';
 export { LocalPoolError } from './local-pool-error.js';
 export { MissingLibraryError } from './missing-library-error.js';
 export { NestedLeaseError } from './nested-lease-error.js';
@@ -13,4 +16,6 @@ export { PoolResponseError } from './pool-response-error.js';
 export { PoolServiceError, isPoolServiceError, type ErrorDetail } from './pool-service-error.js';
 export { PooledBrowserError, isPooledBrowserError } from './pooled-browser-error.js';
 export { ReleaseError } from './release-error.js';
+export { ReplayNotReadyError } from './replay-not-ready-error.js';
 export { SweepError } from './sweep-error.js';
+export { TaskTimeoutError } from './task-timeout-error.js';

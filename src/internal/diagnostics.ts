@@ -10,9 +10,13 @@ export function publish(event: object): void {
 }
 
 /** Calls a listener of the caller's. One that throws must break nothing: it gets a warning. */
-export function callListener<Event>(listener: ((event: Event) => void) | undefined, event: Event): void {
+export function callListener<Event>(
+  listener: ((event: Event) => void) | undefined,
+  event: Event,
+  option = 'onEvent',
+): void {
   const warn = (error: unknown) =>
-    process.emitWarning(`onEvent threw: ${redact(inspect(error))}`, 'PooledBrowserWarning');
+    process.emitWarning(`${option} threw: ${redact(inspect(error))}`, 'PooledBrowserWarning');
   try {
     // An async listener rejects where a plain one throws: unhandled, that would end the process.
     Promise.resolve(listener?.(event)).catch(warn);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { startTimer } from './race.js';
 
 /** An AbortController that also aborts with its parent signal, and after a time; `dispose` ends both ties. */
@@ -10,6 +11,7 @@ export class LinkedAbort {
   /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
   constructor(parent: AbortSignal | undefined, timeout = Number.POSITIVE_INFINITY) {
     this.#parent = parent;
+    for (const signal of [parent, this.signal]) allowListeners(signal);
     // One that is aborted already will not call a listener, nor drop it.
     if (parent?.aborted) this.#onParentAbort();
     else parent?.addEventListener('abort', this.#onParentAbort, { once: true });
@@ -33,10 +35,21 @@ export class LinkedAbort {
     this.#controller.abort(reason);
   }
 
+  /** From now on only the parent, or `abort`, aborts it. */
+  liftTimeout(): void {
+    clearTimeout(this.#timer);
+  }
+
   dispose(): void {
     clearTimeout(this.#timer);
     this.#parent?.removeEventListener('abort', this.#onParentAbort);
   }
 
   readonly #onParentAbort = () => this.abort(this.#parent!.reason);
+}
+
+/** Any number of calls may share a signal: Node would warn of a leak from the eleventh listener on. */
+function allowListeners(signal: AbortSignal | undefined): void {
+  // Signals of polyfills and test environments are no event targets of Node's, and don't count.
+  if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }

@@ -18,9 +18,38 @@ export type LocalPoolEvent =
     }
   | NamedEvent
   | { readonly type: 'released'; readonly pool: string; readonly sessionId: string }
-  | { readonly type: 'connected'; readonly sessionId: string; readonly protocol: 'cdp' | 'bidi' }
-  | { readonly type: 'disconnected'; readonly sessionId: string; readonly protocol: 'cdp' | 'bidi' }
+  | { readonly type: 'connected'; readonly sessionId: string; readonly protocol: Protocol }
+  | { readonly type: 'disconnected'; readonly sessionId: string; readonly protocol: Protocol }
+  | {
+      readonly type: 'recording-started';
+      readonly pool: string;
+      readonly sessionId: string;
+      readonly replayId: string;
+    }
+  | {
+      readonly type: 'recording-finished';
+      readonly pool: string;
+      readonly sessionId: string;
+      readonly replayId: string;
+      readonly reason: RecordingEnd;
+      /** Length of the film. */
+      readonly milliseconds: number;
+      /** Size of the film. */
+      readonly bytes: number;
+      /** Why there is none. */
+      readonly failure?: string;
+    }
   | { readonly type: 'closed' };
+
+/**
+ * Why a recording ended: a request to stop it, its longest duration, the end of its lease, the end of its browser, a
+ * limit of bytes, a disk that takes no more.
+ */
+export type RecordingEnd =
+  'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-failed';
+
+/** What a connection to a leased browser is: a client's, or a person's who watches it. */
+export type Protocol = 'cdp' | 'bidi' | 'live-view';
 
 /** An acquire request has to wait, or has a browser; with the name that it asked for. */
 export type NamedEvent =

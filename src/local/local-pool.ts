@@ -4,6 +4,11 @@ export interface LocalPool extends AsyncDisposable {
   readonly baseUrl: string;
   /** The access token. Not enumerable: neither `inspect` nor JSON of this object shows it. */
   readonly token: string;
+  /**
+   * URL of a page for a person, which shows what goes on in all pools. It carries a jwt that is good for thirty days at
+   * most, and for that page only. Not enumerable, as the token.
+   */
+  readonly dashboardUrl: string;
   /** Names of the pools. */
   readonly pools: readonly string[];
   /** Counts of one pool by its name or id; of all pools together without an argument. */

@@ -1,3 +1,4 @@
+import type { TelemetryCategory } from '../service/wire.js';
 import type { LocalPoolEvent } from './events.js';
 
 /** Options of `startLocalPool`. All are optional: without any there is one pool, `default`, of one headless browser. */
@@ -14,6 +15,8 @@ export interface LocalPoolOptions {
   args?: readonly string[] | undefined;
   /** Behaviour on which services differ, so that a client can be tried against each. */
   quirks?: LocalPoolQuirks | undefined;
+  /** Limits of recordings, and where they are kept. */
+  recording?: LocalPoolRecording | undefined;
   /** Called with each step. It never sees a token; an error that it throws is ignored. */
   onLog?: ((event: LocalPoolEvent) => void) | undefined;
 }
@@ -39,6 +42,28 @@ export interface LocalPoolSettings {
   startUrl?: string | undefined;
   /** Size of the window. Default: the browser's own. */
   viewport?: LocalPoolViewport | undefined;
+  /**
+   * Telemetry that the sessions declare (interface: Telemetry shape); it decides what the timelines of recordings hold.
+   * Default: none is declared, and timelines hold console, page, interaction, network and connection.
+   */
+  telemetry?: LocalPoolTelemetry | undefined;
+  /** Record every lease, from its grant. Default: false, recordings are asked for. */
+  recordAll?: boolean | undefined;
+}
+
+/** Which of the nine categories are enabled. Default of each: false. */
+export type LocalPoolTelemetry = { [category in TelemetryCategory]?: boolean | undefined };
+
+/** Recordings: how large they may grow, and how long they stay. Beyond the given interface. */
+export interface LocalPoolRecording {
+  /** Folder, which must exist, to leave the films in. Default: a temporary one that is removed when the pool closes. */
+  folder?: string | undefined;
+  /** Bytes of frames after which a recording ends; the film until then is kept. Default: 512 MB. */
+  maxBytes?: number | undefined;
+  /** Bytes of all recordings together: the oldest films are removed to stay below. Default: 2 GB. */
+  maxTotalBytes?: number | undefined;
+  /** Finished recordings to keep; the oldest are removed. Default: 100. */
+  keep?: number | undefined;
 }
 
 /** Size of the browser's window, in pixels. */
@@ -62,4 +87,8 @@ export interface LocalPoolQuirks {
    * `session.new` is refused with "session not created". Default: `new`.
    */
   bidiSession?: 'new' | 'existing' | undefined;
+  /** Headless sessions, too, have a `browser_live_view_url`. Default: false. */
+  liveViewsHeadless?: boolean | undefined;
+  /** Headless browsers can be recorded. With `false` that is refused, as the public service does. Default: true. */
+  recordsHeadless?: boolean | undefined;
 }

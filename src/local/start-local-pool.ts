@@ -4,12 +4,15 @@ import { ownOrigins } from '../internal/own-origins.js';
 import { hideSecret } from '../internal/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser } from './browser/find-browser.js';
+import { DashboardFeed } from './dashboard/dashboard-feed.js';
+import { DisplayOnDemand } from './display/display-on-demand.js';
 import { checkOptions, type CheckedOptions } from './options/check-options.js';
 import { safeLog, type Log } from './events.js';
 import { PoolServer } from './http/server.js';
 import type { LocalPool, LocalPoolStats } from './local-pool.js';
 import type { LocalPoolOptions } from './options.js';
 import { PoolSet } from './pool/pool-set.js';
+import { Recorder } from './replays/recorder.js';
 import { StartLimit } from './pool/start-limit.js';
 import { LeaseTokens } from './sockets/jwt.js';
 import { upgrade } from './sockets/upgrade.js';
@@ -27,16 +30,25 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   const checked = checkOptions(options);
   const executablePath = await findBrowser({ executablePath: checked.executablePath });
   hideSecret(checked.token);
-  const log = safeLog(checked.onLog);
+  const callersLog = safeLog(checked.onLog);
+  const log: Log = (event) => {
+    callersLog(event);
+    pools.recorder.note(event);
+    dashboard.changed();
+  };
   const server = new PoolServer();
   await server.listen(checked.port);
-  const pools = createPools(checked, executablePath, server.port, log);
-  const pool = new RunningPool(checked.token, server, pools, log);
+  const { port } = server;
+  const display = new DisplayOnDemand(checked.pools);
+  const pools = createPools({ ...checked, executablePath, port }, display, log);
+  const dashboard = new DashboardFeed(pools);
+  const { token } = checked;
+  const pool = new RunningPool({ token, server, pools, display, log }, await pools.tokens.signDashboard());
   server.serve({
-    token: checked.token,
+    token,
     pools,
     log,
-    onUpgrade: (...upgraded) => void upgrade({ pools, port: server.port, log }, ...upgraded),
+    onUpgrade: (...upgraded) => void upgrade({ pools, dashboard, port, log }, ...upgraded),
   });
   try {
     await pools.fill();
@@ -51,46 +63,68 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
 /** Browsers that start at the same time, over all pools. */
 const MOST_STARTS = 2;
 
-function createPools(options: CheckedOptions, executablePath: string, port: number, log: Log): PoolSet {
-  const { pools, args, quirks } = options;
+/** What pools are made from: the caller's options, and what was found out since. */
+interface Ingredients extends CheckedOptions {
+  readonly executablePath: string;
+  /** The server's. */
+  readonly port: number;
+}
+
+function createPools(ingredients: Ingredients, display: DisplayOnDemand, log: Log): PoolSet {
+  const { pools, args, quirks, recording, executablePath, port } = ingredients;
+  const launchStudio = (signal: AbortSignal) =>
+    launchChromium({ executablePath, args, headless: true }, signal);
+  const recorder = new Recorder({ limits: recording, launch: launchStudio, log });
   return new PoolSet(
     pools,
-    { quirks, tokens: new LeaseTokens(), host: `127.0.0.1:${port}` },
+    { quirks, tokens: new LeaseTokens(), host: `127.0.0.1:${port}`, recorder },
     {
       log,
       limit: new StartLimit(MOST_STARTS),
-      launch: ({ headless, viewport }, signal) =>
-        launchChromium({ executablePath, args, headless, viewport }, signal),
+      launch: async (settings, signal) => {
+        const { headless, viewport } = settings;
+        const screen = await display.screenFor(settings);
+        return await launchChromium({ executablePath, args, headless, viewport, screen }, signal);
+      },
     },
   );
+}
+
+/** What a running pool consists of. */
+interface Parts {
+  readonly token: string;
+  readonly server: PoolServer;
+  readonly pools: PoolSet;
+  readonly display: DisplayOnDemand;
+  readonly log: Log;
 }
 
 class RunningPool implements LocalPool {
   readonly baseUrl: string;
   readonly pools: readonly string[];
-  readonly #token: string;
-  readonly #server: PoolServer;
-  readonly #set: PoolSet;
-  readonly #log: Log;
+  readonly #parts: Parts;
+  readonly #dashboardJwt: string;
   #closed: Promise<void> | undefined;
 
-  constructor(token: string, server: PoolServer, set: PoolSet, log: Log) {
-    this.baseUrl = `http://127.0.0.1:${server.port}`;
+  constructor(parts: Parts, dashboardJwt: string) {
+    this.baseUrl = `http://127.0.0.1:${parts.server.port}`;
     ownOrigins.add(this.baseUrl);
-    this.pools = set.names;
-    this.#token = token;
-    this.#server = server;
-    this.#set = set;
-    this.#log = log;
+    this.pools = parts.pools.names;
+    this.#parts = parts;
+    this.#dashboardJwt = dashboardJwt;
   }
 
   get token(): string {
-    return this.#token;
+    return this.#parts.token;
+  }
+
+  get dashboardUrl(): string {
+    return `${this.baseUrl}/?jwt=${this.#dashboardJwt}`;
   }
 
   stats(pool?: string): LocalPoolStats {
-    if (pool === undefined) return this.#set.stats;
-    const found = this.#set.find(pool);
+    if (pool === undefined) return this.#parts.pools.stats;
+    const found = this.#parts.pools.find(pool);
     if (found) return found.stats;
     throw new InvalidOptionError('pool', `There is no pool ${pool}. There are: ${this.pools.join(', ')}.`);
   }
@@ -109,10 +143,12 @@ class RunningPool implements LocalPool {
   }
 
   async #close(): Promise<void> {
-    this.#server.refuse();
-    await this.#set.close();
-    await this.#server.close();
+    const { server, pools, display, log } = this.#parts;
+    server.refuse();
+    await pools.close();
+    await display.close();
+    await server.close();
     ownOrigins.delete(this.baseUrl);
-    this.#log({ type: 'closed' });
+    log({ type: 'closed' });
   }
 }

@@ -1,21 +1,22 @@
-import { raceTimeout } from '../internal/race.js';
+import { raceAbort, startTimer } from '../internal/race.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Replay } from '../service/wire.js';
+import type { BrowserSession, Replay } from '../service/wire.js';
+import { Recording } from './recording.js';
+import type { RecordingEvent } from './recording-events.js';
+import type { RecordingOptions } from './recording-options.js';
+import { identify, statusOf, type ReplayResult } from './replay-status.js';
+import { untilFinished } from './until-finished.js';
 
-/**
- * - `ready`: all recordings of this lease are finished;
- * - `pending`: at least one is still being recorded or written;
- * - `none`: nothing was recorded;
- * - `unavailable`: the service could not tell in time, or not whose recordings they are;
- * - `off`: not asked for.
- */
-export type ReplayStatus = 'ready' | 'pending' | 'none' | 'unavailable' | 'off';
-
-export interface ReplayResult {
-  replays: readonly Replay[];
-  replayStatus: ReplayStatus;
-  /** Why the status is `unavailable`. */
-  error?: Error;
+export interface LeaseReplaysParts {
+  pool: BrowserPool;
+  session: BrowserSession;
+  /** What `earlier` told of the same lease before; by default it is listed now. */
+  earlier?: readonly string[] | undefined;
+  /** Milliseconds that all of it may take from the end of the lease's use on. */
+  timeout: number;
+  /** How to record the lease; without it, nothing is recorded. */
+  recording?: RecordingOptions | undefined;
+  onEvent: (event: RecordingEvent) => void;
 }
 
 /**
@@ -25,53 +26,98 @@ export interface ReplayResult {
 export class LeaseReplays {
   readonly #pool: BrowserPool;
   readonly #sessionId: string;
+  readonly #timeout: number;
   readonly #earlier: Promise<Set<string>>;
-  readonly #stop = new AbortController();
+  #earlierIds: readonly string[] | undefined;
+  readonly #recording: Recording | undefined;
+  readonly #abort = new AbortController();
+  #timeLeft: number;
 
-  /** Begins with listing what was there before. */
-  constructor(pool: BrowserPool, sessionId: string) {
+  /** Begins with listing what was there before, and with recording. */
+  constructor({ pool, session, earlier, timeout, recording, onEvent }: LeaseReplaysParts) {
+    const { signal } = this.#abort;
     this.#pool = pool;
-    this.#sessionId = sessionId;
-    this.#earlier = pool
-      .replays(sessionId, { signal: this.#stop.signal })
-      .then((replays) => new Set(replays.map(identify)));
+    this.#sessionId = session.session_id;
+    this.#timeout = timeout;
+    this.#timeLeft = timeout;
+    const listed = earlier
+      ? Promise.resolve(earlier)
+      : pool.replays(session.session_id, { signal }).then((replays) => replays.map(identify));
+    this.#earlier = listed.then((ids) => new Set((this.#earlierIds = ids)));
     // Its failure shows in collect().
     this.#earlier.catch(() => {});
+    this.#recording = recording && new Recording({ pool, session, options: recording, signal, onEvent });
+  }
+
+  get isRecording(): boolean {
+    return this.#recording !== undefined;
+  }
+
+  /** Which recordings there were before the lease, once that is known. */
+  get earlier(): readonly string[] | undefined {
+    return this.#earlierIds;
+  }
+
+  /** Stops our recording, if there is one. Never rejects. */
+  async stopRecording(): Promise<void> {
+    await this.#inTime(async () => this.#recording?.stop()).catch(() => {});
   }
 
   /** The recordings of this lease; to be called before the release. Never rejects. */
-  async collect(timeout: number): Promise<ReplayResult> {
-    const late = () => new Error(`The replays were not listed within ${timeout} ms`);
+  async collect(): Promise<ReplayResult> {
     try {
-      return await raceTimeout(timeout, () => this.#list(), late);
+      return await this.#inTime(() => this.#list());
     } catch (error) {
-      return { replays: [], replayStatus: 'unavailable', error: error as Error };
+      return { replays: this.#withStarted([]), replayStatus: 'unavailable', error: error as Error };
     } finally {
       this.stop();
     }
   }
 
+  /**
+   * Waits until the films of what we recorded are written, in the time that is left; to be called after the release,
+   * for the browser need not wait for that. Which recordings are ours is settled before. Never rejects.
+   */
+  async finish(result: ReplayResult, signal: AbortSignal | undefined): Promise<ReplayResult> {
+    if (result.replays.length === 0 || result.replayStatus === 'ready') return result;
+    return untilFinished(this.#pool, this.#sessionId, { ours: result, timeout: this.#timeLeft, signal });
+  }
+
   /** Ends what is still asked for: nobody waits for it, and it would hold a socket, and the end of the pool. */
   stop(): void {
-    this.#stop.abort();
+    this.#abort.abort(new Error('Nobody waits for the recordings of this lease any more'));
   }
 
   async #list(): Promise<ReplayResult> {
     const [earlier, all] = await Promise.all([
       this.#earlier,
-      this.#pool.replays(this.#sessionId, { signal: this.#stop.signal }),
+      this.#pool.replays(this.#sessionId, { signal: this.#abort.signal }),
     ]);
-    const replays = all.filter((replay) => !earlier.has(identify(replay)));
-    return { replays, replayStatus: statusOf(replays) };
+    // Ours may have started before the first list was made.
+    const started = this.#recording?.replay;
+    if (started) earlier.delete(identify(started));
+    const replays = this.#withStarted(all.filter((replay) => !earlier.has(identify(replay))));
+    const isRefused = this.#recording !== undefined && replays.length === 0;
+    return { replays, replayStatus: isRefused ? 'unavailable' : statusOf(replays) };
   }
-}
 
-function statusOf(replays: Replay[]): ReplayStatus {
-  if (replays.length === 0) return 'none';
-  return replays.every((replay) => replay.finished_at !== undefined) ? 'ready' : 'pending';
-}
+  /** Lists lag behind, or fail; the start of a recording told its link. */
+  #withStarted(replays: readonly Replay[]): readonly Replay[] {
+    const started = this.#recording?.replay;
+    const id = started && identify(started);
+    return id && !replays.some((replay) => identify(replay) === id) ? [...replays, started] : replays;
+  }
 
-/** No field of a replay is required (interface: Replay), its id included. */
-function identify({ replay_id, replay_view_url, started_at }: Replay): string {
-  return replay_id ?? replay_view_url ?? started_at ?? '';
+  /** Work under the limit, which all steps share. */
+  async #inTime<T>(work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    const late = () => this.#abort.abort(new Error(`The replays took longer than ${this.#timeout} ms`));
+    const timer = startTimer(this.#timeLeft, late);
+    try {
+      return await raceAbort(work(), this.#abort.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#timeLeft = Math.max(0, this.#timeLeft - (performance.now() - began));
+    }
+  }
 }

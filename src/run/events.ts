@@ -1,6 +1,7 @@
 import type { AcquireEvent } from '../acquire/acquire-events.js';
-import type { BrowserLostError } from '../errors/index.js';
-import type { ReplayStatus } from '../replays/lease-replays.js';
+import type { BrowserLostError, LossReason } from '../errors/index.js';
+import type { RecordingEvent } from '../replays/recording-events.js';
+import type { ReplayStatus } from '../replays/replay-status.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
 
 /** A browser was leased. */
@@ -59,6 +60,27 @@ export interface BrowserLostEvent {
   error: BrowserLostError;
 }
 
+/** The connection ended, and is to be replaced (option `reconnect`). Nothing that was under way is repeated. */
+export interface ConnectionDroppedEvent {
+  type: 'connection-dropped';
+  sessionId: string;
+  reason: LossReason;
+}
+
+/** Another connection to the same browser stands. */
+export interface ReconnectedEvent {
+  type: 'reconnected';
+  sessionId: string;
+}
+
+/** Nothing is connected, and the service is about to end the session for it. */
+export interface SessionExpiringEvent {
+  type: 'session-expiring';
+  sessionId: string;
+  /** Milliseconds left. */
+  timeLeft: number;
+}
+
 /** Pages and contexts of the lease were closed; with an error, not all of them. */
 export interface SweptEvent {
   type: 'swept';
@@ -66,7 +88,7 @@ export interface SweptEvent {
   error?: Error;
 }
 
-/** The recordings of this lease were listed. */
+/** The recordings of this lease were listed; with `replays: 'record'` again, after the wait for their films. */
 export interface ReplaysEvent {
   type: 'replays';
   sessionId: string;
@@ -86,6 +108,10 @@ export type RunStep =
   | CallbackStartedEvent
   | CallbackEndedEvent
   | BrowserLostEvent
+  | ConnectionDroppedEvent
+  | ReconnectedEvent
+  | SessionExpiringEvent
+  | RecordingEvent
   | SweptEvent
   | ReplaysEvent;
 

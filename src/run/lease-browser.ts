@@ -1,23 +1,12 @@
 import type { Connector } from '../connect/connector.js';
+import { InvalidOptionError } from '../errors/index.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { LeaseFacts } from './callback.js';
 import { openLease } from './open-lease.js';
-import type { LeaseOptions } from './options.js';
+import type { HeldLeaseOptions } from './options.js';
+import { pooledBrowser, type PooledBrowser } from './pooled-browser.js';
 import { resolvePool } from './resolve-pool.js';
-import type { RunTail } from './run.js';
 import { checkOptions } from './settings.js';
 import { soonAfterAbort } from './soon-after-abort.js';
-
-/** A leased, connected browser that is given back by `release`, or at the end of the block with `await using`. */
-export type PooledBrowser<Handles> = Handles &
-  LeaseFacts &
-  AsyncDisposable & {
-    /**
-     * Closes what the lease opened, disconnects, gives the browser back, and tells what is left: replays, times.
-     * However often it is called, it happens once. Never rejects.
-     */
-    release(): Promise<RunTail>;
-  };
 
 /**
  * Leases a browser and connects to it, for sessions that outlive a function. Whoever calls this owes `release()`.
@@ -27,19 +16,13 @@ export type PooledBrowser<Handles> = Handles &
  */
 export async function leaseBrowser<Handles>(
   pool: BrowserPool | string,
-  { connector, ...options }: LeaseOptions & { connector: Connector<Handles> },
+  { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles>> {
+  if ('timeout' in options) {
+    const message = 'leaseBrowser has no option timeout: it limits a callback, and there is none here.';
+    throw new InvalidOptionError('timeout', message);
+  }
   const settings = checkOptions(options, connector, 'leaseBrowser');
   const opening = openLease(resolvePool(pool), connector, settings);
-  const lease = await soonAfterAbort(settings.signal, opening);
-  const release = () =>
-    lease.end({ status: lease.signal.aborted ? 'failed' : 'ok', error: lease.signal.reason });
-  return {
-    ...lease.handles,
-    session: lease.session,
-    signal: lease.signal,
-    attempt: lease.attempt,
-    release,
-    [Symbol.asyncDispose]: async () => void (await release()),
-  };
+  return pooledBrowser(await soonAfterAbort(settings.signal, opening));
 }

@@ -1,11 +1,15 @@
-import type { OpenConnection } from '../connect/connect-session.js';
-import { BrowserLostError, CallbackTimeoutError, SweepError, type LossReason } from '../errors/index.js';
+import type { Isolation, Workspace } from '../connect/connector.js';
+import { CallbackTimeoutError, InvalidOptionError, PooledBrowserError } from '../errors/index.js';
 import type { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort, raceTimeout, startTimer } from '../internal/race.js';
-import type { LeaseReplays, ReplayResult } from '../replays/lease-replays.js';
+import { raceAbort, startTimer } from '../internal/race.js';
+import type { LeaseReplays } from '../replays/lease-replays.js';
+import type { ReplayResult } from '../replays/replay-status.js';
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
+import { DetachedLease } from './detached-lease.js';
+import { disconnect, sweep } from './let-go.js';
+import type { Link } from './link.js';
 import { callInside } from './nesting.js';
 import type { LeaseOutcome, ReleaseChoice } from './options.js';
 import type { OwnedSession } from './owned-session.js';
@@ -14,15 +18,10 @@ import type { RunTail } from './run.js';
 import type { Callback } from './callback.js';
 import type { Settings } from './settings.js';
 
-/** Milliseconds for closing the pages and contexts of a lease, and for the answer of those that stay. */
-const SWEEP_TIMEOUT = 5000;
-/** Milliseconds for the driver to let go. The socket is cut after that. */
-const DISCONNECT_TIMEOUT = 2000;
-
 export interface LeaseParts<Handles> {
   pool: BrowserPool;
   owned: OwnedSession;
-  connection: OpenConnection<Handles>;
+  link: Link<Handles>;
   replays: LeaseReplays | undefined;
   settings: Settings;
   recorder: Recorder;
@@ -32,31 +31,61 @@ export interface LeaseParts<Handles> {
   attempt: number;
 }
 
+/** How a lease ends. */
+interface LeaseEnd {
+  status: 'ok' | 'failed';
+  error?: unknown;
+  /** The browser stays leased, as it is. */
+  leave?: boolean;
+}
+
 /** A leased and connected browser. Whoever holds it owes `end`. */
 export class Lease<Handles> {
   readonly session: BrowserSession;
-  readonly handles: Handles;
   readonly attempt: number;
 
   readonly #parts: LeaseParts<Handles>;
-  #lost: BrowserLostError | undefined;
   #end: Promise<RunTail> | undefined;
 
   constructor(parts: LeaseParts<Handles>) {
     this.#parts = parts;
     this.session = parts.owned.session;
-    this.handles = parts.connection.handles;
     this.attempt = parts.attempt;
-    void parts.connection.ended.then((end) => end !== 'closed-by-us' && this.#onLost(end));
+  }
+
+  /** What the library hands out, over the present connection. */
+  get handles(): Handles {
+    return this.#parts.link.connection.handles;
   }
 
   get signal(): AbortSignal {
     return this.#parts.abort.signal;
   }
 
+  /** Calls `fn` with what the library hands out, over a connection that stands. */
+  async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
+    return this.#parts.link.use(fn);
+  }
+
+  /** Replaces the connection. */
+  async reconnect(): Promise<void> {
+    return this.#parts.link.renew();
+  }
+
+  /** Disconnects, and leaves the release to whoever takes the lease up again. */
+  async detach(): Promise<DetachedLease> {
+    const { pool, abort, replays } = this.#parts;
+    const { session } = this;
+    abort.signal.throwIfAborted();
+    if (this.#end) throw new PooledBrowserError('The lease is over.', 'ERR_LEASE_OVER');
+    await this.end({ status: 'ok', leave: true });
+    const earlierReplays = replays?.earlier;
+    return new DetachedLease({ pool: pool.idOrName, baseUrl: pool.baseUrl, session, earlierReplays });
+  }
+
   /** Calls the callback, once. A callback that lost its browser is no success, whatever it returned. */
   async call<Value>(fn: Callback<Handles, Value>): Promise<Value> {
-    const { pool, recorder, settings, abort } = this.#parts;
+    const { pool, recorder, settings, abort, link } = this.#parts;
     const { session, handles, signal, attempt } = this;
     const sessionId = session.session_id;
     const facts = { pool: pool.idOrName, sessionId };
@@ -67,14 +96,17 @@ export class Lease<Handles> {
     let status: 'ok' | 'failed' = 'failed';
     try {
       signal.throwIfAborted();
-      const calling = callInside(pool, session, async () => fn({ ...handles, session, signal, attempt }));
-      const value = await recorder.time('callback', () => raceAbort(calling, signal));
-      this.#checkConnected();
-      signal.throwIfAborted();
+      const call = () => callInside(pool, session, async () => fn({ ...handles, session, signal, attempt }));
+      const value = await recorder.time('callback', async () => {
+        const returned = await raceAbort(call(), signal);
+        link.check();
+        signal.throwIfAborted();
+        return returned;
+      });
       status = 'ok';
       return value;
     } catch (error) {
-      this.#checkConnected();
+      link.check();
       throw error;
     } finally {
       clearTimeout(timer);
@@ -82,86 +114,90 @@ export class Lease<Handles> {
     }
   }
 
-  /** A driver knows at once that the callback closed it; our end of its socket hears of it later. */
-  #checkConnected(): void {
-    if (!this.#parts.connection.isConnected()) this.#onLost('closed-by-callback');
+  /** Opens a place for tasks beside the others of this lease. */
+  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+    const { connection } = this.#parts.link;
+    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    throw new InvalidOptionError('connector', 'This connector opens no workspaces, which tasks run in.');
   }
 
   /**
    * Sweeps, disconnects and gives the browser back; each step has its own limit, and no failure of one keeps
    * the next from happening. However often it is called, it happens once.
    */
-  end(outcome: { status: 'ok' | 'failed'; error?: unknown }): Promise<RunTail> {
+  end(outcome: LeaseEnd): Promise<RunTail> {
     if (!this.#end) {
+      this.#parts.link.close();
       this.#end = this.#tearDown(outcome);
       trackWork(this.#parts.pool, this.#end);
     }
     return this.#end;
   }
 
-  async #tearDown(outcome: { status: 'ok' | 'failed'; error?: unknown }): Promise<RunTail> {
-    const { recorder, settings, owned, abort } = this.#parts;
+  async #tearDown({ leave = false, ...outcome }: LeaseEnd): Promise<RunTail> {
+    const { recorder, settings, owned, abort, link } = this.#parts;
     const { session } = this;
-    const [healthy, { replays, replayStatus }] = await recorder.time('sweep', () =>
-      Promise.all([this.#sweep(), this.#collectReplays()]),
-    );
-    await this.#disconnect();
-    const choice = this.#chooseRelease({ ...outcome, healthy, session });
+    const leaves = leave || settings.release === 'leave';
+    const { healthy, recorded } = await this.#finishUse(leaves);
+    await disconnect(link.connection);
+    const choice = leave ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
     const released = await owned.release(choice, settings.releaseTimeout);
     abort.dispose();
+    const { replays, replayStatus } = await this.#finishReplays(recorded);
     const { attempts, unknownOutcomes, timings, cleanupErrors } = recorder;
     return { session, replays, replayStatus, released, attempts, unknownOutcomes, timings, cleanupErrors };
   }
 
-  /** True when all that the lease opened is closed and what stays answers. */
+  /** All that must be done while the browser is still ours. */
+  async #finishUse(leaves: boolean): Promise<{ healthy: boolean; recorded: ReplayResult }> {
+    const { replays, recorder } = this.#parts;
+    this.#cutAfterAbort();
+    if (replays?.isRecording) await recorder.time('replays', () => replays.stopRecording());
+    const [healthy, recorded] = await Promise.all([
+      !leaves && this.#sweep(),
+      replays && recorder.time('replays', () => replays.collect()),
+    ]);
+    if (recorded) this.#tellReplays(recorded);
+    return { healthy, recorded: recorded ?? { replays: [], replayStatus: 'off' } };
+  }
+
+  /** After an abort the callback may still be at work: cut off, nothing of it reaches the next lease's browser. */
+  #cutAfterAbort(): void {
+    const { abort, link } = this.#parts;
+    if (abort.signal.aborted) link.connection.cut();
+  }
+
+  /** True when all that the lease opened is known to be closed and what stays answers. */
   async #sweep(): Promise<boolean> {
-    const { connection, abort, recorder, settings } = this.#parts;
-    // After an abort the callback may still be at work: cut off, nothing of it reaches the next lease's browser.
-    if (abort.signal.aborted) connection.cut();
-    if (abort.signal.aborted || settings.release === 'leave') return false;
+    const { link, abort, recorder } = this.#parts;
     const { session_id: sessionId } = this.session;
-    // Not every driver notices that its socket is gone.
-    const dropped = async () => {
-      throw new SweepError(`The websocket ended (${await connection.ended})`, { sessionId });
-    };
-    const late = () => new SweepError(`The browser did not follow within ${SWEEP_TIMEOUT} ms`, { sessionId });
+    this.#cutAfterAbort();
+    if (abort.signal.aborted) return false;
     try {
-      await raceTimeout(SWEEP_TIMEOUT, () => Promise.race([connection.sweep(), dropped()]), late);
+      await recorder.time('sweep', () => sweep(link.connection, sessionId));
       recorder.tell({ type: 'swept', sessionId });
-      return true;
-    } catch (cause) {
-      const error = new SweepError('Not all pages of the lease could be closed.', { sessionId, cause });
-      recorder.cleanupErrors.push(error);
-      recorder.tell({ type: 'swept', sessionId, error });
+      return link.knowsAllPages;
+    } catch (error) {
+      recorder.cleanupErrors.push(error as Error);
+      recorder.tell({ type: 'swept', sessionId, error: error as Error });
       return false;
     }
   }
 
-  async #collectReplays(): Promise<ReplayResult> {
+  /** Waits for the films of this lease; by then the browser may be somebody else's. */
+  async #finishReplays(recorded: ReplayResult): Promise<ReplayResult> {
     const { replays, settings, recorder } = this.#parts;
-    if (!replays) return { replays: [], replayStatus: 'off' };
-    const result = await replays.collect(settings.replaysTimeout);
-    if (result.error) recorder.cleanupErrors.push(result.error);
-    recorder.tell({
-      type: 'replays',
-      sessionId: this.session.session_id,
-      replays: result.replays,
-      status: result.replayStatus,
-      ...(result.error && { error: result.error }),
-    });
-    return result;
+    if (!replays?.isRecording) return recorded;
+    const finished = await recorder.time('replays', () => replays.finish(recorded, settings.signal));
+    if (finished !== recorded) this.#tellReplays(finished);
+    return finished;
   }
 
-  async #disconnect(): Promise<void> {
-    const { connection } = this.#parts;
-    const late = () => new Error(`The driver did not disconnect within ${DISCONNECT_TIMEOUT} ms`);
-    const cut = async () => {
-      connection.cut();
-      await connection.ended;
-    };
-    // Whatever the driver says, the socket is gone afterwards, and that is what counts.
-    await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), late).catch(() => {});
-    await raceTimeout(DISCONNECT_TIMEOUT, cut, late).catch(() => {});
+  #tellReplays({ replays, replayStatus: status, error }: ReplayResult): void {
+    const { recorder } = this.#parts;
+    if (error) recorder.cleanupErrors.push(error);
+    const { session_id: sessionId } = this.session;
+    recorder.tell({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
   }
 
   #chooseRelease(outcome: LeaseOutcome): ReleaseChoice {
@@ -176,24 +212,4 @@ export class Lease<Handles> {
       return auto;
     }
   }
-
-  #onLost(reason: LossReason): void {
-    // Once the end has begun, the socket ends at our own wish.
-    if (this.#end || this.#lost) return;
-    const { pool, abort, recorder } = this.#parts;
-    const { session_id: sessionId } = this.session;
-    this.#lost = new BrowserLostError(explainLoss(reason), reason, { pool: pool.idOrName, sessionId });
-    recorder.tell({ type: 'browser-lost', sessionId, error: this.#lost });
-    abort.abort(this.#lost);
-  }
-}
-
-function explainLoss(reason: LossReason): string {
-  const how = {
-    dropped: 'its connection broke or fell silent',
-    'closed-by-service': 'the other side closed the connection: the browser ended, or was taken away',
-    expired: 'its session expired',
-    'closed-by-callback': 'the callback closed the browser or its connection, which is ours to close',
-  };
-  return `The browser was lost: ${how[reason]}.`;
 }

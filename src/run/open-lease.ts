@@ -1,15 +1,15 @@
 import { acquireSession } from '../acquire/acquire-session.js';
-import { connectSession } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
 import { ConnectError } from '../errors/index.js';
 import { Deadline } from '../internal/deadline.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
-import { LeaseReplays } from '../replays/lease-replays.js';
+
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserSession } from '../service/wire.js';
+import { beginReplays } from './begin-replays.js';
 import { Lease } from './lease.js';
 import { NestedWait } from './nesting.js';
+import { openLink } from './open-link.js';
 import { OwnedSession } from './owned-session.js';
 import { Recorder } from './recorder.js';
 import { rememberRun, type FailedRun } from './run.js';
@@ -65,6 +65,7 @@ class Opening<Handles> {
     this.#connector.load().catch((error: unknown) => this.#abort.abort(error));
     try {
       for (let attempt = 1; ; attempt++) {
+        this.#recorder.lease = { attempt };
         const owned = await this.#acquire();
         this.#recorder.tell({ type: 'acquired', session: owned.session, attempt });
         const lease = await this.#connect(owned, attempt);
@@ -80,8 +81,8 @@ class Opening<Handles> {
     const { name, tags, startUrl: start_url, pollTimeout, retry, watch } = this.#settings;
     const nested = NestedWait.begin(this.#pool);
     try {
-      const session = await this.#recorder.time('acquire', () =>
-        acquireSession(this.#pool, {
+      return await this.#recorder.time('acquire', async () => {
+        const session = await acquireSession(this.#pool, {
           request: { ...(name && { name }), ...(tags && { tags }), ...(start_url && { start_url }) },
           acquireTimeout: this.#acquireDeadline.remaining,
           pollTimeout,
@@ -94,9 +95,10 @@ class Opening<Handles> {
           // Of the whole call: each lease that it tries must not bring another one of unknown fate.
           unknownOutcomes: this.#recorder.unknownOutcomes,
           note: nested?.where,
-        }),
-      );
-      return new OwnedSession(this.#pool, session, this.#recorder, watch);
+          skipsLine: nested !== undefined,
+        });
+        return new OwnedSession(this.#pool, session, this.#recorder, watch);
+      });
     } finally {
       nested?.end();
     }
@@ -112,21 +114,18 @@ class Opening<Handles> {
 
   /** The lease, or `undefined` when the browser could not be reached and another may be tried. */
   async #connect(owned: OwnedSession, attempt: number): Promise<Lease<Handles> | undefined> {
-    const { connectAttempts, replays: mode, releaseTimeout } = this.#settings;
+    const { connectAttempts, releaseTimeout } = this.#settings;
     const { session } = owned;
-    const replays = mode === 'off' ? undefined : new LeaseReplays(this.#pool, session.session_id);
+    const parts = {
+      pool: this.#pool,
+      settings: this.#settings,
+      recorder: this.#recorder,
+      abort: this.#abort,
+    };
+    const replays = beginReplays(session, parts);
     try {
-      const connection = await this.#recorder.time('connect', () => this.#openConnection(session));
-      return new Lease({
-        pool: this.#pool,
-        owned,
-        connection,
-        replays,
-        settings: this.#settings,
-        recorder: this.#recorder,
-        abort: this.#abort,
-        attempt,
-      });
+      const link = await openLink(session, { ...parts, connector: this.#connector });
+      return new Lease({ ...parts, owned, link, replays, attempt });
     } catch (error) {
       replays?.stop();
       const released = owned.release('destroy', releaseTimeout);
@@ -134,29 +133,6 @@ class Opening<Handles> {
       this.#over = { session, released: await released };
       if (!(error instanceof ConnectError) || attempt >= connectAttempts) throw error;
       return undefined;
-    }
-  }
-
-  async #openConnection(session: BrowserSession) {
-    const { protocol, context, driver, connectTimeout } = this.#settings;
-    const { session_id: sessionId } = session;
-    const { tell } = this.#recorder;
-    tell({ type: 'connecting', sessionId, library: this.#connector.library, protocol });
-    try {
-      const connection = await connectSession(this.#connector, session, {
-        protocol,
-        context,
-        driver,
-        connectTimeout,
-        baseUrl: this.#pool.baseUrl,
-        signal: this.#abort.signal,
-        onFrozenPages: (urls) => tell({ type: 'frozen-pages-closed', sessionId, urls }),
-      });
-      tell({ type: 'connected', sessionId });
-      return connection;
-    } catch (error) {
-      tell({ type: 'connect-failed', sessionId, error: error as Error });
-      throw error;
     }
   }
 }

@@ -1,6 +1,8 @@
 import type { RetryOptions } from '../acquire/retry-rules.js';
 import type { ContextChoice } from '../connect/connector.js';
 import type { Protocol } from '../connect/protocol.js';
+import type { RecordingOptions } from '../replays/recording-options.js';
+import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { RunEvent } from './events.js';
 
@@ -20,7 +22,11 @@ export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
 
 /** Options of a lease. Times are milliseconds. */
 export interface LeaseOptions<Driver extends object = object, P extends Protocol = Protocol> {
-  /** Name of the lease: 1 to 255 of letters, digits, `.`, `_`, `-` (interface: endpoint 2). Default: none. */
+  /**
+   * Name of the lease: 1 to 255 of letters, digits, `.`, `_`, `-`, unique among those in use (interface: endpoint 2).
+   * It makes the acquire safe to repeat: where an answer was lost, asking again can't lease a second browser, but fails
+   * with `LeaseNameTakenError`. Default: none.
+   */
   name?: string | undefined;
   /** Up to 50 key-value pairs (interface: endpoint 2). Default: none. */
   tags?: Readonly<Record<string, string>> | undefined;
@@ -50,10 +56,17 @@ export interface LeaseOptions<Driver extends object = object, P extends Protocol
   release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome) => ReleaseChoice) | undefined;
   /** How long to try to give the browser back, in ms; an abort does not shorten it. Default: 10,000. */
   releaseTimeout?: number | undefined;
-  /** `'list'`: the links of this lease's recordings; `'off'`: don't ask. Default: `'list'`. */
-  replays?: 'list' | 'off' | undefined;
-  /** How long the listing may hold up the end, in ms. Default: 10,000. */
+  /**
+   * `'list'`: the links of this lease's recordings, as they are at its end; `'off'`: don't ask; `'record'` (beyond the
+   * given interface): have the service record the lease, and wait until the film is written. The browser waits for
+   * none of it: the recording starts while it is connected to, and the wait for the film comes after its release. A
+   * service that does not record makes an event `recording-unavailable`, never a failed run. Default: `'list'`.
+   */
+  replays?: 'list' | 'record' | 'off' | undefined;
+  /** How long stopping, listing and the wait for the film may hold up the end in all, in ms. Default: 10,000. */
   replaysTimeout?: number | undefined;
+  /** How to record with `replays: 'record'`. Default: as the service does. */
+  recording?: RecordingOptions | undefined;
   /** The automation library's own connect options. Default: none. */
   driver?: Driver | undefined;
   /**
@@ -66,6 +79,32 @@ export interface LeaseOptions<Driver extends object = object, P extends Protocol
   /** Told of every step. Default: none. */
   onEvent?: ((event: RunEvent) => void) | undefined;
 }
+
+/** Options of a lease that outlives a function. */
+export interface HeldLeaseOptions<
+  Driver extends object = object,
+  P extends Protocol = Protocol,
+> extends LeaseOptions<Driver, P> {
+  /**
+   * Replace a connection that ended before its time, as long as the session lasts. Nothing is ever repeated: what was
+   * under way fails. Default: `false`, the browser is lost with its connection.
+   */
+  reconnect?: boolean | undefined;
+  /**
+   * With `reconnect`: replace it at once, because a session without any connection expires after its `timeout_seconds`
+   * (beyond the given interface: activity). `false` waits until the browser is next used. Default: `true`.
+   */
+  keepAlive?: boolean | undefined;
+}
+
+/** Options for taking up a detached lease: there is nothing to acquire. */
+export type AttachOptions<Driver extends object = object, P extends Protocol = Protocol> = Omit<
+  HeldLeaseOptions<Driver, P>,
+  'name' | 'tags' | 'startUrl' | 'acquireTimeout' | 'pollTimeout' | 'retry' | 'connectAttempts'
+> & {
+  /** The pool of the lease. Default: the one of that id or name at the service that the environment names. */
+  pool?: BrowserPool | string | undefined;
+};
 
 /** Options of a run: those of its lease, and the limit of the callback. */
 export interface RunOptions<

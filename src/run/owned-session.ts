@@ -1,5 +1,6 @@
 import type { BrowserPool } from '../service/browser-pool.js';
 import { holdLease } from '../service/held-leases.js';
+import { countersOf } from '../service/pool-stats.js';
 import { giveBack } from '../service/release.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { ReleaseChoice } from './options.js';
@@ -13,13 +14,16 @@ export class OwnedSession {
   readonly #pool: BrowserPool;
   readonly #recorder: Recorder;
   readonly #letGo: () => void;
+  readonly #count: (released: Released) => void;
   #released: Promise<Released> | undefined;
 
   constructor(pool: BrowserPool, session: BrowserSession, recorder: Recorder, watch: boolean) {
     this.session = session;
     this.#pool = pool;
     this.#recorder = recorder;
+    recorder.lease.sessionId = session.session_id;
     this.#letGo = holdLease(pool, session.session_id, { watch });
+    this.#count = countersOf(pool).countLease();
   }
 
   /**
@@ -27,19 +31,23 @@ export class OwnedSession {
    * reported.
    */
   release(choice: ReleaseChoice, timeout: number): Promise<Released> {
-    this.#released ??= this.#recorder
-      .time('release', () => this.#release(choice, timeout))
-      .finally(() => this.#letGo());
+    this.#released ??= this.#release(choice, timeout).finally(() => this.#letGo());
     return this.#released;
   }
 
   async #release(choice: ReleaseChoice, timeout: number): Promise<Released> {
-    if (choice === 'leave') return 'left';
+    const released = choice === 'leave' ? 'left' : await this.#giveBack(choice === 'reuse', timeout);
+    this.#count(released);
+    return released;
+  }
+
+  async #giveBack(reuse: boolean, timeout: number): Promise<Released> {
     const { session_id: sessionId } = this.session;
     const about = { pool: this.#pool.idOrName, sessionId };
     try {
-      const reuse = choice === 'reuse';
-      const end = await giveBack(this.#pool, sessionId, { reuse, timeout });
+      const end = await this.#recorder.time('release', () =>
+        giveBack(this.#pool, sessionId, { reuse, timeout }),
+      );
       const released = reuse && end === 'released' ? 'reused' : 'destroyed';
       this.#recorder.tell({ type: 'released', ...about, released });
       return released;

@@ -2,12 +2,16 @@ import type { ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Callback } from './callback.js';
-import { leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
-import type { LeaseOptions, RunOptions } from './options.js';
+import { attachBrowser as attach } from './attach-browser.js';
+import type { DetachedLease } from './detached-lease.js';
+import { leaseBrowser as lease } from './lease-browser.js';
+import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { PooledBrowser } from './pooled-browser.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
-export type PlaywrightLeaseOptions = LeaseOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+export type PlaywrightLeaseOptions = HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+export type PlaywrightAttachOptions = AttachOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
 /** `withPooledBrowser` for Playwright: the callback gets `{ browser, context, page, session, signal, attempt }`. */
@@ -25,4 +29,12 @@ export async function leaseBrowser(
   { chromium, ...options }: PlaywrightLeaseOptions = {},
 ): Promise<PooledBrowser<PlaywrightHandles>> {
   return lease(pool, { ...options, connector: playwright({ chromium }) });
+}
+
+/** `attachBrowser` for Playwright. */
+export async function attachBrowser(
+  detached: DetachedLease | string,
+  { chromium, ...options }: PlaywrightAttachOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles>> {
+  return attach(detached, { ...options, connector: playwright({ chromium }) });
 }

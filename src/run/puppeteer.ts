@@ -3,15 +3,23 @@ import type { Connector, ContextChoice } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Callback } from './callback.js';
-import { leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
-import type { LeaseOptions, RunOptions } from './options.js';
+import { attachBrowser as attach } from './attach-browser.js';
+import type { DetachedLease } from './detached-lease.js';
+import { leaseBrowser as lease } from './lease-browser.js';
+import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { PooledBrowser } from './pooled-browser.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 type Chosen<Choice> = PuppeteerOptions & { context?: Choice | undefined };
 
 export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = Omit<
-  LeaseOptions<ConnectOptions>,
+  HeldLeaseOptions<ConnectOptions>,
+  'context'
+> &
+  Chosen<Choice>;
+export type PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice> = Omit<
+  AttachOptions<ConnectOptions>,
   'context'
 > &
   Chosen<Choice>;
@@ -39,6 +47,14 @@ export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
   { puppeteer: library, ...options }: PuppeteerLeaseOptions<Choice> = {},
 ): Promise<PooledBrowser<PuppeteerHandles<Choice>>> {
   return lease(pool, { ...options, connector: connectorFor<Choice>(library) });
+}
+
+/** `attachBrowser` for Puppeteer. */
+export async function attachBrowser<Choice extends ContextChoice = 'default'>(
+  detached: DetachedLease | string,
+  { puppeteer: library, ...options }: PuppeteerAttachOptions<Choice> = {},
+): Promise<PooledBrowser<PuppeteerHandles<Choice>>> {
+  return attach(detached, { ...options, connector: connectorFor<Choice>(library) });
 }
 
 /** The connector hands over a context exactly when the option asks for a new one. */

@@ -1,4 +1,5 @@
 import { callListener, publish } from '../internal/diagnostics.js';
+import { traceStage, type Stage } from '../internal/tracing.js';
 import type { RunEvent, RunStep } from './events.js';
 import type { Timings } from './run.js';
 
@@ -13,6 +14,8 @@ export class Recorder {
   readonly #stages: Omit<Timings, 'total'> = {};
   /** Things that went wrong while tidying up. */
   readonly cleanupErrors: Error[] = [];
+  /** The lease that is under way: which of the call it is, and its session once there is one. */
+  lease: { readonly attempt: number; sessionId?: string } = { attempt: 1 };
   /** Acquire requests sent. */
   attempts = 0;
   /** Those of them whose outcome can't be known. */
@@ -35,11 +38,12 @@ export class Recorder {
     callListener(this.#listener, event);
   };
 
-  /** Adds the time that the work takes to its stage, however it ends. */
-  async time<T>(stage: keyof Omit<Timings, 'total'>, work: () => Promise<T>): Promise<T> {
+  /** Adds the time that the work takes to its stage, however it ends, and lets it be traced. */
+  async time<T>(stage: Stage, work: () => Promise<T>): Promise<T> {
     const began = performance.now();
+    const trace = { pool: this.#pool, run: this.#number, ...this.lease };
     try {
-      return await work();
+      return await traceStage(stage, trace, work, (known) => Object.assign(known, this.lease));
     } finally {
       this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + performance.now() - began);
     }

@@ -1,4 +1,4 @@
-import type { ReplayStatus } from '../replays/lease-replays.js';
+import type { ReplayStatus } from '../replays/replay-status.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
 
 /**
@@ -13,11 +13,14 @@ export type Released = 'reused' | 'destroyed' | 'left' | 'failed';
 /** Milliseconds per stage; a stage that was not reached is missing. */
 export interface Timings {
   acquire?: number;
+  /** To a usable page; with `reconnect` all connections together. */
   connect?: number;
   callback?: number;
-  /** Closing pages and listing replays, which happen at once. */
+  /** Closing pages, while the replays are listed. */
   sweep?: number;
   release?: number;
+  /** Stopping a recording, listing the replays, and waiting, after the release, until what was recorded is written. */
+  replays?: number;
   /** From the call to its end. */
   total: number;
 }
@@ -35,7 +38,7 @@ export interface RunTail {
   /** Those of them of which it can't be known whether they leased a browser (events `outcome-unknown`). */
   unknownOutcomes: number;
   timings: Timings;
-  /** What went wrong while tidying up. It never fails the run. */
+  /** What went wrong while recording and tidying up. It never fails the run. */
   cleanupErrors: readonly Error[];
 }
 

@@ -4,9 +4,10 @@ import { PROTOCOLS, type Protocol } from '../connect/protocol.js';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { isRecord } from '../internal/is-record.js';
+import { checkRecordingOptions, type RecordingOptions } from '../replays/recording-options.js';
 import { checkLeaseName, checkStartUrl, checkTags } from '../service/checks.js';
 import type { RunEvent } from './events.js';
-import type { LeaseOptions, RunOptions } from './options.js';
+import type { HeldLeaseOptions, LeaseOptions, RunOptions } from './options.js';
 
 /** All options with their defaults, checked. */
 export interface Settings {
@@ -23,22 +24,33 @@ export interface Settings {
   timeout: number;
   release: NonNullable<LeaseOptions['release']>;
   releaseTimeout: number;
-  replays: 'list' | 'off';
+  replays: 'list' | 'record' | 'off';
   replaysTimeout: number;
+  recording: RecordingOptions | undefined;
   driver: object;
   watch: boolean;
+  reconnect: boolean;
+  keepAlive: boolean;
   signal: AbortSignal | undefined;
   onEvent: ((event: RunEvent) => void) | undefined;
 }
 
+type AllOptions = RunOptions & HeldLeaseOptions;
+
+/** Options that a function does not take, though others do. */
+const FOREIGN: Record<string, readonly (keyof AllOptions)[]> = {
+  withPooledBrowser: ['reconnect', 'keepAlive'],
+  leaseBrowser: ['timeout'],
+  attachBrowser: ['timeout', 'name', 'tags', 'startUrl', 'acquireTimeout', 'pollTimeout', 'connectAttempts'],
+};
+
 /** Checks all options before anything is sent. */
-export function checkOptions(options: RunOptions, connector: Connector, caller: string): Settings {
-  if (typeof options !== 'object') {
-    throw new InvalidOptionError('options', 'The options must be an object.');
-  }
+export function checkOptions(options: AllOptions, connector: Connector, caller: string): Settings {
   const { retry, ...given } = options;
   const settings: Settings = { ...withDefaults(given), retry: checkRetryOptions(retry) };
-  rejectUnknownOptions(given, Object.keys(settings), caller);
+  const foreign: readonly string[] = FOREIGN[caller] ?? [];
+  const known = Object.keys(settings).filter((option) => !foreign.includes(option));
+  rejectUnknownOptions(given, known, caller);
   checkLeaseName(settings.name);
   checkTags(settings.tags);
   checkStartUrl(settings.startUrl, 'startUrl');
@@ -48,6 +60,7 @@ export function checkOptions(options: RunOptions, connector: Connector, caller: 
     throw new InvalidOptionError('connectAttempts', 'connectAttempts must be a whole number, 1 or more.');
   }
   checkChoices(settings);
+  checkRecording(settings);
   const refusal = connector.refusal(settings.protocol);
   if (refusal) throw new InvalidOptionError('protocol', refusal);
   return settings;
@@ -70,11 +83,14 @@ function withDefaults({
   releaseTimeout = 10_000,
   replays = 'list',
   replaysTimeout = 10_000,
+  recording,
   driver = {},
   watch = false,
+  reconnect = false,
+  keepAlive = true,
   signal,
   onEvent,
-}: Omit<RunOptions, 'retry'>): Omit<Settings, 'retry'> {
+}: Omit<AllOptions, 'retry'>): Omit<Settings, 'retry'> {
   return {
     name,
     tags,
@@ -90,8 +106,11 @@ function withDefaults({
     releaseTimeout,
     replays,
     replaysTimeout,
+    recording,
     driver,
     watch,
+    reconnect,
+    keepAlive,
     signal,
     onEvent,
   };
@@ -112,14 +131,19 @@ function checkChoices({
   replays,
   driver,
   watch,
+  reconnect,
+  keepAlive,
   signal,
   onEvent,
 }: Settings): void {
   checkChoice('protocol', protocol, PROTOCOLS);
   checkChoice('context', context, ['default', 'new']);
-  checkChoice('replays', replays, ['list', 'off']);
+  checkChoice('replays', replays, ['list', 'record', 'off']);
   if (typeof release !== 'function') checkChoice('release', release, ['auto', 'reuse', 'destroy', 'leave']);
-  if (typeof watch !== 'boolean') throw new InvalidOptionError('watch', 'watch must be true or false.');
+  for (const [option, value] of Object.entries({ watch, reconnect, keepAlive })) {
+    if (typeof value === 'boolean') continue;
+    throw new InvalidOptionError(option, `${option} must be true or false.`);
+  }
   if (!isRecord(driver))
     throw new InvalidOptionError('driver', 'driver must be an object of connect options.');
   // Not instanceof: test environments and polyfills bring AbortSignals of their own.
@@ -129,6 +153,14 @@ function checkChoices({
   if (onEvent !== undefined && typeof onEvent !== 'function') {
     throw new InvalidOptionError('onEvent', 'onEvent must be a function.');
   }
+}
+
+function checkRecording({ replays, recording }: Settings): void {
+  if (recording === undefined) return;
+  if (replays !== 'record') {
+    throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
+  }
+  checkRecordingOptions(recording);
 }
 
 function checkChoice(option: string, value: unknown, allowed: readonly string[]): void {

@@ -14,7 +14,7 @@ export async function soonAfterAbort<T>(signal: AbortSignal | undefined, work: P
   const onAbort = () => {
     timer = setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);
   };
-  signal.addEventListener('abort', onAbort, { once: true });
+  signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
   try {
     return await raceAbort(work, grace.signal);

@@ -1,29 +1,34 @@
 import { PoolClosedError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { callListener, publish } from '../internal/diagnostics.js';
-import { environment } from '../internal/environment.js';
 import { raceAbort } from '../internal/race.js';
-import { Authorization } from './authorization.js';
 import { trackWork, workSettled } from './background.js';
-import { checkBaseUrl, endpointPath } from './base-url.js';
 import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
+import { downloadReplay } from './download-replay.js';
 import { holdLease, TICKET } from './held-leases.js';
-import { sendAuthorized, type HttpRequest, type HttpResponse } from './http.js';
+import { REQUEST_TIMEOUT, type HttpResponse } from './http.js';
 import { isOutcomeUnknown } from './outcome.js';
 import type { PoolEvent } from './pool-events.js';
-import type { AcquireOptions, BrowserPoolOptions, ReleaseOptions, RequestOptions } from './pool-options.js';
+import type {
+  AcquireOptions,
+  BrowserPoolOptions,
+  DownloadedReplay,
+  DownloadOptions,
+  ReleaseOptions,
+  RequestOptions,
+} from './pool-options.js';
+import { countersOf, type PoolStats } from './pool-stats.js';
 import type { ReleaseTicket } from './release-ticket.js';
 import { giveBack } from './release.js';
-import { readPoolRecord, readReplays } from './resources.js';
+import { listReplays, startReplay, stopReplay } from './replay-requests.js';
+import { readPoolRecord } from './resources.js';
+import { ServiceLink } from './service-link.js';
 import { expectSuccess, isSuccess, readJson, responseError } from './responses.js';
 import { sealSession } from './session.js';
 import { sessionFault } from './session-fields.js';
 import { readableSessionId } from './session-id.js';
-import { OriginSockets } from './sockets.js';
-import type { AcquireRequest, BrowserSession, PoolRecord, Replay } from './wire.js';
+import type { AcquireRequest, BrowserSession, PoolRecord, Replay, ReplayRequest } from './wire.js';
 
-/** How long a plain request may take, in milliseconds. */
-const REQUEST_TIMEOUT = 30_000;
 /** How long past its own wait an acquire request is listened to, so that no grant is cut off. */
 const ACQUIRE_GRACE = 15_000;
 /** The same where the service decides how long to wait (interface: acquire_timeout_seconds). */
@@ -38,9 +43,7 @@ export class BrowserPool {
   /** Address of the service. */
   readonly baseUrl: string;
 
-  readonly #url: URL;
-  readonly #authorization: Authorization;
-  readonly #sockets: OriginSockets;
+  readonly #link: ServiceLink;
   #closed: Promise<void> | undefined;
 
   /**
@@ -51,10 +54,8 @@ export class BrowserPool {
     rejectUnknownOptions(options, ['baseUrl', 'token'], 'BrowserPool');
     checkPathSegment(idOrName, 'pool');
     this.idOrName = idOrName;
-    this.#url = checkBaseUrl(options.baseUrl ?? environment.baseUrl());
-    this.baseUrl = this.#url.href;
-    this.#authorization = new Authorization(options.token ?? environment.accessToken());
-    this.#sockets = new OriginSockets(this.#url.origin);
+    this.#link = new ServiceLink(options);
+    this.baseUrl = this.#link.url.href;
   }
 
   /**
@@ -84,19 +85,21 @@ export class BrowserPool {
     checkPathSegment(sessionId, 'sessionId');
     checkReleaseOptions(options);
     const { reuse = true, timeout = REQUEST_TIMEOUT, signal } = options;
-    const path = this.#path('browser_pools', this.idOrName, 'release');
+    const path = this.#link.path('browser_pools', this.idOrName, 'release');
     const body = { session_id: sessionId, reuse };
-    const response = await this.#send({ method: 'POST', path, body, timeout, signal });
-    expectSuccess(response, this.#facts(sessionId));
+    const facts = this.#facts(sessionId);
+    const response = await this.#link.send({ method: 'POST', path, body, facts, timeout, signal });
+    expectSuccess(response, facts);
   }
 
   /** Destroys all idle browsers of the pool; leased ones are not affected (interface: endpoint 1). */
   async flush(options: RequestOptions = {}): Promise<void> {
     rejectUnknownOptions(options, ['signal'], 'flush');
     const { signal } = options;
-    const path = this.#path('browser_pools', this.idOrName, 'flush');
-    const response = await this.#send({ method: 'POST', path, timeout: REQUEST_TIMEOUT, signal });
-    expectSuccess(response, this.#facts());
+    const path = this.#link.path('browser_pools', this.idOrName, 'flush');
+    const facts = this.#facts();
+    const response = await this.#link.send({ method: 'POST', path, facts, timeout: REQUEST_TIMEOUT, signal });
+    expectSuccess(response, facts);
   }
 
   /**
@@ -104,31 +107,66 @@ export class BrowserPool {
    * (interface: endpoint 3).
    */
   async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
-    rejectUnknownOptions(options, ['signal'], 'replays');
-    const { signal } = options;
-    checkPathSegment(sessionId, 'sessionId');
-    const path = this.#path('browsers', sessionId, 'replays');
-    const response = await this.#send({ method: 'GET', path, timeout: REQUEST_TIMEOUT, signal });
-    const facts = this.#facts(sessionId);
-    const replays = readReplays(readJson(response, facts));
-    if (!replays) throw responseError('is no list of replays', response, facts);
-    return replays;
+    return listReplays(this.#link, this.#facts(sessionId), options);
+  }
+
+  /**
+   * Starts a recording of a leased browser (beyond the given interface). It ends with `stopReplay`, when its time is
+   * over, or with the session.
+   *
+   * @throws PoolServiceError where the plan, or a browser without a screen (headless), does not allow it.
+   */
+  async startReplay(
+    sessionId: string,
+    request: ReplayRequest = {},
+    options: RequestOptions = {},
+  ): Promise<Replay> {
+    return startReplay(this.#link, this.#facts(sessionId), request, options);
+  }
+
+  /** Ends a recording (beyond the given interface). Its film is written some seconds later. */
+  async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
+    return stopReplay(this.#link, this.#facts(sessionId), replayId, options);
+  }
+
+  /**
+   * Downloads the film of a recording (beyond the given interface), waits for it where it is still being written, and
+   * puts it in place once it is whole. Also after the lease: recordings outlive their sessions.
+   *
+   * @param path Where to write it; a file that is there is replaced.
+   * @throws ReplayNotReadyError when it was not written in time; PoolServiceError, PoolConnectionError,
+   *   PoolResponseError; the file system's own errors, what `onProgress` threw, the signal's reason. After any of them
+   *   nothing is left at `path`, but what was there before.
+   */
+  async downloadReplay(
+    sessionId: string,
+    replayId: string,
+    path: string,
+    options: DownloadOptions = {},
+  ): Promise<DownloadedReplay> {
+    return downloadReplay(this.#link, this.#facts(sessionId), { replayId, path, ...options });
   }
 
   /** The pool's own record: its counts and configuration (beyond the given interface). */
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
     rejectUnknownOptions(options, ['signal'], 'describe');
     const { signal } = options;
-    const path = this.#path('browser_pools', this.idOrName);
-    const response = await this.#send({ method: 'GET', path, timeout: REQUEST_TIMEOUT, signal });
-    const record = readPoolRecord(readJson(response, this.#facts()));
-    if (!record) throw responseError('is no pool record', response, this.#facts());
+    const path = this.#link.path('browser_pools', this.idOrName);
+    const facts = this.#facts();
+    const response = await this.#link.send({ method: 'GET', path, facts, timeout: REQUEST_TIMEOUT, signal });
+    const record = readPoolRecord(readJson(response, facts));
+    if (!record) throw responseError('is no pool record', response, facts);
     return record;
+  }
+
+  /** What this process has done with the pool so far: calls, requests, leases, waits (beyond the given interface). */
+  stats(): PoolStats {
+    return countersOf(this).snapshot();
   }
 
   /** Waits until nothing is owed to the service any more, then closes the sockets. Further calls are refused. */
   close(): Promise<void> {
-    this.#closed ??= workSettled(this).then(() => this.#sockets.close());
+    this.#closed ??= workSettled(this).then(() => this.#link.close());
     return this.#closed;
   }
 
@@ -138,9 +176,9 @@ export class BrowserPool {
 
   /** @internal The release of a session in writing, for when this process is at its end. */
   [TICKET](sessionId: string): ReleaseTicket | undefined {
-    const token = this.#authorization.last;
+    const token = this.#link.lastToken;
     if (!token) return undefined;
-    const url = new URL(this.#path('browser_pools', this.idOrName, 'release'), this.#url).href;
+    const url = new URL(this.#link.path('browser_pools', this.idOrName, 'release'), this.#link.url).href;
     return { url, token, body: { session_id: sessionId, reuse: false } };
   }
 
@@ -151,15 +189,19 @@ export class BrowserPool {
   async #requestGrant(request: AcquireRequest, options: AcquireOptions): Promise<BrowserSession | null> {
     const { acquire_timeout_seconds: wait } = request;
     const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
-    const path = this.#path('browser_pools', this.idOrName, 'acquire');
+    const path = this.#link.path('browser_pools', this.idOrName, 'acquire');
+    const facts = this.#facts();
+    const sent = { method: 'POST', path, body: request, facts, timeout } as const;
     try {
-      const { signal: unsentSignal } = options;
-      const response = await this.#send({ method: 'POST', path, body: request, timeout, unsentSignal });
-      return response.status === 204 ? null : this.#readGrant(response, request, options);
+      const response = await this.#link.send({ ...sent, unsentSignal: options.signal });
+      const session = response.status === 204 ? null : this.#readGrant(response, request, options);
+      countersOf(this).countRequest(session ? 'granted' : 'empty');
+      return session;
     } catch (error) {
-      if (isOutcomeUnknown(error)) {
-        tell({ type: 'outcome-unknown', ...this.#aboutLease(request), error }, options.onEvent);
-      }
+      const isUnknown = isOutcomeUnknown(error);
+      // One that was given up before it was sent is none.
+      if (error !== options.signal?.reason) countersOf(this).countRequest(isUnknown ? 'unknown' : 'failed');
+      if (isUnknown) tell({ type: 'outcome-unknown', ...this.#aboutLease(request), error }, options.onEvent);
       throw error;
     }
   }
@@ -179,6 +221,7 @@ export class BrowserPool {
 
   #giveBackOrphan(sessionId: string, request: AcquireRequest, { onEvent }: AcquireOptions): void {
     const pool = this.idOrName;
+    countersOf(this).countRequest('orphaned');
     tell({ type: 'grant-orphaned', ...this.#aboutLease(request), sessionId }, onEvent);
     const letGo = holdLease(this, sessionId);
     const released = giveBack(this, sessionId, { reuse: true, timeout: ORPHAN_RELEASE_TIMEOUT }).then(
@@ -188,16 +231,8 @@ export class BrowserPool {
     trackWork(this, released.finally(letGo));
   }
 
-  async #send(request: HttpRequest): Promise<HttpResponse> {
-    return sendAuthorized(await this.#sockets.dispatcher(), this.#authorization, request);
-  }
-
-  #path(...segments: string[]): string {
-    return endpointPath(this.#url, ...segments);
-  }
-
-  #facts(sessionId?: string) {
-    return { pool: this.idOrName, sessionId };
+  #facts<Id extends string | undefined = undefined>(sessionId?: Id) {
+    return { pool: this.idOrName, sessionId: sessionId as Id };
   }
 
   #aboutLease({ name, tags }: AcquireRequest) {

@@ -1,11 +1,16 @@
 import { PoolConnectionError } from '../errors/index.js';
+import type { ErrorFacts } from '../errors/pooled-browser-error.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import { raceAbort } from '../internal/race.js';
 import type { Authorization } from './authorization.js';
 import type { Dispatcher } from 'undici';
 
+/** How long a plain request may take, in milliseconds. */
+export const REQUEST_TIMEOUT = 30_000;
 /** Largest response body that is read, in bytes. */
 const LARGEST_BODY = 4 * 1024 * 1024;
+/** Milliseconds without a byte after which content that is taken as it comes counts as broken off. */
+const LONGEST_PAUSE = 30_000;
 
 /** Failures from before the request left this machine: the service can't have acted on it. */
 const NEVER_SENT =
@@ -15,11 +20,15 @@ export interface HttpRequest {
   method: 'GET' | 'POST';
   path: string;
   body?: object;
-  /** Milliseconds until the whole response must be there. */
+  /** What its errors tell: pool and session. */
+  facts: ErrorFacts;
+  /** Milliseconds until the whole response must be there; with `onContent`, until its content begins to come. */
   timeout: number;
   signal?: AbortSignal | undefined;
   /** Gives up only as long as nothing was sent: after that the answer must be heard. */
   unsentSignal?: AbortSignal | undefined;
+  /** Takes the content of a 200 as it comes, of whatever size. Without it, the body is read into memory. */
+  onContent?: (content: AsyncIterable<Buffer>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
 export interface HttpResponse {
@@ -40,9 +49,9 @@ export async function sendAuthorized(
   const { signal, timeout } = request;
   const limit = new LinkedAbort(signal, timeout);
   try {
-    const response = await sendOnce(dispatcher, authorization, request, limit.signal);
+    const response = await sendOnce(dispatcher, authorization, request, limit);
     if (response.status !== 401 || !authorization.canChange) return response;
-    return await sendOnce(dispatcher, authorization, request, limit.signal);
+    return await sendOnce(dispatcher, authorization, request, limit);
   } finally {
     limit.dispose();
   }
@@ -52,19 +61,19 @@ async function sendOnce(
   dispatcher: Dispatcher,
   authorization: Authorization,
   request: HttpRequest,
-  limit: AbortSignal,
+  limit: LinkedAbort,
 ): Promise<HttpResponse> {
   const { signal, unsentSignal } = request;
   try {
-    const token = await raceAbort(raceAbort(authorization.current(), limit), unsentSignal);
-    limit.throwIfAborted();
+    const token = await raceAbort(raceAbort(authorization.current(), limit.signal), unsentSignal);
+    limit.signal.throwIfAborted();
     unsentSignal?.throwIfAborted();
     return await send(dispatcher, token, request, limit);
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    if (error === limit.reason) {
+    if (error === limit.signal.reason) {
       const message = `The token function gave no token within ${request.timeout} ms.`;
-      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { cause: error });
+      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...request.facts, cause: error });
     }
     throw error;
   }
@@ -75,24 +84,41 @@ async function send(
   dispatcher: Dispatcher,
   token: string,
   request: HttpRequest,
-  limit: AbortSignal,
+  limit: LinkedAbort,
 ): Promise<HttpResponse> {
-  const { method, path, body, signal } = request;
+  const { signal, onContent } = request;
+  const { statusCode: status, headers, body } = await requestHead(dispatcher, token, request, limit.signal);
+  if (onContent && status === 200) {
+    limit.liftTimeout();
+    // Content that nobody takes to its end would hold its socket. That it was cut off is no news to anybody.
+    await onContent(contentOf(body, request), headers).finally(() => body.on('error', () => {}).destroy());
+    return { status, headers, body: '' };
+  }
+  const read = await readBody(body);
+  signal?.throwIfAborted();
+  return { status, headers, ...read };
+}
+
+async function requestHead(
+  dispatcher: Dispatcher,
+  token: string,
+  request: HttpRequest,
+  limit: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const { method, path, body, signal, onContent } = request;
   try {
-    const response = await dispatcher.request({
+    return await dispatcher.request({
       method,
       path,
       headers: {
         authorization: `Bearer ${token}`,
-        accept: 'application/json',
+        accept: onContent ? '*/*' : 'application/json',
         ...(body && { 'content-type': 'application/json' }),
       },
       body: body ? JSON.stringify(body) : null,
       signal: limit,
+      ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
     });
-    const read = await readBody(response.body);
-    signal?.throwIfAborted();
-    return { status: response.statusCode, headers: response.headers, ...read };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     const why = limit.aborted
@@ -117,17 +143,34 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: 
   }
 }
 
+/** The content, chunk by chunk. That it broke off is told apart from failures of whoever takes it. */
+async function* contentOf(
+  body: Dispatcher.ResponseData['body'],
+  request: HttpRequest,
+): AsyncGenerator<Buffer, void> {
+  try {
+    yield* body as AsyncIterable<Buffer>;
+  } catch (error) {
+    if (request.signal?.aborted) throw request.signal.reason;
+    throw connectionError(explain(error as NodeJS.ErrnoException), error, request);
+  }
+}
+
 /** Some failures have no message, only a code: several addresses were tried in vain. */
 function explain({ message, code }: NodeJS.ErrnoException): string {
   return message || code || 'unknown failure';
 }
 
-function connectionError(why: string, cause: unknown, { method, path }: HttpRequest): PoolConnectionError {
+function connectionError(
+  why: string,
+  cause: unknown,
+  { method, path, facts }: HttpRequest,
+): PoolConnectionError {
   const { code } = cause as NodeJS.ErrnoException;
   if (code === undefined || !NEVER_SENT.test(code)) {
     const message = `The service gave no whole response to ${method} ${path}: ${why}.`;
-    return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { cause });
+    return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
   }
   const message = `The service could not be reached for ${method} ${path}: ${why}. Check baseUrl and the network.`;
-  return new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { cause });
+  return new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause });
 }

@@ -27,3 +27,19 @@ export interface ReleaseOptions extends RequestOptions {
   /** Limit of the request, in ms. Default: 30,000. */
   timeout?: number | undefined;
 }
+
+export interface DownloadOptions extends RequestOptions {
+  /** How long to wait for the film to be written, in ms. Once it comes, it may take its time. Default: 60,000. */
+  timeout?: number | undefined;
+  /** Told of the bytes received so far, and of all there are where the service says so. Default: none. */
+  onProgress?: ((progress: { received: number; total?: number }) => void) | undefined;
+}
+
+/** A film that was downloaded. */
+export interface DownloadedReplay {
+  /** Where it was written. */
+  path: string;
+  bytes: number;
+  /** Its MIME type, such as `video/mp4`; missing where the service did not say. */
+  type?: string;
+}

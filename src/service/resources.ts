@@ -17,6 +17,11 @@ const POOL: Record<string, FieldType> = {
   browser_pool_config: 'object',
 };
 
+/** The replay (interface: Replay), or `undefined` when it is no object. */
+export function readReplay(json: unknown): Replay | undefined {
+  return isRecord(json) ? withoutFaulty(json, REPLAY) : undefined;
+}
+
 /** The replays in a list (interface: Replay), or `undefined` when it is no list of objects. */
 export function readReplays(json: unknown): Replay[] | undefined {
   if (!Array.isArray(json) || !json.every(isRecord)) return undefined;

@@ -25,6 +25,12 @@ export function sealSession(json: Record<string, unknown>): BrowserSession {
   return session as BrowserSession;
 }
 
+/** The session with all its secrets, as it came from the service. */
+export function revealSession(session: BrowserSession): Record<string, unknown> {
+  const fields = Object.getOwnPropertyNames(session).filter((field) => field !== 'toJSON');
+  return Object.fromEntries(fields.map((field) => [field, session[field]]));
+}
+
 function hasSecret(value: unknown): boolean {
   return JSON.stringify(value) !== JSON.stringify(redactDeep(value));
 }

@@ -105,6 +105,14 @@ export interface Replay {
   readonly [field: string]: unknown;
 }
 
+/** Body of a request to start a recording (beyond the given interface). Every field is optional. */
+export interface ReplayRequest {
+  /** Frames per second. Default: the service's. */
+  framerate?: number | undefined;
+  /** Whole seconds after which the recording ends by itself. Default: the service's. */
+  max_duration_in_seconds?: number | undefined;
+}
+
 /** A pool (beyond the given interface: only `id` and `name` are shown there). */
 export interface PoolRecord {
   readonly id: string;

@@ -92,12 +92,48 @@ describe.concurrent('acquireSession', () => {
     expect(events.filter(({ type }) => type === 'outcome-unknown')).toHaveLength(requests.length);
   });
 
-  it('gives a broken session back, and never hands it out', async () => {
+  it('gives a broken session back, and asks for another, once', async () => {
     const broken: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
-    const { session: granted, error, released, events } = await acquireWith([broken, GRANT]);
+    const recovered = await acquireWith([broken, NONE, GRANT]);
+    expect(recovered.session?.session_id).toBe('session-1');
+    expect(recovered.released).toStrictEqual(['broken']);
+    const failed = await acquireWith([broken, NONE, broken, GRANT]);
+    expect(failed.error).toMatchObject({ name: 'PoolResponseError', sessionId: 'broken' });
+    expect(failed.released).toStrictEqual(['broken', 'broken']);
+    for (const { events } of [recovered, failed])
+      expect(events.filter(({ type }) => type === 'outcome-unknown')).toStrictEqual([]);
+  });
+
+  it('does not ask again under a name that the broken session still has', async () => {
+    const broken: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
+    const { error, requests, released } = await acquireWith([broken, GRANT], { request: { name: 'n' } });
+    expect(error).toMatchObject({ name: 'PoolResponseError', sessionId: 'broken' });
+    expect(requests).toHaveLength(1);
     expect(released).toStrictEqual(['broken']);
-    expect(events.filter(({ type }) => type === 'outcome-unknown')).toStrictEqual([]);
-    if (!granted) expect(error).toMatchObject({ name: 'PoolResponseError', sessionId: 'broken' });
+  });
+
+  it.each([409, 422])(
+    'says after a %i that a lost answer may have leased under that name',
+    async (status) => {
+      const conflict: Answer = { status, json: { code: 'name_taken', message: 'in use' } };
+      const { error, events } = await acquireWith([reset, conflict, GRANT], { request: { name: 'mine' } });
+      expect(error).toMatchObject({
+        name: 'LeaseNameTakenError',
+        code: 'ERR_LEASE_NAME_TAKEN',
+        leaseName: 'mine',
+        pool: 'pool',
+        attempts: 2,
+        cause: { status, code: 'name_taken' },
+      });
+      expect(events.filter(({ type }) => type === 'outcome-unknown')).toMatchObject([{ name: 'mine' }]);
+    },
+  );
+
+  it('leaves a refusal without a name, or without a lost answer before, as the service put it', async () => {
+    const conflict: Answer = { status: 422, json: { code: 'invalid', message: 'no' } };
+    expect((await acquireWith([reset, conflict])).error).toMatchObject({ code: 'invalid' });
+    const named = await acquireWith([conflict], { request: { name: 'mine' } });
+    expect(named.error).toMatchObject({ code: 'invalid' });
   });
 
   it('asks again as long as the service can not be reached, for nothing was leased', async () => {

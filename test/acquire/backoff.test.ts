@@ -47,7 +47,7 @@ it.each<[keyof RetryOptions, unknown]>([
 
 it('refuses unknown retry options and names those there are', () => {
   expect(() => checkRetryOptions({ forever: true } as object)).toThrow(
-    /forever.*retries, factor, minTimeout, maxTimeout, randomize/,
+    /retry has no option forever.*retries, factor, minTimeout, maxTimeout, randomize/,
   );
 });
 

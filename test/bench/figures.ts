@@ -19,3 +19,9 @@ export function slope(values: readonly number[]): number {
   const below = values.reduce((sum, _value, step) => sum + (step - middle) ** 2, 0);
   return below === 0 ? 0 : above / below;
 }
+
+/** The value that so many percent stay below. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))]!;
+}

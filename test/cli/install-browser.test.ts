@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCli } from './support.js';
 
 it('prints the path of a browser that is there, and is quick about it', async () => {
@@ -74,6 +74,31 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
+describe.runIf(process.platform === 'linux')('--headful, on a machine without a screen', () => {
+  it('installs Xvfb', async () => {
+    const machine = machineWithoutScreen('/bin/cp "$0" "${0%/*}/Xvfb"');
+    const { code, stdout, stderr } = await runCli(
+      ['install-browser', '--headful', '--json'],
+      machine.environment,
+    );
+    expect(JSON.parse(stdout)).toMatchObject({ installed: false, opensWindows: true });
+    expect(stderr).toContain('This machine has no screen. Installing Xvfb');
+    expect(machine.ran()).toEqual([
+      'update noninteractive',
+      'install -y --no-install-recommends xvfb noninteractive',
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('says what is missing where that fails, and goes on: headless browsers need none', async () => {
+    const machine = machineWithoutScreen('exit 100');
+    const { code, stdout, stderr } = await runCli(['install-browser', '--headful'], machine.environment);
+    expect(stdout).toMatch(/^Browser: /);
+    expect(stderr).toContain('No Xvfb, no browser windows. Pools with headless: false need it');
+    expect(code).toBe(0);
+  });
+});
+
 const INSTALLS = ': > "$TEST_INSTALLED"';
 
 /** An environment in which no browser is found, apt-get is a script, and downloads are refused. */
@@ -106,4 +131,13 @@ function machineWithoutBrowser({ user, system, script }: { user: string; system:
       TEST_SYSTEM: system,
     },
   };
+}
+
+/** An environment with a browser, and without a screen; `script` is apt-get, the only program in the search path. */
+function machineWithoutScreen(script: string) {
+  const machine = machineWithoutBrowser({ user: '0', system: 'debian', script });
+  const { TEST_INSTALLED: installed, PATH } = machine.environment;
+  writeFileSync(installed, '');
+  const environment = { PATH: PATH.split(delimiter)[0]!, DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
+  return { ...machine, environment: { ...machine.environment, ...environment } };
 }

@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest';
 import type { Machine } from '../../src/cli/install-browser/machine.js';
-import { planInstall } from '../../src/cli/install-browser/plan.js';
+import { planDisplay, planInstall, type InstallPlan } from '../../src/cli/install-browser/plan.js';
 
 const machine: Machine = {
   system: 'debian',
   isRoot: true,
   hasAptGet: true,
   playwrightInstaller: '/pw/cli.js',
+  opensWindows: false,
 };
 
 it("installs Debian's package as root", () => {
@@ -43,10 +44,23 @@ it('says exactly what to install where it can run nothing', () => {
     isRoot: false,
     hasAptGet: false,
     playwrightInstaller: undefined,
+    opensWindows: false,
   });
   expect(plan.steps).toEqual([]);
   expect(plan.advice).toContain('npm install playwright-core');
   expect(plan.advice).toContain('CHROME_PATH');
+});
+
+it('installs Xvfb as root on Debian and Ubuntu, and tells the line elsewhere', () => {
+  const xvfb = ['apt-get update', 'apt-get install -y --no-install-recommends xvfb'];
+  expect(lines(planDisplay(machine))).toEqual(xvfb);
+  expect(lines(planDisplay({ ...machine, system: 'ubuntu' }))).toEqual(xvfb);
+  const user = planDisplay({ ...machine, isRoot: false });
+  expect(lines(user)).toEqual([]);
+  expect(user.advice).toContain('as root, apt-get install -y --no-install-recommends xvfb');
+  const other = planDisplay({ ...machine, system: 'other' });
+  expect(lines(other)).toEqual([]);
+  expect(other.advice).toContain('install Xvfb');
 });
 
 it('limits the time of every step', () => {
@@ -54,7 +68,11 @@ it('limits the time of every step', () => {
 });
 
 function commands(on: Machine): string[] {
-  return planInstall(on).steps.map(({ command, args }) =>
+  return lines(planInstall(on));
+}
+
+function lines({ steps }: InstallPlan): string[] {
+  return steps.map(({ command, args }) =>
     [command === process.execPath ? 'node' : command, ...args].join(' '),
   );
 }

@@ -6,26 +6,31 @@ import { libraries } from '../structure/rules.js';
 import { readSources } from '../structure/sources.js';
 import { runCli } from './support.js';
 
+const COMMANDS = ['demo', 'serve', 'exec', 'map', 'acquire', 'flush', 'replays', 'doctor', 'install-browser'];
+
 it('prints its commands, examples and exit codes for --help', async () => {
   const { code, stdout, stderr } = await runCli(['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  for (const word of ['demo', 'serve', 'install-browser', 'Examples:', 'Exit codes:', '130']) {
-    expect(stdout).toContain(word);
-  }
+  const listed = [...stdout.matchAll(/^ {2}([a-z][a-z-]+) (?=.* {2})/gm)].map(([, name]) => name);
+  expect(listed.filter((name) => name !== 'help')).toEqual(COMMANDS);
+  for (const word of ['Examples:', 'Exit codes:', '130']) expect(stdout).toContain(word);
+  expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
 });
 
-it.each(['demo', 'serve', 'install-browser'])(
-  'prints options and examples for %s --help',
+it.each(COMMANDS)(
+  'prints options, examples and exit codes for %s --help, in narrow lines',
   async (command) => {
     const { code, stdout } = await runCli([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: pooled-browser ${command}`);
-    expect(stdout).toContain(`$ pooled-browser ${command}`);
+    expect(stdout).toMatch(new RegExp(`^Examples?:\\n {2}\\$ pooled-browser ${command}`, 'm'));
+    expect(stdout).toContain('Exit codes:');
+    expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
   },
 );
 
 it('loads nothing of its work before a command is called', () => {
-  const heavy = [...libraries, 'undici', 'ws', 'jose', 'p-retry', 'chrome-launcher'];
+  const heavy = [...libraries, 'undici', 'ws', 'jose', 'p-retry', 'chrome-launcher', 'cli-progress'];
   expect(loadedPackages(readImports(readSources()), 'src/cli/main.ts', heavy)).toEqual([]);
 });
 

@@ -89,6 +89,7 @@ it('prints one line of JSON for each event with --json, the address first', asyn
     type: 'serving',
     baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     token: expect.any(String),
+    dashboardUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/\?jwt=/),
     pools: [
       { name: 'a', size: 2 },
       { name: 'b', size: 1 },

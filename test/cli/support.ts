@@ -1,9 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { processesOf } from '../support/processes.js';
 
 const MAIN = 'dist/cli/main.js';
@@ -13,6 +13,15 @@ export interface Ended {
   stdout: string;
   stderr: string;
 }
+
+export interface ProgramOptions {
+  stdin?: 'ignore' | 'pipe';
+  /** The program; Node by default. */
+  command?: string;
+}
+
+/** Milliseconds between signals that are not to pass for an echo of one another. */
+const NO_ECHO = 400;
 
 /** A program that runs, as a person at a terminal sees it. */
 export class Program {
@@ -24,9 +33,13 @@ export class Program {
   stderr = '';
 
   /** @param environment Added to ours; `undefined` takes a variable away. */
-  constructor(args: readonly string[], environment: Record<string, string | undefined> = {}) {
+  constructor(
+    args: readonly string[],
+    environment: Record<string, string | undefined> = {},
+    { stdin = 'ignore', command = process.execPath }: ProgramOptions = {},
+  ) {
     const env = { ...process.env, TMPDIR: this.folder, ...environment };
-    this.child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(command, args, { env, stdio: [stdin, 'pipe', 'pipe'] });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.ended = once(this.child, 'close').then(([code]) => {
@@ -51,6 +64,12 @@ export class Program {
     return this.ended;
   }
 
+  /** Sends the signal again and again until it ends: on a busy machine two of them may come as one. */
+  async insist(send: () => unknown): Promise<Ended> {
+    const again = setInterval(send, NO_ECHO);
+    return this.ended.finally(() => clearInterval(again));
+  }
+
   /** Fails when a process or a file outlives it. What was killed needs a moment to be gone. */
   async leavesNothing(): Promise<void> {
     await expect.poll(() => this.leftovers(), { timeout: 3_000, interval: 20 }).toEqual([]);
@@ -63,8 +82,25 @@ export class Program {
   }
 }
 
-export function startCli(args: readonly string[], environment?: Record<string, string | undefined>): Program {
-  return new Program([MAIN, ...args], environment);
+export function startCli(
+  args: readonly string[],
+  environment?: Record<string, string | undefined>,
+  options?: ProgramOptions,
+): Program {
+  return new Program([MAIN, ...args], environment, options);
+}
+
+/** Starts it as a client of a service; it does not outlive its test. */
+export function startClient(
+  args: readonly string[],
+  { baseUrl, token }: { baseUrl: string; token: string },
+  options?: ProgramOptions,
+): Program {
+  const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+  const whole = options?.command === undefined ? [MAIN, ...args] : args;
+  const client = new Program(whole, environment, options);
+  onTestFinished(() => void client.child.kill('SIGKILL'));
+  return client;
 }
 
 export async function runCli(
@@ -72,4 +108,18 @@ export async function runCli(
   environment?: Record<string, string | undefined>,
 ): Promise<Ended> {
   return startCli(args, environment).ended;
+}
+
+const TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) % 256)';
+
+/** True where a terminal can be played. */
+export const hasTerminals = spawnSync('python3', ['-c', 'import pty']).status === 0;
+
+/** Starts it at a terminal: what is written to `child.stdin` is typed there, and all output comes as stdout. */
+export function startAtTerminal(
+  args: readonly string[],
+  service: { baseUrl: string; token: string },
+): Program {
+  const whole = ['-c', TERMINAL, process.execPath, MAIN, ...args];
+  return startClient(whole, service, { stdin: 'pipe', command: 'python3' });
 }

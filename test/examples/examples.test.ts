@@ -1,7 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../src/local.js';
 import { Program } from '../cli/support.js';
+import { EXAMPLE_TIMEOUT } from './support.js';
+
+vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
 
 const OUTPUTS: Record<string, string> = {
   'hello-playwright': 'Playwright read: Hello, Clicked\nThe browser was reused; replays: 0\n',
@@ -9,20 +12,58 @@ const OUTPUTS: Record<string, string> = {
   'await-using':
     ['acquiring', 'acquired', 'connecting', 'connected'].map((step) => `- ${step}\n`).join('') +
     'Playwright read: Mine until the brace\n' +
-    ['replays', 'swept', 'released'].map((step) => `- ${step}\n`).join('') +
+    ['swept', 'replays', 'released'].map((step) => `- ${step}\n`).join('') +
     'The browser is back in its pool.\n',
+  'opentelemetry/main': [
+    'The run failed: The shop is closed.',
+    'nightly check',
+    '  browser.acquire',
+    '  browser.connect',
+    '  browser.run  (The shop is closed.)',
+    '    open the shop',
+    '  browser.sweep',
+    '  browser.replays',
+    '  browser.release\n',
+  ].join('\n'),
 };
 
+/** Those with tests of their own beside this file. */
+const TESTED_ELSEWHERE = [
+  'ai-agent',
+  'agent-session',
+  'mcp',
+  'python',
+  'jest',
+  'node-test',
+  'crawlee',
+  'bullmq',
+];
+
+const known = [...Object.keys(OUTPUTS), ...TESTED_ELSEWHERE.map((name) => `${name}/main`)];
+
 it('knows every example, as run-all does', () => {
-  const names = readdirSync('examples').flatMap((name) => /^(.+)\.ts$/.exec(name)?.[1] ?? []);
-  expect(names.toSorted()).toEqual([...Object.keys(OUTPUTS), 'run-all'].toSorted());
+  const names = readdirSync('examples').flatMap((name) => {
+    if (existsSync(`examples/${name}/main.ts`)) return `${name}/main`;
+    return /^(.+)\.ts$/.exec(name)?.[1] ?? [];
+  });
+  expect(names.toSorted()).toEqual([...known, 'run-all'].toSorted());
   const all = readFileSync('examples/run-all.ts', 'utf8').matchAll(/import\('\.\/(.+)\.js'\)/g);
-  expect([...all].map(([, name]) => name)).toEqual(Object.keys(OUTPUTS));
+  expect([...all].map(([, name]) => name)).toEqual(known);
+});
+
+it('introduces every example in the README, and each folder in one of its own', () => {
+  const readme = readFileSync('examples/README.md', 'utf8');
+  for (const name of known) {
+    const [folder, main] = name.split('/') as [string, string?];
+    expect(readme).toContain(main ? `](${folder})` : `](${name}.ts)`);
+    if (main)
+      expect(readFileSync(`examples/${folder}/README.md`, 'utf8')).toContain(`npx tsx examples/${name}.ts`);
+  }
 });
 
 it.each(Object.entries(OUTPUTS))('runs %s on a browser of this machine', async (name, stdout) => {
   const example = start(name);
-  expect(await example.ended).toEqual({ code: 0, stdout, stderr: '' });
+  expect(inOrder(await example.ended)).toEqual({ code: 0, stdout, stderr: '' });
   await example.leavesNothing();
 });
 
@@ -31,10 +72,15 @@ it.each(Object.entries(OUTPUTS))(
   async (name, stdout) => {
     await using service = await startLocalPool();
     const environment = { BROWSER_POOL_BASE_URL: service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: service.token };
-    expect(await start(name, environment).ended).toEqual({ code: 0, stdout, stderr: '' });
+    expect(inOrder(await start(name, environment).ended)).toEqual({ code: 0, stdout, stderr: '' });
     expect(service.stats()).toMatchObject({ granted: 1, released: 1, leased: 0 });
   },
 );
+
+/** The pages are closed while the replays are listed: either may be done first. */
+function inOrder<Ended extends { stdout: string }>(ended: Ended): Ended {
+  return { ...ended, stdout: ended.stdout.replace('- replays\n- swept\n', '- swept\n- replays\n') };
+}
 
 function start(name: string, environment?: Record<string, string>): Program {
   return new Program(['--import', 'tsx', `examples/${name}.ts`], environment);

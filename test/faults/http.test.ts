@@ -6,7 +6,7 @@ import { AcquireTimeoutError, BrowserPool, PoolResponseError, PoolServiceError }
 import { breakOff, drip, hang, reset } from '../service/support.js';
 import { useCollected } from '../support/collected.js';
 import { DRIVERS } from '../support/drivers.js';
-import { FakeService, JWT, TOKEN, type Answer } from '../support/fake-service.js';
+import { FakeService, JWT, TOKEN, reply, type Answer } from '../support/fake-service.js';
 import { FaultBench, useQuiet } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
 
@@ -99,13 +99,16 @@ describe.each(DRIVERS)('$name', (driver) => {
       'comes as a page',
       (bench) => ({ status: 200, text: JSON.stringify(bench.fakeSession()), headers: HTML }),
     ],
-  ])('gives a session back that %s', async (_what, answer) => {
+  ])('gives a session back that %s, and asks once more', async (_what, answer) => {
     await using bench = await FaultBench.start();
-    bench.service.script('acquire', answer(bench));
+    bench.service.script('acquire', (response, request) => {
+      const broken = answer(bench);
+      return typeof broken === 'function' ? broken(response, request) : reply(response, broken);
+    });
     const { error } = await bench.run(driver, () => {});
     expect(error).toBeInstanceOf(PoolResponseError);
-    await expect.poll(() => bench.service.released).toEqual(['lease-1']);
-    expect(bench.service.of('acquire')).toHaveLength(1);
+    await expect.poll(() => bench.service.released).toEqual(['lease-1', 'lease-2']);
+    expect(bench.service.of('acquire')).toHaveLength(2);
     await bench.settle();
   });
 

@@ -68,3 +68,18 @@ it('leaves no listener on a parent that was aborted before', () => {
   new LinkedAbort(signal).dispose();
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });
+
+it('lets any number of calls share a signal, without a warning of a leak', async () => {
+  vi.useRealTimers();
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', onWarning);
+  const parent = new AbortController();
+  const calls = Array.from({ length: 20 }, () => new LinkedAbort(parent.signal));
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+  process.off('warning', onWarning);
+  expect(warnings).toEqual([]);
+  for (const call of calls) call.dispose();
+});

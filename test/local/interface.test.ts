@@ -145,7 +145,8 @@ describe('what does not exist', () => {
   it.each([
     ['GET', '/browser_pools/default/acquire', 'POST'],
     ['DELETE', '/browser_pools/default', 'GET'],
-    ['POST', '/browsers/x/replays', 'GET'],
+    ['DELETE', '/browsers/x/replays', 'GET, POST'],
+    ['GET', '/browsers/x/replays/y/stop', 'POST'],
   ])('answers %s %s with 405 and says what is allowed', async (method, path, allow) => {
     const reply = await api.call(method, path);
     expect(reply).toMatchObject({ status: 405, body: { code: 'method_not_allowed' }, headers: { allow } });

@@ -27,6 +27,14 @@ it('is good at one server only', async () => {
   expect(await new LeaseTokens().verify(jwt, 'cdp')).toBeUndefined();
 });
 
+it('of a recording names that one, and opens no websocket; one of a lease shows no recording', async () => {
+  const tokens = new LeaseTokens();
+  const [replay, cdp] = [await tokens.signReplay('s1', 'r1'), await tokens.sign(newLease('s1'), 'cdp')];
+  expect(await tokens.verifyReplay(replay)).toEqual({ sessionId: 's1', replayId: 'r1' });
+  expect(await tokens.verifyReplay(cdp)).toBeUndefined();
+  expect(await tokens.verify(replay, 'cdp')).toBeUndefined();
+});
+
 function newLease(sessionId: string): Lease {
   const lease = new Lease({ sessionId } as PooledChromium, {}, 1e9, () => {});
   leases.push(lease);

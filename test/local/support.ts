@@ -48,6 +48,18 @@ export class Api {
     });
   }
 
+  /** The status of a GET whose body is no JSON, or does not matter. */
+  status(path: string, headers: Record<string, string> = {}): Promise<number> {
+    const { port } = new URL(this.pool.baseUrl);
+    return new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, path, headers, agent: false };
+      const request = httpRequest(options, (response) => {
+        response.resume().once('end', () => resolve(response.statusCode ?? 0));
+      });
+      request.once('error', reject).end();
+    });
+  }
+
   acquire(body: AcquireRequest = {}, pool = 'default', signal?: AbortSignal): Promise<Reply> {
     return this.call('POST', `/browser_pools/${pool}/acquire`, { body, ...(signal && { signal }) });
   }

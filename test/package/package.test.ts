@@ -1,20 +1,27 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { heavy, libraries } from '../structure/rules.js';
 import { Consumer, pack } from './consumer.js';
 
+let folder: string;
 let withPlaywright: Consumer;
 let withPuppeteer: Consumer;
+let withRunners: Consumer;
 
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'package-'));
+  folder = await mkdtemp(join(tmpdir(), 'package-'));
   const tarball = await pack(folder);
   // One after the other: the second finds the first one's packages in npm's cache.
   withPlaywright = await Consumer.install(join(folder, 'one'), tarball, ['playwright-core']);
   withPuppeteer = await Consumer.install(join(folder, 'two'), tarball, ['puppeteer-core']);
-}, 180_000);
+  const runners = ['vitest', '@playwright/test', 'playwright-core', 'puppeteer-core'];
+  withRunners = await Consumer.install(join(folder, 'three'), tarball, runners);
+}, 300_000);
+
+// Thousands of files: more than the leak check has time for.
+afterAll(() => rm(folder, { recursive: true, force: true }), 120_000);
 
 const ROOT = ['BrowserPool', 'leaseBrowser', 'runOf', 'withPooledBrowser', 'AcquireTimeoutError'];
 
@@ -38,6 +45,19 @@ describe('import', () => {
     const program =
       "import { startLocalPool } from 'pooled-browser/local'; console.log(typeof startLocalPool);";
     expect(await withPuppeteer.run('local.mjs', program)).toBe('function');
+  });
+
+  it('gives playwright-test its names beside its runner', async () => {
+    const program =
+      "import * as names from 'pooled-browser/playwright-test'; console.log(Object.keys(names).join());";
+    expect(await withRunners.run('playwright-test.mjs', program)).toBe('expect,test');
+  });
+
+  it('gives vitest its names, inside a test of it', async () => {
+    await withRunners.write('own.test.mjs', IN_VITEST);
+    const vitest = 'node_modules/vitest/vitest.mjs';
+    const program = `process.argv.push('run'); await import('./${vitest}');`;
+    expect(await withRunners.run('vitest.mjs', program)).toContain('createTest,test');
   });
 
   it('refuses what is inside', async () => {
@@ -92,6 +112,11 @@ describe('a library that is not installed', () => {
   });
 });
 
+const IN_VITEST = `
+import * as names from 'pooled-browser/vitest';
+names.test('has names', () => console.log(Object.keys(names).sort().join()));
+`;
+
 /** The service keeps the acquire request waiting: the library is missed meanwhile, before a browser is granted. */
 const MISSING = `
 import { createServer } from 'node:http';
@@ -118,6 +143,12 @@ describe('types', () => {
     await withPuppeteer.write('consumer.ts', consumerOf('puppeteer'));
     expect(await withPlaywright.compile(options)).toEqual([]);
     expect(await withPuppeteer.compile(options)).toEqual([]);
+  });
+
+  it('hold for a strict consumer of the fixtures', { timeout: 120_000 }, async () => {
+    await withRunners.write('consumer.ts', CONSUMER_OF_FIXTURES);
+    expect(await withRunners.compile({ module: 'nodenext' })).toEqual([]);
+    expect(await withRunners.compile({ module: 'esnext', moduleResolution: 'bundler' })).toEqual([]);
   });
 
   it('refuse a misspelt option', async () => {
@@ -157,3 +188,17 @@ export async function lease(): Promise<string> {
 }
 `;
 }
+
+const CONSUMER_OF_FIXTURES = `
+import type { PlaywrightTestConfig } from '@playwright/test';
+import { expect, test as pooled, type PooledFixtures } from 'pooled-browser/playwright-test';
+import { leaseBrowser } from 'pooled-browser/puppeteer';
+import { createTest, test, type ProvidedOptions } from 'pooled-browser/vitest';
+
+export const config: PlaywrightTestConfig<object, PooledFixtures> = { use: { pooledBrowser: { pool: 'scrapers' } } };
+export const provided: ProvidedOptions = { pool: 'scrapers', scope: 'file' };
+
+pooled('has a page', async ({ page }) => expect(page).toHaveTitle('Hello'));
+test('has a page', async ({ page, session }) => session.session_id + (await page.title()));
+createTest(leaseBrowser)('has a page', async ({ page }) => page.setViewport({ width: 800, height: 600 }));
+`;

@@ -35,14 +35,24 @@ describe('refuses before anything is sent', () => {
     ['tries', { retry: { tries: 3 } }],
     ['connectTimeout', { connectTimeout: 0 }],
     ['connectAttempts', { connectAttempts: 1.5 }],
+    ['connectAttempts', { connectAttempts: 0 }],
     ['protocol', { protocol: 'webDriverBiDi' }],
     ['context', { context: 'fresh' }],
     ['timeout', { timeout: Number.NaN }],
     ['release', { release: 'keep' }],
     ['releaseTimeout', { releaseTimeout: null }],
-    ['replays', { replays: 'record' }],
+    ['replays', { replays: 'film' }],
+    ['recording', { recording: {} }],
+    ['recording', { replays: 'list', recording: { frameRate: 5 } }],
+    ['recording.frameRate', { replays: 'record', recording: { frameRate: 0.5 } }],
+    ['recording.frameRate', { replays: 'record', recording: { frameRate: 61 } }],
+    ['recording.maxDuration', { replays: 'record', recording: { maxDuration: '1 min' } }],
+    ['recording.start', { replays: 'record', recording: { start: 'now' } }],
+    ['fps', { replays: 'record', recording: { fps: 5 } }],
+    ['options', { replays: 'record', recording: true }],
     ['replaysTimeout', { replaysTimeout: -5 }],
     ['driver', { driver: 'slow' }],
+    ['watch', { watch: 'yes' }],
     ['signal', { signal: new AbortController() }],
     ['onEvent', { onEvent: 'log' }],
     ['acquireTimout', { acquireTimout: 5000 }],
@@ -56,6 +66,17 @@ describe('refuses before anything is sent', () => {
     expect(service.requests).toEqual([]);
   });
 
+  it('an option that it does not know, and a value that is none of those there are, and names what there is', async () => {
+    const unknown = { timeOut: 1 } as never;
+    await expect(puppeteer.withPooledBrowser(pool, () => {}, unknown)).rejects.toThrow(
+      /withPooledBrowser has no option timeOut.*connectTimeout/,
+    );
+    await expect(puppeteer.leaseBrowser(pool, unknown)).rejects.toThrow(/leaseBrowser has no option timeOut/);
+    await expect(puppeteer.leaseBrowser(pool, { context: 'fresh' } as never)).rejects.toThrow(
+      "context must be one of 'default', 'new', not fresh.",
+    );
+  });
+
   it('Playwright over BiDi, with the reason and the way out', async () => {
     const bidi = { protocol: 'bidi' } as never;
     for (const call of [
@@ -64,6 +85,15 @@ describe('refuses before anything is sent', () => {
     ]) {
       await expect(call).rejects.toThrow(/no public way to connect to a WebDriver BiDi socket.*Puppeteer/s);
     }
+    expect(service.requests).toEqual([]);
+  });
+
+  it('a time limit of leaseBrowser, which has no callback to limit', async () => {
+    const error = await playwright
+      .leaseBrowser(pool, { timeout: 5 } as never)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error).toMatchObject({ option: 'timeout' });
     expect(service.requests).toEqual([]);
   });
 

@@ -1,13 +1,14 @@
 import { getEventListeners } from 'node:events';
-import type { BrowserPool, LeaseOptions, Run, RunEvent } from '../../src/index.js';
+import type { BrowserPool, LeaseOptions, PooledBrowser, Run, RunEvent, RunTail } from '../../src/index.js';
 import type { PoolEvent } from '../../src/service/pool-events.js';
 import type { LeaseFacts } from '../../src/run/callback.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
+import { callOf } from './simulated-replays.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
 
 /** How a caller uses the library. */
-export type Way = 'run' | 'lease' | 'acquire' | 'nested';
+export type Way = 'run' | 'lease' | 'agent' | 'handover' | 'acquire' | 'nested' | 'map';
 
 /** Milliseconds over the sum of the limits that a call may take: the promise of FAULTS.md. */
 const GRACE = 1000;
@@ -62,7 +63,8 @@ export class Caller {
     this.#world.tell(
       `call ${this.number} ${this.way} ${outcome.status} ${'error' in outcome ? String(outcome.error) : ''}`,
     );
-    this.#checkTime(began);
+    // A job takes as long as its tasks.
+    if (this.way !== 'map') this.#checkTime(began);
     const listeners = getEventListeners(this.#controller.signal, 'abort').length;
     if (listeners > 0 && this.#abortedAt === Number.POSITIVE_INFINITY && !this.#mayStillListen) {
       this.#violate(`left ${listeners} listeners on the caller's signal`);
@@ -72,6 +74,9 @@ export class Caller {
   async #call(): Promise<void> {
     if (this.way === 'acquire') return this.#acquire();
     if (this.way === 'lease') return this.#lease();
+    if (this.way === 'agent') return this.#agent();
+    if (this.way === 'handover') return this.#handOver();
+    if (this.way === 'map') return this.#map();
     return this.#run();
   }
 
@@ -129,6 +134,15 @@ export class Caller {
     if (run.unknownOutcomes !== this.unknown && this.way !== 'nested')
       this.#violate('counts unknown outcomes wrongly');
     if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded though it was aborted');
+    this.#checkReplays(run);
+  }
+
+  /** A link to the recording of another lease gives away what happened in it. */
+  #checkReplays({ replays, replayStatus }: RunTail): void {
+    if (replays.some(({ replay_id: id }) => callOf(id) !== this.number))
+      this.#violate('shows a recording of another lease');
+    if (replayStatus === 'ready' && !replays.every((replay) => replay.finished_at))
+      this.#violate('calls a recording ready that is not');
   }
 
   /** `leaseBrowser`: released by hand, once or twice. */
@@ -139,10 +153,109 @@ export class Caller {
     const held = random.between(0, 3000);
     this.#heldFor += held;
     await clock.sleep(held);
+    await this.#release(lease);
+  }
+
+  /** `leaseBrowser` with `reconnect`: what is used while its connection ends fails, and the next use works. */
+  async #agent(): Promise<void> {
+    const { clock, random } = this.#world;
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const keepAlive = random.chance(0.7);
+    const lease = await this.#world.library.api.leaseBrowser(this.#pool, {
+      ...options,
+      reconnect: true,
+      keepAlive,
+    });
+    const began = clock.now;
+    for (let step = random.between(1, 4); step > 0; step--) {
+      if (random.chance(0.2)) await lease.reconnect().catch(() => {});
+      else await clock.sleep(random.between(0, 3000));
+      let isLost = false;
+      const work = async ({ socket }: SimulatedHandles) => {
+        await clock.sleep(random.between(1, 2000));
+        isLost = socket.isOver;
+      };
+      await lease.use(work).then(
+        () => isLost && this.#violate('used a connection that had ended'),
+        () => {},
+      );
+    }
+    this.#heldFor += clock.now - began;
+    await this.#release(lease);
+  }
+
+  /** One process lets go of a lease, another takes it up. */
+  async #handOver(): Promise<void> {
+    const { clock, random } = this.#world;
+    const { api } = this.#world.library;
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const lease = await api.leaseBrowser(this.#pool, options);
+    const began = clock.now;
+    const detached = await lease.detach().catch(() => undefined);
+    if (!detached) return this.#release(lease);
+    await clock.sleep(random.between(0, 5000));
+    const { connector, signal, onEvent, releaseTimeout, connectTimeout } = options;
+    const attachOptions = {
+      connector,
+      signal,
+      onEvent,
+      releaseTimeout,
+      connectTimeout,
+      pool: this.#pool,
+    };
+    const again = await api.attachBrowser(detached, attachOptions).catch((error: unknown) => {
+      // Still this caller's to take up, or to give back.
+      this.excused.add(detached.sessionId);
+      this.#heldFor += clock.now - began;
+      throw error;
+    });
+    this.#heldFor += clock.now - began + this.#limits;
+    await this.#release(again);
+  }
+
+  async #release(lease: PooledBrowser<SimulatedHandles>): Promise<void> {
+    const { clock, random } = this.#world;
     const [tail] = await Promise.all([lease.release(), random.chance(0.3) && lease.release()]);
     // Whoever holds a lease of this kind ends it: an abort only takes its connection.
     this.#abortedAt = Math.max(this.#abortedAt, clock.now);
+    this.#checkReplays(tail);
     if (tail.released === 'left') this.excused.add(tail.session.session_id);
+  }
+
+  /** `mapPooledBrowsers`: each input has one outcome, unless the loop is left or ends in an error. */
+  async #map(): Promise<void> {
+    const { random, clock } = this.#world;
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const count = random.between(0, 20);
+    const patience = random.chance(0.2) ? random.between(0, count) : count;
+    const inputs = Array.from({ length: count }, (_, input) => input);
+    const seen = new Set<number>();
+    const task = async (lease: SimulatedHandles & { signal: AbortSignal; input: number }) => {
+      if (this.isSettled) this.#violate('was called back after it had settled');
+      await clock.sleep(random.between(1, 500));
+      if (this.#world.strikes('callback: throws')) throw new Error('the callback failed');
+      if (this.#world.strikes('callback: closes the browser')) lease.socket.close('closed-by-callback');
+      if (this.#world.strikes('callback: hangs')) await new Promise(() => {});
+      return lease.input;
+    };
+    const outcomes = this.#world.library.api.mapPooledBrowsers(this.#pool, inputs, task, {
+      ...options,
+      concurrency: random.between(1, 6),
+      pagesPerLease: random.between(1, 3),
+      isolation: random.pick(['none', 'storage', 'context']),
+      retries: random.between(0, 2),
+      tasksPerLease: random.between(1, 10),
+      taskTimeout: 5000,
+      ordered: random.chance(0.5),
+    });
+    for await (const outcome of outcomes) {
+      if (seen.has(outcome.index)) this.#violate(`gave input ${outcome.index} two outcomes`);
+      seen.add(outcome.index);
+      if (outcome.status === 'fulfilled' && outcome.value !== outcome.index)
+        this.#violate('mixed up its values');
+      if (seen.size > patience) return;
+    }
+    if (seen.size !== count) this.#violate(`gave ${seen.size} outcomes for ${count} inputs`);
   }
 
   /** The client by itself: whoever gets the session gives it back. */
@@ -188,8 +301,9 @@ export class Caller {
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
     if (event.type === 'release-failed') this.excused.add(event.sessionId);
-    if (event.type === 'callback-started' && this.#options.release === 'leave')
-      this.excused.add(event.sessionId);
+    // A job may open a browser for which no task is left.
+    const isUsed = event.type === 'callback-started' || (this.way === 'map' && event.type === 'connected');
+    if (isUsed && this.#options.release === 'leave') this.excused.add(event.sessionId);
     if (this.#world.strikes('listener: throws')) throw new Error('the listener failed');
   };
 
@@ -203,7 +317,7 @@ export class Caller {
       replaysTimeout,
       timeout = 3000,
     } = this.#options;
-    const teardown = Math.max(SWEEP_TIMEOUT, replaysTimeout) + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
+    const teardown = SWEEP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
     return acquireTimeout + connectAttempts * (connectTimeout + releaseTimeout) + timeout + teardown;
   }
 
@@ -219,7 +333,7 @@ export class Caller {
 
   get #mayStillListen(): boolean {
     // The answer to the client's own request is listened to until it is there.
-    return this.way === 'acquire' || this.way === 'lease' || this.#callbacks === 0;
+    return this.way !== 'run' && this.way !== 'nested' ? true : this.#callbacks === 0;
   }
 
   #abortIn(milliseconds: number): void {
@@ -251,7 +365,7 @@ function drawOptions({ random }: World) {
     timeout: random.pick([undefined, 500, 5000]),
     release,
     releaseTimeout: random.pick([500, 5000, 10_000]),
-    replays: random.pick<'list' | 'off'>(['list', 'off']),
+    replays: random.pick<'list' | 'record' | 'off'>(['list', 'record', 'off']),
     replaysTimeout: random.pick([500, 10_000]),
   };
 }

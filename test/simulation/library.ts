@@ -9,6 +9,8 @@ export interface Library {
     | 'BrowserPool'
     | 'withPooledBrowser'
     | 'leaseBrowser'
+    | 'attachBrowser'
+    | 'mapPooledBrowsers'
     | 'ConnectError'
     | 'BrowserLostError'
     | 'CallbackTimeoutError'

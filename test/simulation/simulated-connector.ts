@@ -1,4 +1,4 @@
-import type { Connection, Connector } from '../../src/connect/connector.js';
+import type { Connection, Connector, Workspace } from '../../src/connect/connector.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';
@@ -35,12 +35,26 @@ async function connect(
   loseSooner(world, service, socket);
   return {
     handles: { socket },
+    openWorkspace: async () => openWorkspace(world, socket),
     isConnected: () => !socket.isOver,
     sweep: () => step(world, socket, 'sweep'),
     disconnect: async () => {
       socket.close('closed-by-us');
       await step(world, socket, 'disconnect');
     },
+  };
+}
+
+/** A page for tasks. A page that is closed, or made ready for the next task, may hang or fail like all else. */
+async function openWorkspace(world: World, socket: SimulatedSocket): Promise<Workspace<SimulatedHandles>> {
+  const { clock, random } = world;
+  await clock.sleep(random.between(1, 50));
+  if (world.strikes('page: throws')) throw new Error('driver: no page');
+  if (world.strikes('page: hangs')) await new Promise(() => {});
+  return {
+    handles: { socket },
+    reset: async () => !socket.isOver && !world.strikes('page: not to be used again'),
+    close: () => step(world, socket, 'page close'),
   };
 }
 
@@ -51,7 +65,11 @@ async function thawed({ clock }: World, socket: SimulatedSocket): Promise<void> 
 }
 
 /** Drivers differ in what they make of a socket that is gone: some reject, some wait. */
-async function step(world: World, socket: SimulatedSocket, name: 'sweep' | 'disconnect'): Promise<void> {
+async function step(
+  world: World,
+  socket: SimulatedSocket,
+  name: 'sweep' | 'disconnect' | 'page close',
+): Promise<void> {
   const { clock, random } = world;
   await clock.sleep(random.between(1, 50));
   if (world.strikes(`${name}: throws`)) throw new Error(`driver: ${name} failed`);

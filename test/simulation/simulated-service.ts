@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { SimulatedReplays } from './simulated-replays.js';
 import type { World } from './world.js';
 
 /** A browser that was leased, as the service knows it: the truth that the library is held against. */
@@ -50,6 +51,7 @@ export class SimulatedService {
   readonly keepsIds: boolean;
   readonly #world: World;
   readonly #idle: string[];
+  readonly #replays: SimulatedReplays;
   readonly #waiting: Waiting[] = [];
   #sessions = 0;
   #unavailableUntil = 0;
@@ -57,6 +59,7 @@ export class SimulatedService {
   constructor(world: World, { size, keepsIds }: { size: number; keepsIds: boolean }) {
     this.#world = world;
     this.keepsIds = keepsIds;
+    this.#replays = new SimulatedReplays(world);
     this.#idle = Array.from({ length: size }, () => this.#newSession());
   }
 
@@ -77,6 +80,7 @@ export class SimulatedService {
   expire(grant: Grant): void {
     if (grant.state !== 'leased') return;
     grant.state = 'expired';
+    this.#replays.endLease(grant);
     this.#world.tell(`service: ${grant.sessionId} expires`);
     this.#refill(this.#newSession());
   }
@@ -144,7 +148,8 @@ export class SimulatedService {
     const json = (body ? JSON.parse(body as string) : {}) as Record<string, unknown>;
     if (path.endsWith('/acquire')) return this.#acquire(json, isGone);
     if (path.endsWith('/release')) return this.#release(json);
-    if (path.endsWith('/replays')) return this.#replays();
+    const replays = /^\/browsers\/([^/]+)\/replays(?:\/([^/]+)\/stop)?$/.exec(path);
+    if (replays) return this.#serveReplays(method, replays[1]!, replays[2]);
     if (method === 'GET') return { status: 200, json: { id: 'pool', name: 'pool' } };
     return { status: 404, text: '' };
   }
@@ -192,6 +197,7 @@ export class SimulatedService {
   }
 
   #grant(sessionId: string, call: number): Answer {
+    const { random } = this.#world;
     const grant: Grant = {
       sessionId,
       call,
@@ -201,6 +207,8 @@ export class SimulatedService {
       sockets: new Set(),
     };
     this.grants.push(grant);
+    // Some services record by themselves.
+    if (random.chance(0.2)) this.#replays.start(grant);
     this.#world.tell(`service: ${sessionId} granted to call ${call}`);
     const isMissing = this.#world.strikes('http: field missing');
     return {
@@ -231,6 +239,7 @@ export class SimulatedService {
     const { sessionId } = grant;
     grant.state = 'released';
     grant.reuse = reuse;
+    this.#replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
     if (grant.sockets.size > 0 || !grant.isKnown) {
       // With ids that stay, a request sent twice may meet the next lease: counted, not forbidden.
@@ -244,9 +253,18 @@ export class SimulatedService {
     return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
   }
 
-  #replays(): Answer {
-    const count = this.#world.random.between(0, 2);
-    return { status: 200, json: Array.from({ length: count }, (_, index) => ({ replay_id: `r${index}` })) };
+  async #serveReplays(method: string, sessionId: string, replayId: string | undefined): Promise<Answer> {
+    if (method === 'GET') return { status: 200, json: this.#replays.list(sessionId) };
+    if (replayId !== undefined) {
+      this.#replays.stop(replayId);
+      return { status: 204, text: '' };
+    }
+    if (this.#world.strikes('recording: refused')) return { status: 403, text: 'not in your plan' };
+    if (this.#world.strikes('recording: slow'))
+      await this.#world.clock.sleep(this.#world.random.between(1000, 40_000));
+    const lease = this.leaseOf(sessionId);
+    if (!lease) return { status: 404, text: '' };
+    return { status: 201, json: this.#replays.start(lease) };
   }
 
   #refill(sessionId: string): void {

@@ -1,4 +1,13 @@
-import type { BrowserPool, Run, RunOptions, LeaseFacts, PooledBrowser } from '../../src/index.js';
+import type {
+  AttachOptions,
+  BrowserPool,
+  DetachedLease,
+  HeldLeaseOptions,
+  LeaseFacts,
+  PooledBrowser,
+  Run,
+  RunOptions,
+} from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 
@@ -17,6 +26,7 @@ export interface AnyLease extends LeaseFacts {
 }
 
 type Options = Omit<RunOptions, 'protocol' | 'driver'>;
+type LeaseOptions = Omit<HeldLeaseOptions, 'protocol' | 'driver'>;
 
 export interface Driver {
   name: string;
@@ -25,7 +35,11 @@ export interface Driver {
     fn: (lease: AnyLease) => Value | Promise<Value>,
     options?: Options,
   ): Promise<Run<Value>>;
-  lease(pool: BrowserPool, options?: Omit<Options, 'timeout'>): Promise<PooledBrowser<AnyLease>>;
+  lease(pool: BrowserPool, options?: LeaseOptions): Promise<PooledBrowser<AnyLease>>;
+  attach(
+    lease: DetachedLease | string,
+    options?: Omit<AttachOptions, 'protocol' | 'driver'>,
+  ): Promise<PooledBrowser<AnyLease>>;
   /** Opens a page in the context of the page handed over. */
   openPage(lease: AnyLease): Promise<unknown>;
 }
@@ -35,13 +49,15 @@ export const DRIVERS: Driver[] = [
   {
     name: 'Playwright over CDP',
     run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn, options),
-    lease: (pool, options) => playwright.leaseBrowser(pool, options),
+    lease: (pool, options) => playwright.leaseBrowser(pool, options) as never,
+    attach: (lease, options) => playwright.attachBrowser(lease, options) as never,
     openPage: ({ context }) => context!.newPage(),
   },
   {
     name: 'Puppeteer over CDP',
     run: (pool, fn, options) => puppeteer.withPooledBrowser(pool, fn as never, options) as never,
     lease: (pool, options) => puppeteer.leaseBrowser(pool, options) as never,
+    attach: (lease, options) => puppeteer.attachBrowser(lease, options) as never,
     openPage: ({ browser, context }) => (context ?? browser).newPage(),
   },
   {
@@ -49,6 +65,7 @@ export const DRIVERS: Driver[] = [
     run: (pool, fn, options) =>
       puppeteer.withPooledBrowser(pool, fn as never, { ...options, protocol: 'bidi' }) as never,
     lease: (pool, options) => puppeteer.leaseBrowser(pool, { ...options, protocol: 'bidi' }) as never,
+    attach: (lease, options) => puppeteer.attachBrowser(lease, { ...options, protocol: 'bidi' }) as never,
     openPage: ({ browser, context }) => (context ?? browser).newPage(),
   },
 ];

@@ -21,7 +21,8 @@ export type Answer =
   | { status: number; json?: unknown; text?: string; headers?: Record<string, string>; delay?: number }
   | ((response: ServerResponse, request: SeenRequest) => void | Promise<void>);
 
-export type Route = 'acquire' | 'release' | 'flush' | 'replays' | 'pool';
+export type Route =
+  'acquire' | 'release' | 'flush' | 'replays' | 'start-replay' | 'stop-replay' | 'download' | 'pool';
 
 /**
  * A small HTTP server that plays the service, faults included. Each route answers from its script; the last answer
@@ -49,6 +50,11 @@ export class FakeService implements AsyncDisposable {
     service.script('release', { status: 204 });
     service.script('flush', { status: 204 });
     service.script('replays', { status: 200, json: [] });
+    service.script('start-replay', {
+      status: 201,
+      json: { replay_id: 'replay-1', started_at: '2026-01-02T03:04:05Z' },
+    });
+    service.script('stop-replay', { status: 204 });
     service.script('pool', { status: 200, json: { id: 'pool-1', name: 'pool' } });
     return service;
   }
@@ -120,7 +126,9 @@ function routeOf(method: string, path: string): Route | undefined {
   if (method === 'POST' && /^\/browser_pools\/[^/]+\/(acquire|release|flush)$/.test(path)) {
     return path.split('/').at(-1) as Route;
   }
-  if (method === 'GET' && /^\/browsers\/[^/]+\/replays$/.test(path)) return 'replays';
+  if (/^\/browsers\/[^/]+\/replays$/.test(path)) return method === 'GET' ? 'replays' : 'start-replay';
+  if (method === 'POST' && /^\/browsers\/[^/]+\/replays\/[^/]+\/stop$/.test(path)) return 'stop-replay';
+  if (method === 'GET' && /^\/browsers\/[^/]+\/replays\/[^/]+$/.test(path)) return 'download';
   if (method === 'GET' && /^\/browser_pools\/[^/]+$/.test(path)) return 'pool';
   return undefined;
 }

@@ -3,6 +3,8 @@ import type { RunEvent } from '../../run/events.js';
 /** What a step of a run means, in a few words; nothing for steps that say nothing new. */
 export function describeStep(event: RunEvent): string | undefined {
   switch (event.type) {
+    case 'queued':
+      return `waits in line, ${event.ahead} ahead`;
     case 'acquiring':
       return event.attempt === 1 ? 'asks the pool for a browser' : undefined;
     case 'waiting':
@@ -23,6 +25,12 @@ export function describeStep(event: RunEvent): string | undefined {
       return describeReplays(event);
     case 'released':
       return `released: ${event.released === 'reused' ? 'back in the pool' : 'destroyed'}`;
+    case 'recording-started':
+      return 'recording runs';
+    case 'recording-stopped':
+      return event.error ? `recording ends with the lease${because(event)}` : 'recording stopped';
+    case 'recording-unavailable':
+      return `not recorded${because(event)}`;
     default:
       return describeTrouble(event);
   }
@@ -34,7 +42,16 @@ function describeReplays({ replays, status }: Extract<RunEvent, { type: 'replays
 }
 
 function describeTrouble(event: RunEvent): string {
-  return `${event.type}${because(event)}`;
+  switch (event.type) {
+    case 'connection-dropped':
+      return `connection dropped: ${event.reason}`;
+    case 'reconnected':
+      return 'connected again';
+    case 'session-expiring':
+      return `nothing is connected: the service ends it in ${seconds(event.timeLeft)}`;
+    default:
+      return `${event.type}${because(event)}`;
+  }
 }
 
 function because(event: RunEvent): string {

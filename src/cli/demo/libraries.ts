@@ -1,4 +1,5 @@
 import { CliError } from '../cli-error.js';
+import { isInstalled } from '../is-installed.js';
 
 const LIBRARIES = ['playwright-core', 'puppeteer-core', 'chromium-bidi'] as const;
 
@@ -14,13 +15,4 @@ export function requireLibraries(): void {
 
 export async function loadLibraries(): Promise<void> {
   await Promise.all([import('playwright-core'), import('puppeteer-core')]);
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    import.meta.resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,7 +1,7 @@
 import type { Paint } from '../paint.js';
 import { seconds } from './describe-step.js';
 import type { Outcome } from './run-job.js';
-import { formatTable } from './table.js';
+import { formatTable } from '../table.js';
 
 const HEAD = [
   'library',

@@ -4,22 +4,24 @@ import { CliError } from '../cli-error.js';
 import { interruptible } from '../interruptible.js';
 import { checkStarts } from './check-starts.js';
 import { readMachine } from './machine.js';
-import { planInstall } from './plan.js';
+import { planDisplay, planInstall } from './plan.js';
 import { runStep } from './run-step.js';
 
 /** What the command line says about `install-browser`. */
 export interface InstallOptions {
+  headful?: true;
   json?: true;
 }
 
 /** Prints the path of a browser, after installing one where there is none. Progress goes to stderr. */
-export async function installBrowser({ json }: InstallOptions): Promise<void> {
+export async function installBrowser({ headful, json }: InstallOptions): Promise<void> {
   await interruptible(async (signal) => {
     const present = await tryFindBrowser();
     const executablePath = present ?? (await install(signal));
     const installed = present === undefined;
+    const windows = headful ? { opensWindows: await ensureDisplay(signal) } : {};
     const text = `Browser: ${executablePath}${installed ? ' (installed now)' : ''}`;
-    process.stdout.write(`${json ? JSON.stringify({ executablePath, installed }) : text}\n`);
+    process.stdout.write(`${json ? JSON.stringify({ executablePath, installed, ...windows }) : text}\n`);
   });
 }
 
@@ -53,4 +55,21 @@ async function install(signal: AbortSignal): Promise<string> {
     signal.throwIfAborted();
     throw new CliError(`${(cause as Error).message}\n${advice}`, undefined, { cause });
   }
+}
+
+/** Best effort: without a screen, headless pools work all the same. */
+async function ensureDisplay(signal: AbortSignal): Promise<boolean> {
+  const machine = readMachine();
+  if (machine.opensWindows) return true;
+  const { steps, summary, advice } = planDisplay(machine);
+  if (steps.length > 0) process.stderr.write(`This machine has no screen. ${summary}\n`);
+  try {
+    for (const step of steps) await runStep(step, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    process.stderr.write(`${(error as Error).message}\n`);
+  }
+  const { opensWindows } = readMachine();
+  if (!opensWindows) process.stderr.write(`No Xvfb, no browser windows. ${advice}\n`);
+  return opensWindows;
 }

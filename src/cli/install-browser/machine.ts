@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { findXvfb, lacksDisplay } from '../../local/display/find-xvfb.js';
 
 /** What the way to a browser depends on. */
 export interface Machine {
@@ -10,6 +11,8 @@ export interface Machine {
   hasAptGet: boolean;
   /** The command line of the installed playwright-core. */
   playwrightInstaller: string | undefined;
+  /** Browsers can open windows here: on a screen, or on Xvfb's. */
+  opensWindows: boolean;
 }
 
 export function readMachine(): Machine {
@@ -18,6 +21,7 @@ export function readMachine(): Machine {
     isRoot: process.getuid?.() === 0,
     hasAptGet: spawnSync('apt-get', ['--version'], { stdio: 'ignore' }).status === 0,
     playwrightInstaller: findPlaywrightInstaller(),
+    opensWindows: !lacksDisplay() || findXvfb() !== undefined,
   };
 }
 

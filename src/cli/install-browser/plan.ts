@@ -21,6 +21,7 @@ export interface InstallPlan {
 
 const MINUTE = 60_000;
 const CHROMIUM = ['install', '-y', '--no-install-recommends', 'chromium'] as const;
+const XVFB = ['install', '-y', '--no-install-recommends', 'xvfb'] as const;
 
 /** Debian's package where we may install it; Playwright's installer otherwise. */
 export function planInstall(machine: Machine): InstallPlan {
@@ -30,14 +31,24 @@ export function planInstall(machine: Machine): InstallPlan {
   return playwrightBrowser(machine, machine.playwrightInstaller, advice);
 }
 
+/** A screen for browsers with windows where there is none: the distribution's Xvfb, where we may install it. */
+export function planDisplay({ system, isRoot, hasAptGet }: Machine): InstallPlan {
+  const hasPackage = system !== 'other' && hasAptGet;
+  const command = hasPackage ? `apt-get ${XVFB.join(' ')}` : 'install Xvfb';
+  return {
+    summary: 'Installing Xvfb, a screen for browsers with windows.',
+    steps: hasPackage && isRoot ? [UPDATE, { command: 'apt-get', args: XVFB, limit: 15 * MINUTE }] : [],
+    advice: `Pools with headless: false need it, others don't: ${isRoot ? '' : 'as root, '}${command}`,
+  };
+}
+
+/** One source that can't be reached fails it, and the package may well come from another one. */
+const UPDATE: Step = { command: 'apt-get', args: ['update'], limit: 5 * MINUTE, optional: true };
+
 function debianPackage(): InstallPlan {
   return {
     summary: "Installing Debian's package chromium.",
-    steps: [
-      // One source that can't be reached fails it, and the package may well come from another one.
-      { command: 'apt-get', args: ['update'], limit: 5 * MINUTE, optional: true },
-      { command: 'apt-get', args: CHROMIUM, limit: 15 * MINUTE },
-    ],
+    steps: [UPDATE, { command: 'apt-get', args: CHROMIUM, limit: 15 * MINUTE }],
     advice: 'Look at what apt-get said above; any other Chrome or Chromium does as well (CHROME_PATH).',
   };
 }

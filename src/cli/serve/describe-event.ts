@@ -1,4 +1,4 @@
-import type { LocalPoolEvent } from '../../local/events.js';
+import type { LocalPoolEvent, Protocol } from '../../local/events.js';
 import type { Paint } from '../paint.js';
 
 /** One line for a person; nothing for events that only a program wants. */
@@ -16,9 +16,13 @@ export function describeEvent(event: LocalPoolEvent, paint: Paint): string | und
       return paint('yellow', line('destroyed', event, REASONS[event.reason]));
     case 'connected':
     case 'disconnected':
-      return line(event.type, event, event.protocol === 'cdp' ? 'CDP' : 'WebDriver BiDi');
+      return line(event.type, event, PROTOCOLS[event.protocol]);
     case 'browser-start-failed':
       return paint('red', `${'not started'.padEnd(WIDTH)}  ${event.pool}: ${event.message}`);
+    case 'recording-started':
+      return line('recording', event, event.replayId);
+    case 'recording-finished':
+      return describeRecording(event, paint);
     case 'request':
       return describeRequest(event, paint);
     default:
@@ -27,6 +31,8 @@ export function describeEvent(event: LocalPoolEvent, paint: Paint): string | und
 }
 
 const WIDTH = 'disconnected'.length;
+
+const PROTOCOLS: Record<Protocol, string> = { cdp: 'CDP', bidi: 'WebDriver BiDi', 'live-view': 'live view' };
 
 const REASONS: Record<Extract<LocalPoolEvent, { type: 'browser-destroyed' }>['reason'], string> = {
   released: 'given back to be destroyed',
@@ -44,6 +50,16 @@ function line(
 ): string {
   const about = [sessionId.slice(0, 8), pool, more].filter((part) => part !== undefined);
   return `${what.padEnd(WIDTH)}  ${about.join('  ')}`;
+}
+
+function describeRecording(
+  event: Extract<LocalPoolEvent, { type: 'recording-finished' }>,
+  paint: Paint,
+): string {
+  const { replayId, milliseconds, bytes, failure } = event;
+  if (failure !== undefined) return paint('red', line('recorded', event, `${replayId}, no film: ${failure}`));
+  const facts = `${(milliseconds / 1000).toFixed(1)} s, ${(bytes / 1024 / 1024).toFixed(1)} MB`;
+  return line('recorded', event, `${replayId}, ${facts}`);
 }
 
 /** Requests that came to nothing; what the others did is told by events of its own. */

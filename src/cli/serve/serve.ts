@@ -37,9 +37,9 @@ export async function serve(options: ServeOptions): Promise<void> {
     const poolOptions = { ...toPoolOptions(options), token: ownToken, onLog: log.add };
     await using pool = await startPool(poolOptions, signal).catch(explainToken);
     const pools = pool.pools.map((name, index) => ({ name, size: poolOptions.pools[index]!.size }));
-    const { baseUrl, token } = pool;
+    const { baseUrl, token, dashboardUrl } = pool;
     // A token of the environment may be that of a real service: it is known already, and stays there.
-    print.start({ baseUrl, pools, ...(ownToken === undefined && { token }) });
+    print.start({ baseUrl, dashboardUrl, pools, ...(ownToken === undefined && { token }) });
     log.open();
     if (!signal.aborted) await once(signal, 'abort');
     process.stderr.write('Stopping.\n');

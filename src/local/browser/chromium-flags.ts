@@ -1,20 +1,27 @@
+import type { Screen } from '../display/virtual-display.js';
 import type { LocalPoolViewport } from '../options.js';
 
 /** What the flags depend on. */
 export interface FlagOptions {
   readonly headless: boolean;
   readonly viewport?: LocalPoolViewport | undefined;
+  /** Where windows open, when it is not the screen of this session. */
+  readonly screen?: Screen | undefined;
   /** Further flags, last so that they win. */
   readonly args: readonly string[];
 }
 
 /** Chromium's command line. Nothing secret may ever stand in it: other users of the machine can read it. */
-export function chromiumFlags(profile: string, { headless, viewport, args }: FlagOptions): string[] {
+export function chromiumFlags(profile: string, options: FlagOptions): string[] {
+  const { headless, screen, args } = options;
+  const viewport = options.viewport ?? (headless ? undefined : screen?.size);
   return [
     '--remote-debugging-port=0',
     ...(hasLifeline ? ['--remote-debugging-pipe'] : []),
     `--user-data-dir=${profile}`,
     ...(headless ? ['--headless', '--disable-gpu', '--mute-audio', '--hide-scrollbars'] : []),
+    // No window manager places the windows there, and no graphics card draws them.
+    ...(screen && !headless ? ['--window-position=0,0', '--disable-gpu', '--ozone-platform=x11'] : []),
     ...(isRootOnLinux() ? ['--no-sandbox'] : []),
     // Containers give /dev/shm 64 MB, and a renderer that fills it dies.
     ...(process.platform === 'linux' ? ['--disable-dev-shm-usage'] : []),

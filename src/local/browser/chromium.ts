@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LocalPoolError } from '../../errors/local-pool-error.js';
 import { beforeProcessEnds } from '../../internal/process-end.js';
+import type { Screen } from '../display/virtual-display.js';
 import type { DevToolsAddress } from './cdp-connection.js';
 import { chromiumFlags, hasLifeline, type FlagOptions } from './chromium-flags.js';
 import { waitForFirstAnswer } from './first-answer.js';
@@ -47,7 +48,7 @@ class StartingChromium {
     this.child = spawn(executablePath, chromiumFlags(this.#profile, options), {
       detached: process.platform !== 'win32',
       stdio: hasLifeline ? ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] : ['ignore', 'ignore', 'pipe'],
-      env: chromiumEnvironment(this.#profile),
+      env: chromiumEnvironment(this.#profile, options.screen),
       windowsHide: true,
     });
     this.exited = this.child.pid === undefined ? Promise.resolve() : once(this.child, 'exit').catch(() => {});
@@ -79,9 +80,9 @@ class StartingChromium {
 const LONGEST_TMPDIR = 62;
 
 /** A Chromium that is killed leaves folders in the directory for temporary files: that one is removed with the profile. */
-function chromiumEnvironment(profile: string): NodeJS.ProcessEnv {
+function chromiumEnvironment(profile: string, screen: Screen | undefined): NodeJS.ProcessEnv {
   const fits = process.platform === 'linux' && profile.length <= LONGEST_TMPDIR;
-  return fits ? { ...process.env, TMPDIR: profile } : process.env;
+  return { ...process.env, ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
 }
 
 /** A running Chromium. */

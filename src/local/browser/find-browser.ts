@@ -1,8 +1,8 @@
-import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { BrowserNotFoundError } from '../../errors/browser-not-found-error.js';
 import { rejectUnknownOptions } from '../../errors/invalid-option-error.js';
 import { environment } from '../../internal/environment.js';
+import { isExecutable } from './is-executable.js';
 
 /** Options of `findBrowser`. */
 export interface FindBrowserOptions {
@@ -59,14 +59,5 @@ async function playwrightChromium(): Promise<string | undefined> {
     return isExecutable(path) ? path : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
   }
 }

@@ -1,5 +1,6 @@
-import { finished } from 'node:stream/promises';
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { HttpFault } from './http-fault.js';
 
 /** What a route answers. */
@@ -7,9 +8,20 @@ export interface Answer {
   readonly status: number;
   /** Sent as JSON; nothing for an empty response. */
   readonly body?: unknown;
+  /** Sent instead of a JSON body. */
+  readonly content?: Content;
   readonly headers?: Readonly<Record<string, string>>;
   /** Called when the client went away before it had the response. */
   readonly onUndelivered?: () => void;
+}
+
+/** A body that is no JSON: a page, a film. */
+export interface Content {
+  /** Its MIME type. */
+  readonly type: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly data: Buffer | Readable;
 }
 
 /** 204, empty. */
@@ -22,23 +34,30 @@ export function faultAnswer({ status, body, extras }: HttpFault): Answer {
 
 /** Sends the answer; resolves when it is delivered, or known to be lost. */
 export async function send(response: ServerResponse, answer: Answer): Promise<void> {
-  const { status, body, headers = {}, onUndelivered } = answer;
-  const text = body === undefined ? undefined : JSON.stringify(body);
+  const { status, headers = {}, onUndelivered } = answer;
+  const content = answer.content ?? jsonContent(answer.body);
   try {
     // A response to a closed socket would report success.
     if (response.destroyed || response.socket?.destroyed) throw new Error('The client went away.');
-    response.writeHead(status, { ...headers, ...(text !== undefined && contentOf(text)) });
-    response.end(text);
-    await finished(response);
+    response.writeHead(status, { ...(content && contentHeaders(content)), ...headers });
+    await pipeline(content ? bytesOf(content) : Readable.from([]), response);
   } catch {
+    // Unread, the stream of a film would keep its file open.
+    if (content?.data instanceof Readable) content.data.destroy();
     onUndelivered?.();
   }
 }
 
-function contentOf(text: string): Record<string, string | number> {
-  return {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-  };
+function jsonContent(body: unknown): Content | undefined {
+  if (body === undefined) return undefined;
+  const data = Buffer.from(JSON.stringify(body));
+  return { type: 'application/json', size: data.length, data };
+}
+
+function bytesOf({ data }: Content): Readable {
+  return data instanceof Readable ? data : Readable.from([data]);
+}
+
+function contentHeaders({ type, size }: Content): Record<string, string | number> {
+  return { 'content-type': type, 'content-length': size, 'cache-control': 'no-store' };
 }

@@ -6,6 +6,8 @@ export interface RouteCall {
   readonly request: IncomingMessage;
   /** The id in the path. */
   readonly id: string;
+  /** The second id in the path, where there is one. */
+  readonly replayId: string;
   readonly pools: PoolSet;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { LocalPoolError } from '../../errors/local-pool-error.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../events.js';
+import { callPage } from '../pages/call-page.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { faultAnswer, send, type Answer } from './answer.js';
 import { checkSource, checkToken } from './guard.js';
@@ -100,6 +101,8 @@ export class PoolServer {
     signal: AbortSignal,
   ): Promise<Answer> {
     checkSource(request, this.port);
+    const page = await callPage(host.pools, request);
+    if (page) return page;
     checkToken(request, host.token);
     if (this.#closing) throw closing();
     return await callRoute({ request, pools: host.pools, signal }, path);

@@ -4,6 +4,7 @@ import type { Log } from '../events.js';
 import type { LocalPoolOptions } from '../options.js';
 import { check, CALLER, checkObject, isText } from './check.js';
 import { checkPools, type CheckedSettings } from './check-pools.js';
+import { checkRecording, type CheckedRecording } from './check-recording.js';
 import { checkQuirks, type CheckedQuirks } from './check-quirks.js';
 
 /** Options with every default filled in. */
@@ -14,6 +15,7 @@ export interface CheckedOptions {
   readonly executablePath: string | undefined;
   readonly args: readonly string[];
   readonly quirks: CheckedQuirks;
+  readonly recording: CheckedRecording;
   readonly onLog: Log | undefined;
 }
 
@@ -28,6 +30,7 @@ export function checkOptions(options: LocalPoolOptions = {}): CheckedOptions {
     executablePath,
     args = [],
     quirks = {},
+    recording = {},
     onLog,
   } = options;
   check(Number.isInteger(port) && port >= 0 && port <= 65_535, 'port', 'an integer from 0 to 65535', port);
@@ -45,11 +48,12 @@ export function checkOptions(options: LocalPoolOptions = {}): CheckedOptions {
     executablePath,
     args: checkArgs(args),
     quirks: checkQuirks(quirks),
+    recording: checkRecording(recording),
     onLog,
   };
 }
 
-const OPTIONS = ['pools', 'port', 'token', 'executablePath', 'args', 'quirks', 'onLog'];
+const OPTIONS = ['pools', 'port', 'token', 'executablePath', 'args', 'quirks', 'recording', 'onLog'];
 const TOKEN = /^[\x21-\x7e]{8,}$/;
 
 /** 256 random bits. */

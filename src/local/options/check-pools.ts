@@ -1,6 +1,8 @@
 import { InvalidOptionError, rejectUnknownOptions } from '../../errors/invalid-option-error.js';
 import { NAME_PATTERN, newId } from '../identifiers.js';
 import type { LocalPoolSettings, LocalPoolViewport } from '../options.js';
+import type { TelemetryCategory } from '../../service/wire.js';
+import { checkTelemetry } from './check-telemetry.js';
 import { check, CALLER, checkObject, isAboveZero, isText } from './check.js';
 
 /** Settings of one pool with every default filled in. */
@@ -13,6 +15,9 @@ export interface CheckedSettings {
   readonly fillRatePerMinute: number | undefined;
   readonly startUrl: string | undefined;
   readonly viewport: LocalPoolViewport | undefined;
+  /** The categories that are enabled; nothing when none is declared. */
+  readonly telemetry: readonly TelemetryCategory[] | undefined;
+  readonly recordAll: boolean;
 }
 
 /** Checks the option `pools`. */
@@ -30,7 +35,7 @@ function checkSettings(settings: LocalPoolSettings, at: string): CheckedSettings
   checkObject(settings, at);
   rejectUnknownOptions(settings, SETTINGS, `${CALLER} in ${at}`);
   const { name = 'default', id = newId(), size = 1, headless = true, timeoutSeconds = 60 } = settings;
-  const { fillRatePerMinute, startUrl, viewport } = settings;
+  const { fillRatePerMinute, startUrl, viewport, recordAll = false } = settings;
   for (const [key, value] of Object.entries({ name, id })) {
     check(
       isText(value) && NAME_PATTERN.test(value),
@@ -40,7 +45,8 @@ function checkSettings(settings: LocalPoolSettings, at: string): CheckedSettings
     );
   }
   check(Number.isInteger(size) && size > 0, `${at}.size`, 'an integer above 0', size);
-  check(typeof headless === 'boolean', `${at}.headless`, 'a boolean', headless);
+  for (const [key, value] of Object.entries({ headless, recordAll }))
+    check(typeof value === 'boolean', `${at}.${key}`, 'a boolean', value);
   check(isAboveZero(timeoutSeconds), `${at}.timeoutSeconds`, 'a number above 0', timeoutSeconds);
   const noRate = fillRatePerMinute === undefined;
   check(
@@ -56,7 +62,19 @@ function checkSettings(settings: LocalPoolSettings, at: string): CheckedSettings
     startUrl,
   );
   if (viewport !== undefined) checkViewport(viewport, `${at}.viewport`);
-  return { id, name, size, headless, timeoutSeconds, fillRatePerMinute, startUrl, viewport };
+  const telemetry = settings.telemetry && checkTelemetry(settings.telemetry, `${at}.telemetry`);
+  return {
+    id,
+    name,
+    size,
+    headless,
+    timeoutSeconds,
+    fillRatePerMinute,
+    startUrl,
+    viewport,
+    telemetry,
+    recordAll,
+  };
 }
 
 const SETTINGS = [
@@ -68,6 +86,8 @@ const SETTINGS = [
   'fillRatePerMinute',
   'startUrl',
   'viewport',
+  'telemetry',
+  'recordAll',
 ];
 
 function checkViewport(viewport: LocalPoolViewport, at: string): void {

@@ -22,6 +22,8 @@ export function checkQuirks(quirks: LocalPoolQuirks): CheckedQuirks {
     nameConflictStatus: quirks.nameConflictStatus ?? 409,
     keepsSessionId: quirks.keepsSessionId ?? true,
     bidiSession: quirks.bidiSession ?? 'new',
+    liveViewsHeadless: quirks.liveViewsHeadless ?? false,
+    recordsHeadless: quirks.recordsHeadless ?? true,
   };
 }
 
@@ -31,4 +33,6 @@ const QUIRKS = {
   nameConflictStatus: [409, 422],
   keepsSessionId: [true, false],
   bidiSession: ['new', 'existing'],
+  liveViewsHeadless: [true, false],
+  recordsHeadless: [true, false],
 } as const;

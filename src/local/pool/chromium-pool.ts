@@ -65,6 +65,16 @@ export class ChromiumPool {
     };
   }
 
+  /** The idle browsers, the next to be leased first. */
+  get idle(): Iterable<PooledChromium> {
+    return this.#idle;
+  }
+
+  /** Who waits for a browser. */
+  get waiting(): Iterable<Waiter> {
+    return this.#queue;
+  }
+
   /** The active leases. */
   get leases(): Iterable<Lease> {
     return this.#leases.values();
@@ -170,6 +180,7 @@ export class ChromiumPool {
     this.#leases.delete(browser.sessionId);
     lease.end();
     if (!this.#around.keepsSessionId) browser.renewSession();
+    browser.idleSince = performance.now();
     this.#idle.push(browser);
     this.#serve();
   }

@@ -13,11 +13,13 @@ export class Lease {
   readonly number = ++lastNumber;
   readonly browser: PooledChromium;
   readonly request: LeaseRequest;
+  /** By `performance.now()`. */
+  readonly since = performance.now();
   readonly #timeout: number;
   readonly #onInactive: () => void;
   readonly #connections = new Set<() => void>();
+  readonly #ending = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #ended = false;
 
   /** @param timeout Milliseconds without any connection, counted from the grant and from each last disconnect. */
   constructor(
@@ -34,23 +36,33 @@ export class Lease {
   }
 
   get ended(): boolean {
-    return this.#ended;
+    return this.signal.aborted;
+  }
+
+  /** Aborts when the lease ends. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** How many connections there are: clients, and people who watch. */
+  get connections(): number {
+    return this.#connections.size;
   }
 
   /** Counts a connection as activity. `cut` is called when the lease ends; call the returned function when it closes. */
   connect(cut: () => void): () => void {
-    if (this.#ended) throw new Error('The lease has ended.');
+    if (this.ended) throw new Error('The lease has ended.');
     this.#connections.add(cut);
     clearTimeout(this.#timer);
     return () => {
-      if (this.#connections.delete(cut) && this.#connections.size === 0 && !this.#ended) this.#countDown();
+      if (this.#connections.delete(cut) && this.#connections.size === 0 && !this.ended) this.#countDown();
     };
   }
 
   /** Cuts every connection: a former holder must not go on driving the browser. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.ended) return;
+    this.#ending.abort();
     clearTimeout(this.#timer);
     const connections = [...this.#connections];
     this.#connections.clear();

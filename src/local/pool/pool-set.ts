@@ -2,6 +2,7 @@ import type { CheckedQuirks } from '../options/check-quirks.js';
 import type { CheckedSettings } from '../options/check-pools.js';
 import { HttpFault, notFound } from '../http/http-fault.js';
 import type { LocalPoolStats } from '../local-pool.js';
+import type { Recorder } from '../replays/recorder.js';
 import type { LeaseTokens } from '../sockets/jwt.js';
 import { ChromiumPool, type PoolSurroundings } from './chromium-pool.js';
 import type { Lease } from './lease.js';
@@ -12,16 +13,18 @@ export class PoolSet {
   readonly tokens: LeaseTokens;
   /** `127.0.0.1:<port>`, for the websocket URLs. */
   readonly host: string;
+  readonly recorder: Recorder;
   readonly #pools: readonly ChromiumPool[];
 
   constructor(
     settings: readonly CheckedSettings[],
-    { quirks, tokens, host }: Pick<PoolSet, 'quirks' | 'tokens' | 'host'>,
+    { quirks, tokens, host, recorder }: Pick<PoolSet, 'quirks' | 'tokens' | 'host' | 'recorder'>,
     around: Pick<PoolSurroundings, 'launch' | 'limit' | 'log'>,
   ) {
     this.quirks = quirks;
     this.tokens = tokens;
     this.host = host;
+    this.recorder = recorder;
     const nameConflict = (name: string) => this.#nameConflict(name);
     const { keepsSessionId } = quirks;
     this.#pools = settings.map((one) => new ChromiumPool(one, { ...around, nameConflict, keepsSessionId }));
@@ -29,6 +32,10 @@ export class PoolSet {
 
   get names(): readonly string[] {
     return this.#pools.map(({ settings }) => settings.name);
+  }
+
+  [Symbol.iterator](): Iterator<ChromiumPool> {
+    return this.#pools.values();
   }
 
   /** Starts to fill every pool; rejects when the first browser does not start. */
@@ -68,6 +75,7 @@ export class PoolSet {
 
   async close(): Promise<void> {
     await Promise.all(this.#pools.map((pool) => pool.close()));
+    await this.recorder.close();
   }
 
   #nameConflict(name: string): HttpFault | undefined {

@@ -4,6 +4,8 @@ import { newId } from '../identifiers.js';
 /** A browser of a pool. Idle or leased is not written here: it is idle while the pool's list holds it, leased while a `Lease` does. */
 export class PooledChromium {
   readonly chromium: Chromium;
+  /** When it last became idle, by `performance.now()`. */
+  idleSince = performance.now();
   #sessionId = newId();
   #createdAt = new Date();
 

@@ -4,6 +4,8 @@ import type { Lease, LeaseRequest } from './lease.js';
 /** An acquire request that waits for a browser. */
 export interface Waiter {
   readonly request: LeaseRequest;
+  /** By `performance.now()`. */
+  readonly since: number;
   /** Answers the request, with a lease or with an error. */
   readonly grant: (lease: Lease) => void;
   readonly refuse: (error: Error) => void;
@@ -28,6 +30,7 @@ export class WaitQueue {
       };
       const waiter: Waiter = {
         request,
+        since: performance.now(),
         grant: (lease) => leave(() => resolve(lease)),
         refuse: (error) => leave(() => reject(error)),
       };
@@ -41,6 +44,11 @@ export class WaitQueue {
   /** Who waits longest. */
   get first(): Waiter | undefined {
     return this.#waiters.values().next().value;
+  }
+
+  /** All of them, the longest wait first. */
+  [Symbol.iterator](): Iterator<Waiter> {
+    return this.#waiters.values();
   }
 
   refuseAll(error: Error): void {

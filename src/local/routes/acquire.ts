@@ -7,6 +7,7 @@ import type { RouteCall } from '../http/route-call.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { Lease } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
+import { readRecordingRequest } from '../replays/recording-request.js';
 import { readAcquireRequest } from './acquire-request.js';
 import { sessionBody } from './session-body.js';
 
@@ -39,6 +40,7 @@ async function grantAnswer(
   try {
     const { start_url } = lease.request;
     if (start_url !== undefined) await openUrl(lease.browser.chromium, start_url, signal);
+    if (pool.settings.recordAll && !lease.ended) await record(pools, pool, lease);
     signal.throwIfAborted();
     if (lease.ended)
       throw new HttpFault(500, 'internal_error', 'The browser died while it was being leased.');
@@ -47,6 +49,12 @@ async function grantAnswer(
     onUndelivered();
     throw error;
   }
+}
+
+/** A browser that can't be recorded can be used all the same. */
+async function record({ recorder }: PoolSet, { settings }: ChromiumPool, lease: Lease): Promise<void> {
+  const { name, telemetry } = settings;
+  await recorder.start(lease, { pool: name, telemetry, request: readRecordingRequest({}) }).catch(() => {});
 }
 
 function unavailable(status: CheckedQuirks['unavailableStatus']): Answer {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { jwtVerify, SignJWT } from 'jose';
+import { jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import type { Lease } from '../pool/lease.js';
 
-/** What a websocket URL is for. One for CDP opens no BiDi socket, and the other way round. */
-export type Audience = 'cdp' | 'bidi';
+/** What a URL of a lease is for. One for CDP opens no BiDi socket, and the other way round. */
+export type Audience = 'cdp' | 'bidi' | 'live-view';
 
 /** Whom a valid jwt names. */
 export interface Holder {
@@ -11,11 +11,20 @@ export interface Holder {
   readonly lease: number;
 }
 
+/** Which recording a valid jwt shows. */
+export interface ReplayHolder {
+  readonly sessionId: string;
+  readonly replayId: string;
+}
+
 const ALGORITHM = 'HS256';
 const ISSUER = 'pooled-browser-local';
 const TWELVE_HOURS = 12 * 60 * 60_000;
 
-/** Signs and checks the jwts of websocket URLs, with a secret that lives as long as this object. */
+/** Whoever serves pools for weeks keeps the page open for weeks. The secret does not outlive the process. */
+const THIRTY_DAYS = 30 * 24 * 60 * 60_000;
+
+/** Signs and checks the jwts of URLs, with a secret that lives as long as this object. */
 export class LeaseTokens {
   readonly #secret = randomBytes(32);
   readonly #lifetime: number;
@@ -26,17 +35,45 @@ export class LeaseTokens {
   }
 
   sign(lease: Lease, audience: Audience): Promise<string> {
-    return new SignJWT({ lease: lease.number })
-      .setProtectedHeader({ alg: ALGORITHM })
-      .setIssuer(ISSUER)
-      .setAudience(audience)
-      .setSubject(lease.browser.sessionId)
-      .setExpirationTime(new Date(steadyNow() + this.#lifetime))
-      .sign(this.#secret);
+    return this.#sign(lease.browser.sessionId, audience, { lease: lease.number });
   }
 
   /** Whom the jwt names; nothing when it is forged, expired or meant for something else. */
   async verify(jwt: string, audience: Audience): Promise<Holder | undefined> {
+    const { sub, lease } = (await this.#verify(jwt, audience)) ?? {};
+    return sub !== undefined && typeof lease === 'number' ? { sessionId: sub, lease } : undefined;
+  }
+
+  /** For one recording. It is bound to no lease: recordings outlive theirs. */
+  readonly signReplay = (sessionId: string, replayId: string): Promise<string> =>
+    this.#sign(sessionId, 'replay', { replay: replayId });
+
+  /** Which recording the jwt shows; nothing when it is forged, expired or meant for something else. */
+  async verifyReplay(jwt: string): Promise<ReplayHolder | undefined> {
+    const { sub, replay } = (await this.#verify(jwt, 'replay')) ?? {};
+    return sub !== undefined && typeof replay === 'string' ? { sessionId: sub, replayId: replay } : undefined;
+  }
+
+  /** For the dashboard, which shows every pool of the server. */
+  signDashboard(): Promise<string> {
+    return this.#sign('dashboard', 'dashboard', {}, THIRTY_DAYS);
+  }
+
+  async verifyDashboard(jwt: string): Promise<boolean> {
+    return (await this.#verify(jwt, 'dashboard')) !== undefined;
+  }
+
+  #sign(subject: string, audience: string, claims: JWTPayload, lifetime = this.#lifetime): Promise<string> {
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: ALGORITHM })
+      .setIssuer(ISSUER)
+      .setAudience(audience)
+      .setSubject(subject)
+      .setExpirationTime(new Date(steadyNow() + lifetime))
+      .sign(this.#secret);
+  }
+
+  async #verify(jwt: string, audience: string): Promise<JWTPayload | undefined> {
     try {
       const { payload } = await jwtVerify(jwt, this.#secret, {
         // Pinned: a jwt must not choose its own algorithm, "none" least of all.
@@ -46,8 +83,7 @@ export class LeaseTokens {
         requiredClaims: ['sub', 'exp'],
         currentDate: new Date(steadyNow()),
       });
-      const { sub, lease } = payload;
-      return sub !== undefined && typeof lease === 'number' ? { sessionId: sub, lease } : undefined;
+      return payload;
     } catch {
       return undefined;
     }

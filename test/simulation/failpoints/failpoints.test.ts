@@ -56,6 +56,18 @@ const SCENARIOS: readonly Scenario[] = [
     rates: { 'callback: throws': 0.5, 'socket: dropped': 0.5 },
   },
   {
+    name: 'leases that outlive their connection',
+    seeds: [1, 2, 3, 4, 5, 6],
+    ways: ['agent', 'agent'],
+    rates: { 'socket: dropped': 0.5, 'upgrade: refused': 0.1 },
+  },
+  {
+    name: 'leases that are handed over',
+    seeds: [1, 2, 3, 4],
+    ways: ['handover', 'handover', 'handover'],
+    rates: { 'upgrade: refused': 0.3 },
+  },
+  {
     name: 'releases that take a while',
     seeds: [1],
     ways: ['run', 'run'],
@@ -77,6 +89,7 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
   },
   { awaited: /connecting, dropped/, modes: ['throws'], why: 'it was begun before: it can only throw after' },
   { awaited: /sockets\.dispatcher\(\)/, modes: ['hangs', 'is late'], why: 'it only imports a module' },
+  { awaited: /release\('leave'/, modes: ['hangs', 'is late'], why: 'it sends nothing' },
   { awaited: / sleep\(/, modes: ['hangs', 'is late'], why: 'a timer fires' },
   {
     awaited: /raceAbort\(work, grace| released$|allSettled\(tracked\)/,
@@ -85,9 +98,9 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
   },
 ];
 
-/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, and nothing is flushed. */
+/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, nothing is flushed or downloaded, and no line of calls gets long. */
 const ELSEWHERE =
-  /^service\/(sockets|held-leases)|^run\/lease-browser.* release\(\)$|path, timeout: REQUEST_TIMEOUT, signal \}/;
+  /^acquire\/waiting-line|waitInLine\(line\)|^service\/(sockets|held-leases|download-replay)|onContent\(|^run\/pooled-browser.* release\(\)$|browser-pool.*'POST', path, facts, timeout: /;
 
 const failpoints = new Failpoints();
 let build: Awaited<ReturnType<typeof buildLibrary>>;

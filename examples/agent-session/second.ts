@@ -1,0 +1,12 @@
+/** The second agent: takes up the lease that comes on its standard input, finishes the work, gives the browser back. */
+import { text } from 'node:stream/consumers';
+import { BrowserPool } from 'pooled-browser';
+import { attachBrowser } from 'pooled-browser/playwright';
+
+const pool = new BrowserPool('default');
+const browser = await attachBrowser(await text(process.stdin), { pool });
+console.error(`second: found ${await browser.page.title()}`);
+
+const { released } = await browser.release();
+console.error(`second: done, the browser was ${released}`);
+await pool.close();

@@ -1,0 +1,21 @@
+import { tool } from 'ai';
+import type { Page } from 'playwright-core';
+import type { PooledBrowser } from 'pooled-browser';
+import { z } from 'zod';
+
+/** Longest text of a page that the model gets to read, in characters. */
+const LONGEST_TEXT = 4000;
+
+/** A tool for the AI SDK: opens a page in a leased browser, and reads it. */
+export function readPageTool(browser: PooledBrowser<{ page: Page }>) {
+  return tool({
+    description: 'Opens a web page and returns its title and its text.',
+    inputSchema: z.object({ url: z.url() }),
+    // Through `use`: a connection that dropped while the model was thinking is replaced first.
+    execute: ({ url }) =>
+      browser.use(async ({ page }) => {
+        await page.goto(url);
+        return { title: await page.title(), text: (await page.innerText('body')).slice(0, LONGEST_TEXT) };
+      }),
+  });
+}

@@ -1,0 +1,33 @@
+/** An agent of the AI SDK with a leased browser as its tool. */
+import { generateText, stepCountIs } from 'ai';
+import { BrowserPool } from 'pooled-browser';
+import { startLocalPool } from 'pooled-browser/local';
+import { leaseBrowser } from 'pooled-browser/playwright';
+import { readPageTool } from './browser-tool.js';
+import { scriptedModel } from './scripted-model.js';
+
+const url = process.argv[2] ?? 'data:text/html,<title>Opening hours</title>Open from 9 to 5.';
+
+// The service that the environment names, or else a browser of this machine.
+await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
+await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
+
+// The lease outlasts its connection: an agent may think for longer than a websocket lives.
+const browser = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: true });
+try {
+  // For the person, not for the model: whoever has this link can take the browser over.
+  console.log(`Watch it live: ${browser.liveViewUrl ?? 'not possible, the browser is headless'}`);
+  const { text, steps } = await generateText({
+    model: scriptedModel(url),
+    tools: { readPage: readPageTool(browser) },
+    stopWhen: stepCountIs(5),
+    prompt: `What does ${url} say?`,
+    abortSignal: browser.signal,
+  });
+  console.log(`The agent said, after ${steps.length} steps: ${text}`);
+} finally {
+  const { replays, released } = await browser.release();
+  for (const { replay_view_url: link } of replays) console.log(`Replay: ${link}`);
+  if (replays.length === 0) console.log('Replay: none, nothing was recorded');
+  console.log(`The browser was ${released}.`);
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'pooled-browser/playwright-test';
+
+const FORM =
+  '<form onsubmit="document.title = `Welcome, ${who.value}`; return false"><input id="who"></form>';
+
+test('greets whoever signs up', async ({ page }) => {
+  await page.setContent(FORM);
+  await page.locator('#who').fill('Ada');
+  await page.locator('#who').press('Enter');
+  await expect(page).toHaveTitle('Welcome, Ada');
+});
+
+test('remembers nobody: each test has a fresh context', async ({ context, page }) => {
+  expect(await context.cookies()).toEqual([]);
+  expect(page.url()).toBe('about:blank');
+});
+
+test('knows its session', async ({ session }) => {
+  expect(session.session_id).not.toBe('');
+});

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+import type { ProvidedOptions } from 'pooled-browser/vitest';
+
+/** For all tests of the project; a config with several projects may give each its own. */
+const pooledBrowser: ProvidedOptions = { pool: 'default' };
+
+export default defineConfig({
+  test: {
+    root: import.meta.dirname,
+    globalSetup: 'local-pool.ts',
+    provide: { pooledBrowser },
+  },
+});

@@ -1,0 +1,57 @@
+import { tracingChannel } from 'node:diagnostics_channel';
+
+/** The stages of a lease, in their usual order. */
+export type Stage = 'acquire' | 'connect' | 'callback' | 'sweep' | 'replays' | 'release';
+
+/**
+ * What the tracing channels of the stages publish: `tracing:pooled-browser:<stage>:<event>`, with node's five events
+ * `start`, `end`, `asyncStart`, `asyncEnd` and `error`. One object a stage, the same for each of its events, and
+ * without secrets; what a stage resolves to is not published.
+ */
+export interface StageTrace {
+  /** Id or name of the pool. */
+  pool: string;
+  /** The run's number in this process, as in its events. */
+  run: number;
+  /** Which lease of the call it is, from 1. */
+  attempt: number;
+  /** The leased session: from the end of `acquire` on. */
+  sessionId?: string;
+  /** Why the stage failed: with `error` and `asyncEnd`. From `callback` it is whatever the caller's code threw. */
+  error?: unknown;
+}
+
+const channels = {
+  acquire: channelOf('acquire'),
+  connect: channelOf('connect'),
+  callback: channelOf('callback'),
+  sweep: channelOf('sweep'),
+  replays: channelOf('replays'),
+  release: channelOf('release'),
+};
+
+/**
+ * Does the work of a stage, and publishes its course. With nobody listening it costs one check.
+ *
+ * @param learn Adds to the trace what is known only after the work.
+ */
+export async function traceStage<T>(
+  stage: Stage,
+  trace: StageTrace,
+  work: () => Promise<T>,
+  learn: (trace: StageTrace) => void,
+): Promise<T> {
+  const channel = channels[stage];
+  if (!channel.hasSubscribers) return work();
+  // Not returned from within: node would publish it, and with it our insides, or the caller's value.
+  let value!: T;
+  await channel.tracePromise(async () => {
+    value = await work();
+    learn(trace);
+  }, trace);
+  return value;
+}
+
+function channelOf(stage: Stage) {
+  return tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
+}

@@ -1,0 +1,27 @@
+/** `1:02.3`, from milliseconds. */
+export function clock(milliseconds: number): string {
+  const tenths = Math.floor(Math.max(0, milliseconds) / 100);
+  const [minutes, seconds] = [Math.floor(tenths / 600), (tenths % 600) / 10];
+  return `${minutes}:${seconds.toFixed(1).padStart(4, '0')}`;
+}
+
+/** `12 s`, `3 min 20 s`, `1 h 5 min`, from milliseconds. */
+export function duration(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60
+    ? `${minutes} min ${seconds % 60} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** `1.2 MB`, from bytes. */
+export function bytes(count: number): string {
+  if (count < 1_000_000) return `${Math.max(1, Math.round(count / 1000))} kB`;
+  return `${(count / 1_000_000).toFixed(1)} MB`;
+}
+
+/** The start of an id, enough to tell it from others. */
+export function short(id: string): string {
+  return id.slice(0, 8);
+}

@@ -1,0 +1,156 @@
+import { raceTimeout, startTimer } from '../../internal/race.js';
+import type { TelemetryCategory } from '../../service/wire.js';
+import type { RecordingEnd } from '../events.js';
+import { newId } from '../identifiers.js';
+import type { Lease } from '../pool/lease.js';
+import type { DevToolsAddress } from '../browser/cdp-connection.js';
+import type { Frame } from './frame.js';
+import { FrameSampler } from './frame-sampler.js';
+import type { Film, LocalReplay, TimelineEntry } from './local-replay.js';
+import { PageEvents } from './page-events.js';
+import type { RecordingRequest } from './recording-request.js';
+import { Screencast } from './screencast.js';
+import { Spool } from './spool.js';
+import { Timeline } from './timeline.js';
+
+const REASONS: Readonly<Record<RecordingEnd, string>> = {
+  stopped: 'it was stopped',
+  'max-duration': 'its longest duration was reached',
+  'lease-ended': 'the lease ended',
+  'browser-gone': 'the browser is gone',
+  'disk-limit': 'the limit of bytes was reached',
+  'disk-failed': 'the disk did not take more',
+};
+
+/** Milliseconds that a browser may take for its first frame: one without a page shows none. */
+const FIRST_FRAME = 5_000;
+
+/** What a recording needs from its recorder. */
+export interface RecordingHost {
+  /** Where its frames are kept until the film is made. */
+  readonly spoolPath: (replayId: string) => string;
+  /** Whether so many bytes more may be written. */
+  readonly hasRoom: (recording: Recording, bytes: number) => boolean;
+  /** Makes its film. */
+  readonly develop: (recording: Recording) => Promise<Film | undefined>;
+  readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
+}
+
+/** Whose recording it is, and how it is made. */
+export interface RecordingPlan {
+  readonly pool: string;
+  readonly telemetry: readonly TelemetryCategory[] | undefined;
+  readonly request: RecordingRequest;
+}
+
+/** One recording: it takes frames until it is stopped by whatever comes first, and then has its film made. */
+export class Recording implements LocalReplay {
+  readonly replayId = newId();
+  readonly sessionId: string;
+  readonly pool: string;
+  readonly leaseName?: string;
+  readonly startedAt = new Date();
+  finishedAt?: Date;
+  film?: Film;
+  failure?: string;
+  readonly request: RecordingRequest;
+  readonly #host: RecordingHost;
+  readonly #timeline: Timeline;
+  readonly #sampler: FrameSampler;
+  readonly #spool: Spool;
+  readonly #ending = new AbortController();
+  readonly #started = performance.now();
+  #length: number | undefined;
+  #finished: Promise<void> | undefined;
+
+  constructor(lease: Lease, { pool, telemetry, request }: RecordingPlan, host: RecordingHost) {
+    this.sessionId = lease.browser.sessionId;
+    this.pool = pool;
+    if (lease.request.name !== undefined) this.leaseName = lease.request.name;
+    this.request = request;
+    this.#host = host;
+    this.#timeline = new Timeline(telemetry, () => this.length);
+    this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#keep(frame));
+    this.#spool = new Spool(host.spoolPath(this.replayId), () => void this.stop('disk-failed'));
+    this.#stopWith(lease.signal);
+  }
+
+  get timeline(): readonly TimelineEntry[] {
+    return this.#timeline.entries;
+  }
+
+  /** In milliseconds; it grows until the recording ends. */
+  get length(): number {
+    return this.#length ?? performance.now() - this.#started;
+  }
+
+  get ended(): boolean {
+    return this.#length !== undefined;
+  }
+
+  /** Bytes on disk. */
+  get bytes(): number {
+    return this.finishedAt ? (this.film?.size ?? 0) : this.#spool.bytes;
+  }
+
+  /** Begins to take frames. Resolves with the first one: a recording that is stopped at once has a film all the same. */
+  async start(browser: DevToolsAddress): Promise<void> {
+    const events = new PageEvents(this.#timeline);
+    let onFirst!: () => void;
+    const first = new Promise<void>((resolve) => (onFirst = resolve));
+    const screencast = await Screencast.open(browser, {
+      interval: 1000 / this.request.framerate,
+      onFrame: (jpeg) => {
+        this.#sampler.add({ at: this.length, jpeg });
+        onFirst();
+      },
+      onPage: (page) => events.listen(page),
+      onEvent: (event) => events.add(event),
+    });
+    if (this.ended) return screencast.close();
+    this.#ending.signal.addEventListener('abort', () => screencast.close());
+    void screencast.closed.then(() => this.stop('browser-gone'));
+    const late = () => new Error('No page shows anything.');
+    await raceTimeout(FIRST_FRAME, () => Promise.race([first, screencast.closed]), late).catch(() => {});
+  }
+
+  /** A client's connection came or went. */
+  note(kind: 'connected' | 'disconnected', protocol: string): void {
+    if (!this.ended) this.#timeline.add(kind, protocol);
+  }
+
+  /** Ends it; the first reason counts. Resolves when the film is made, or it is known that there is none. */
+  stop(reason: RecordingEnd): Promise<void> {
+    return (this.#finished ??= this.#finish(reason));
+  }
+
+  #stopWith(lease: AbortSignal): void {
+    const { signal } = this.#ending;
+    lease.addEventListener('abort', () => void this.stop('lease-ended'), { signal });
+    const { max_duration_in_seconds: longest = Infinity } = this.request;
+    const timer = startTimer(longest * 1000, () => void this.stop('max-duration'));
+    signal.addEventListener('abort', () => clearTimeout(timer));
+  }
+
+  #keep(frame: Frame): void {
+    if (this.#host.hasRoom(this, frame.jpeg.length)) this.#spool.append(frame);
+    else if (!this.ended) void this.stop('disk-limit');
+  }
+
+  async #finish(reason: RecordingEnd): Promise<void> {
+    this.#length = this.length;
+    this.#ending.abort();
+    this.#sampler.flush();
+    this.#timeline.add('recording-ended', `The recording ended: ${REASONS[reason]}.`);
+    await this.#spool.end();
+    try {
+      const film = await this.#host.develop(this);
+      if (film) this.film = film;
+    } catch (error) {
+      this.failure = (error as Error).message;
+    }
+    await this.#spool.remove().catch(() => {});
+    this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
+    this.#host.onFinished(this, reason);
+  }
+}

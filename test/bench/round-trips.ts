@@ -1,0 +1,58 @@
+/**
+ * `npm run bench:round-trips`: how many serial round trips a lease takes, from the call to a usable page and from the
+ * callback's end to the end of the call. A proxy holds every byte back; the slope over the delay is the number.
+ * ROUNDS (default 7) sets how often.
+ */
+import { BrowserPool } from '../../src/index.js';
+import { byHand, PROTOCOLS, withOurs, type LeaseOnce } from './by-hand.js';
+import { DelayProxy } from './delay-proxy.js';
+import { median, printTable } from './figures.js';
+import { servePool } from './served-pool.js';
+
+const ROUNDS = Number(process.env['ROUNDS'] ?? 7);
+const ROUND_TRIPS = [0, 50, 100];
+
+await using served = await servePool();
+await using proxy = await DelayProxy.to(served.service);
+const service = { ...served.service, baseUrl: proxy.baseUrl };
+const rows: string[][] = [];
+for (const protocol of PROTOCOLS) {
+  const warm = new BrowserPool('bench', service);
+  const ways: Record<string, () => LeaseOnce> = {
+    'by hand, warm': () => byHand(service, protocol),
+    'pooled-browser, warm': () => withOurs(service, protocol, warm),
+    'pooled-browser, cold': () => withOurs(service, protocol, new BrowserPool('bench', service)),
+  };
+  for (const [way, lease] of Object.entries(ways)) {
+    const [begin, end] = await measure(lease);
+    rows.push([protocol, way, begin.toFixed(1), end.toFixed(1)]);
+  }
+}
+printTable(['driver', 'way', 'round trips to a usable page', 'round trips after the callback'], rows);
+await proxy[Symbol.asyncDispose]();
+await served[Symbol.asyncDispose]();
+process.exit();
+
+/** The slopes of both parts over the delay. */
+async function measure(lease: () => LeaseOnce): Promise<[number, number]> {
+  const points: [number, number, number][] = [];
+  for (const roundTrip of ROUND_TRIPS) {
+    proxy.roundTrip = roundTrip;
+    await lease()(async () => {});
+    const times: [number, number][] = [];
+    for (let round = 0; round < ROUNDS; round++) times.push(await timeOnce(lease()));
+    points.push([roundTrip, median(times.map(([begin]) => begin)), median(times.map(([, end]) => end))]);
+  }
+  const last = points.at(-1)!;
+  const over = last[0] - points[0]![0];
+  return [(last[1] - points[0]![1]) / over, (last[2] - points[0]![2]) / over];
+}
+
+async function timeOnce(lease: LeaseOnce): Promise<[number, number]> {
+  const began = performance.now();
+  let usable = 0;
+  await lease(async () => {
+    usable = performance.now();
+  });
+  return [usable - began, performance.now() - usable];
+}

@@ -1,0 +1,151 @@
+import { chromium } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { FakeService, JWT, session } from '../support/fake-service.js';
+import { look, useLocalPool } from '../support/local.js';
+import { processesOf } from '../support/processes.js';
+import { startClient } from './support.js';
+
+describe('acquire', () => {
+  const used = useLocalPool();
+  const start = (...args: string[]) => startClient(['acquire', 'test', ...args], used.local);
+  const leased = () => used.local.stats().leased;
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'prints how to reach the browser, holds it, and gives it back on %s',
+    async (signal) => {
+      const held = start();
+      const [, cdp] = await held.prints(/^cdp +(\S+)$/m);
+      await held.prints(/^session +\w+$/m);
+      await held.prints(/^webdriver +ws:\S+$/m);
+      await held.prints(/^timeout +60 s/m);
+      await held.prints(/the service gives it 60 s/);
+      expect(leased()).toBe(1);
+      const browser = await chromium.connectOverCDP(cdp!);
+      expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
+      await browser.close();
+      expect(await held.end(signal)).toMatchObject({ code: 0 });
+      expect(held.stderr).toContain('Given back: it is destroyed.');
+      expect(leased()).toBe(0);
+    },
+  );
+
+  it('shows no secret but on stdout, and none in its arguments', async () => {
+    const held = start('--watch');
+    await held.prints(/timeout/);
+    const commands = processesOf(held.folder).map(({ command }) => command);
+    expect(commands.join('\n')).toContain('release-process');
+    const { stdout, stderr } = await held.end('SIGINT');
+    const [jwt] = /eyJ[\w.-]+/.exec(stdout)!;
+    for (const text of [...commands, stderr]) {
+      expect(text).not.toContain(jwt);
+      expect(text).not.toContain(used.local.token);
+    }
+    expect(stdout).not.toContain(used.local.token);
+  });
+
+  it('prints one line of JSON for the lease, and one for its end', async () => {
+    const held = start('--json', '--name', 'by-hand', '--tag', 'who=ada', '--tag', 'why=a=b');
+    await held.prints(/acquired/);
+    const { code, stdout } = await held.end('SIGINT');
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toEqual([
+      {
+        type: 'acquired',
+        session: expect.objectContaining({
+          cdp_ws_url: expect.stringContaining('jwt='),
+          webdriver_ws_url: expect.stringContaining('jwt='),
+          name: 'by-hand',
+          tags: { who: 'ada', why: 'a=b' },
+          timeout_seconds: 60,
+        }),
+      },
+      { type: 'released', released: 'destroyed', replays: [], replayStatus: 'none' },
+    ]);
+  });
+
+  it('ends with its stdin where that is asked for, and gives the browser back as it is', async () => {
+    const args = ['acquire', 'test', '--until-eof', '--release', 'reuse'];
+    const held = startClient(args, used.local, { stdin: 'pipe' });
+    await held.prints(/Holds it until stdin ends, or Ctrl-C/);
+    const { destroyed } = used.local.stats();
+    held.child.stdin!.end('text that nobody reads\n');
+    expect(await held.ended).toMatchObject({ code: 0 });
+    expect(held.stderr).toContain('Given back: it is in its pool again.');
+    expect(used.local.stats()).toMatchObject({ leased: 0, destroyed });
+  });
+
+  it('ends with 130 when it is interrupted while it waits, and takes no browser later', async () => {
+    const granted = await look(used.pool, async () => {
+      const waiting = start();
+      await expect.poll(() => used.local.stats().waiting).toBe(1);
+      const { code, stdout } = await waiting.end('SIGINT');
+      expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+      expect(waiting.stderr).toContain('pooled-browser: Interrupted by SIGINT.');
+      return used.local.stats().granted;
+    });
+    expect(used.local.stats()).toMatchObject({ leased: 0, waiting: 0, granted });
+  });
+
+  it('gives the browser back when it is killed, with --watch', async () => {
+    const held = start('--watch');
+    await held.prints(/timeout/);
+    expect(leased()).toBe(1);
+    await held.end('SIGKILL');
+    await expect.poll(leased).toBe(0);
+  });
+
+  it('gives the browser back when the reader of its output is gone', async () => {
+    const held = start('--json');
+    await held.prints(/acquired/);
+    held.child.stdout!.destroy();
+    await held.end('SIGTERM');
+    expect(leased()).toBe(0);
+  });
+});
+
+it('says that it waits, once, and fails when no browser came in time', async () => {
+  await using service = await FakeService.start();
+  service.script('acquire', { status: 204 });
+  const args = ['acquire', 'pool', '--acquire-timeout', '4s'];
+  const { code, stdout, stderr } = await startClient(args, service.options).ended;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.match(/No browser of pool pool is free\. Asks again, for 4 s in all\./g)).toHaveLength(1);
+  expect(stderr).toContain('No browser became available in pool pool within 4000 ms');
+});
+
+it('gives back a browser that is granted after it was interrupted', async () => {
+  await using service = await FakeService.start();
+  service.script('acquire', { status: 200, json: session(), delay: 1000 });
+  const waiting = startClient(['acquire', 'pool'], service.options);
+  await expect.poll(() => service.of('acquire').length).toBe(1);
+  const { code, stdout, stderr } = await waiting.end('SIGINT');
+  expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+  expect(stderr).toContain('a browser that it grants is given back');
+  expect(service.released).toEqual(['session-1']);
+});
+
+it('does not wait after a second Ctrl-C, and asks for the release once more on the way out', async () => {
+  await using service = await FakeService.start();
+  service.script('release', () => {}, { status: 204 });
+  const held = startClient(['acquire', 'pool'], service.options);
+  await held.prints(/timeout/);
+  held.child.kill('SIGINT');
+  await expect.poll(() => service.released.length).toBe(1);
+  expect(await held.insist(() => held.child.kill('SIGINT'))).toMatchObject({ code: 130 });
+  expect(service.released).toEqual(['session-1', 'session-1']);
+});
+
+it('fails when the browser could not be given back, and says so', async () => {
+  await using service = await FakeService.start();
+  service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
+  const held = startClient(['acquire', 'pool'], service.options);
+  await held.prints(/timeout/);
+  const { code, stderr } = await held.end('SIGINT');
+  expect(code).toBe(1);
+  expect(stderr).toContain('could not be given back to pool pool');
+  expect(stderr).not.toContain(JWT);
+});

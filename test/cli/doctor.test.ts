@@ -1,0 +1,222 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { FakeService, JWT, session, TOKEN } from '../support/fake-service.js';
+import { look, useLocalPool } from '../support/local.js';
+import { hasTerminals, Program, startAtTerminal, startCli, startClient, type Ended } from './support.js';
+
+interface Report {
+  ok: boolean;
+  checks: { check: string; status: string; detail: string; advice?: string; elapsed: number }[];
+}
+
+const CONNECTIONS = ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi'];
+const CHECKS = ['node', 'libraries', 'address', 'reachable', 'token', 'pool', 'lease', ...CONNECTIONS];
+
+/** The checks that did not pass, and what they say; fails unless doctor failed and hid the secrets. */
+function faults({ code, stdout, stderr }: Ended): Record<string, string> {
+  const { ok, checks } = JSON.parse(stdout) as Report;
+  expect({ code, ok }).toEqual({ code: 1, ok: false });
+  expect(checks.map(({ check }) => check)).toEqual(CHECKS);
+  for (const secret of [TOKEN, JWT]) expect(stdout + stderr).not.toContain(secret);
+  const failed = checks.filter(({ status }) => status === 'failed');
+  return Object.fromEntries(failed.map(({ check, detail, advice }) => [check, `${detail} -> ${advice}`]));
+}
+
+function examine(service: { baseUrl: string; token: string }, ...args: string[]): Promise<Ended> {
+  return startClient(['doctor', 'test', '--json', ...args], service).ended;
+}
+
+describe('doctor, on a pool', () => {
+  const used = useLocalPool();
+
+  it('finds all right, leases over each library and protocol, and tells each step with its time', async () => {
+    const { code, stdout, stderr } = await startClient(['doctor', 'test'], used.local).ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = stdout.trim().split('\n');
+    expect(lines).toHaveLength(CHECKS.length);
+    CHECKS.forEach((check, index) =>
+      expect(lines[index]).toMatch(new RegExp(`^✓ ${check} +.* \\(\\d+ ms\\)$`)),
+    );
+    for (const line of lines.slice(-CONNECTIONS.length)) {
+      expect(line).toMatch(/acquire \d+ ms, connect \d+ ms, 1 \+ 1 = 2 in \d+ ms, release \d+ ms/);
+    }
+    expect(stdout).not.toContain(used.local.token);
+    expect(used.local.stats()).toMatchObject({ leased: 0, destroyed: 0 });
+  });
+
+  it('leases nothing without a pool', async () => {
+    const { granted } = used.local.stats();
+    const { code, stdout } = await startClient(['doctor', '--json'], used.local).ended;
+    expect(code).toBe(0);
+    const { checks } = JSON.parse(stdout) as Report;
+    const skipped = checks.filter(({ status }) => status === 'skipped');
+    expect(skipped.map(({ check }) => check)).toEqual(CHECKS.slice(CHECKS.indexOf('pool')));
+    expect(used.local.stats().granted).toBe(granted);
+  });
+
+  it('finds a wrong token', async () => {
+    const { token, ...others } = faults(await examine({ token: TOKEN, baseUrl: used.local.baseUrl }));
+    expect(token).toContain('Check the access token');
+    expect(others).toEqual({});
+  });
+
+  it('finds that there is no such pool', async () => {
+    const { stdout, ...ended } = await startClient(['doctor', 'tset', '--json'], used.local).ended;
+    const { lease, ...others } = faults({ stdout, ...ended });
+    expect(lease).toContain('There is no pool tset at this service');
+    expect(others).toEqual({});
+    const { checks } = JSON.parse(stdout) as Report;
+    expect(checks.find(({ check }) => check === 'pool')).toMatchObject({ status: 'note' });
+  });
+
+  it('finds that all browsers are leased, and how many those are', async () => {
+    await look(used.pool, async () => {
+      const ended = await examine(used.local, '--acquire-timeout', '1s');
+      expect(ended.stdout).toContain('idle 0, leased 1, size 1');
+      expect(Object.keys(faults(ended))).toEqual(['lease']);
+      expect(faults(ended)['lease']).toMatch(/No browser became available.*-> Are all browsers leased\?/);
+    });
+  });
+
+  it('gives its browser back when it is interrupted', async () => {
+    const doctor = startClient(['doctor', 'test'], used.local);
+    await doctor.prints(/lease /);
+    expect(await doctor.end('SIGINT')).toMatchObject({ code: 130 });
+    expect(used.local.stats().leased).toBe(0);
+  });
+
+  it('says what to install where no library is', async () => {
+    const main = installWithoutLibraries();
+    const { baseUrl, token } = used.local;
+    const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+    const { libraries, ...others } = faults(
+      await new Program([main, 'doctor', 'test', '--json'], environment).ended,
+    );
+    expect(libraries).toContain('neither playwright-core nor puppeteer-core is installed');
+    expect(libraries).toContain('npm install playwright-core');
+    expect(others).toEqual({});
+  });
+});
+
+describe('doctor, on a service with a fault,', () => {
+  async function examineFake(prepare: (service: FakeService) => unknown): Promise<Record<string, string>> {
+    await using service = await FakeService.start();
+    await prepare(service);
+    const found = faults(await examine(service.options));
+    expect(service.of('release')).toHaveLength(service.of('acquire').length);
+    return found;
+  }
+
+  it('finds websockets that do not get through, with each library and protocol', async () => {
+    const found = await examineFake(() => {});
+    expect(Object.keys(found)).toEqual(CONNECTIONS);
+    for (const fault of Object.values(found)) {
+      expect(fault).toContain('ECONNREFUSED');
+      expect(fault).toContain('Look for a proxy or firewall that lets no websockets through');
+    }
+  });
+
+  it('finds a proxy that answers the upgrade itself', async () => {
+    const proxy = createServer((_request, response) => response.writeHead(403).end());
+    proxy.on('upgrade', (_request, socket) =>
+      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'),
+    );
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void proxy.close());
+    const url = `ws://127.0.0.1:${(proxy.address() as AddressInfo).port}/?jwt=${JWT}`;
+    const json = session({ cdp_ws_url: url, webdriver_ws_url: url });
+    const found = await examineFake((service) => service.script('acquire', { status: 200, json }));
+    expect(Object.keys(found)).toEqual(CONNECTIONS);
+    for (const fault of Object.values(found)) expect(fault).toMatch(/status 403.*proxy or firewall/);
+  });
+
+  it('finds websockets in the clear', async () => {
+    const url = `ws://far.test/?jwt=${JWT}`;
+    const json = session({ cdp_ws_url: url, webdriver_ws_url: url });
+    const found = await examineFake((service) => service.script('acquire', { status: 200, json }));
+    expect(Object.keys(found)).toEqual(CONNECTIONS);
+    for (const fault of Object.values(found)) expect(fault).toContain('is not encrypted (ws)');
+  });
+
+  it('finds that browsers are not taken back, and leases no more then', async () => {
+    const found = await examineFake((service) =>
+      service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } }),
+    );
+    expect(Object.keys(found)).toEqual(['lease']);
+    expect(found['lease']).toContain('could not be given back');
+  });
+
+  it.each([
+    [403, 'The token lacks a permission'],
+    [500, 'The service is in trouble'],
+  ])('finds that the token gets a %s', async (status, advice) => {
+    const found = await examineFake((service) =>
+      service.script('replays', { status, json: { code: 'no', message: 'no' } }),
+    );
+    expect(Object.keys(found)).toEqual(['token']);
+    expect(found['token']).toContain(advice);
+  });
+
+  it('does not mind a service that keeps no record of its pools', async () => {
+    const found = await examineFake((service) => service.script('pool', { status: 405 }));
+    expect(Object.keys(found)).toEqual(CONNECTIONS);
+  });
+});
+
+it('finds that nothing listens there, and names the proxy variables, but not their values', async () => {
+  const service = await FakeService.start();
+  const { baseUrl } = service;
+  await service.close();
+  const environment = { HTTPS_PROXY: 'http://ada:secret-pass@proxy.test', BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+  const ended = await startCli(['doctor', 'test', '--json', '--base-url', baseUrl], environment).ended;
+  const { reachable, ...others } = faults(ended);
+  expect(reachable).toContain('ECONNREFUSED');
+  expect(reachable).toContain('Nothing listens there');
+  expect(reachable).toContain('HTTPS_PROXY is set, but pooled-browser connects directly');
+  expect(ended.stdout).not.toContain('secret-pass');
+  expect(others).toEqual({});
+});
+
+it.each([
+  [{}, 'address', 'pass --base-url or set BROWSER_POOL_BASE_URL'],
+  [{ BROWSER_POOL_BASE_URL: 'http://far.test' }, 'address', 'must begin with https://'],
+])('finds that the address is missing or wrong: %j', async (environment, check, message) => {
+  const found = faults(await startCli(['doctor', 'test', '--json'], environment).ended);
+  expect(Object.keys(found)).toEqual([check]);
+  expect(found[check]).toContain(message);
+});
+
+it('finds that there is no token, and says so to a person in two lines', async () => {
+  await using service = await FakeService.start();
+  const { code, stdout, stderr } = await startCli(['doctor', 'test', '--base-url', service.baseUrl]).ended;
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect(stdout).toMatch(/^✗ token +There is no access token: set the environment variable/m);
+  expect(stdout).toMatch(/^- lease +not checked: it needs token$/m);
+});
+
+it.runIf(hasTerminals)('colours its signs at a terminal, unless NO_COLOR says otherwise', async () => {
+  await using service = await FakeService.start();
+  vi.stubEnv('TERM', 'xterm-256color');
+  const ended = () => startAtTerminal(['doctor'], service.options).ended;
+  expect((await ended()).stdout).toContain('\x1b[32m✓ node');
+  vi.stubEnv('NO_COLOR', '1');
+  expect((await ended()).stdout).toMatch(/^✓ node/);
+});
+
+/** The package as it is installed, without its optional peers; the path of its command line. */
+function installWithoutLibraries(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'i-'));
+  cpSync('dist', join(folder, 'dist'), { recursive: true });
+  cpSync('package.json', join(folder, 'package.json'));
+  mkdirSync(join(folder, 'node_modules'));
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
+  for (const name of Object.keys(dependencies)) {
+    symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
+  }
+  return join(folder, 'dist/cli/main.js');
+}

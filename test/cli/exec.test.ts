@@ -1,0 +1,236 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { FakeService, JWT, session } from '../support/fake-service.js';
+import { look, useLocalPool } from '../support/local.js';
+import { processesOf } from '../support/processes.js';
+import { hasTerminals, startAtTerminal, startClient } from './support.js';
+
+/** A command that says when it runs, and then waits for signals: the shell must not wait for a child. */
+const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];
+
+describe('exec', () => {
+  const used = useLocalPool();
+  const start = (...args: string[]) => startClient(['exec', 'test', ...args], used.local);
+  const leased = () => used.local.stats().leased;
+
+  it('gives the command a browser in its environment, and ends with its exit code', async () => {
+    const script = `
+      const { BROWSER_POOL_CDP_WS_URL: cdp, BROWSER_POOL_WEBDRIVER_WS_URL: bidi } = process.env;
+      const { chromium } = require('playwright-core');
+      chromium.connectOverCDP(cdp).then(async (browser) => {
+        const sum = await browser.contexts()[0].pages()[0].evaluate('1 + 1');
+        console.log(JSON.stringify({ sum, bidi, id: process.env.BROWSER_POOL_SESSION_ID }));
+        process.exit(7);
+      });`;
+    const { code, stdout, stderr } = await start('--', 'node', '-e', script).ended;
+    expect({ code, stderr }).toEqual({ code: 7, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      sum: 2,
+      bidi: expect.stringContaining('/session?jwt='),
+      id: expect.any(String),
+    });
+    expect(leased()).toBe(0);
+  });
+
+  it('leaves stdin, stdout and stderr to the command, and says nothing itself when all is well', async () => {
+    const args = ['exec', 'test', '--release', 'reuse', '--', 'sh', '-c', 'cat; echo err >&2'];
+    const cat = startClient(args, used.local, { stdin: 'pipe' });
+    cat.child.stdin!.end('through\n');
+    expect(await cat.ended).toEqual({ code: 0, stdout: 'through\n', stderr: 'err\n' });
+  });
+
+  it('ends like its command when nobody reads any more', async () => {
+    const line = '("$0" dist/cli/main.js exec test -- yes; echo "code $?" >&2) | head -1';
+    const args = ['-c', line, process.execPath];
+    const piped = startClient(args, used.local, { command: 'sh' });
+    expect(await piped.ended).toEqual({ code: 0, stdout: 'y\n', stderr: 'code 141\n' });
+    expect(leased()).toBe(0);
+  });
+
+  it.each([
+    ['there is none of that name', 127, 'no-such-command', 'there is no such command'],
+    ['it is no program', 126, join(process.cwd(), 'package.json'), 'it could not be started'],
+  ])('ends as a shell does when %s, and gives the browser back', async (_why, code, command, message) => {
+    const ended = await start('--', command).ended;
+    expect(ended).toMatchObject({ code, stdout: '' });
+    expect(ended.stderr).toContain(`pooled-browser: ${command}: ${message}`);
+    expect(leased()).toBe(0);
+  });
+
+  it.each(['SIGKILL', 'SIGSEGV'])('ends with 128 and more when %s ended its command', async (signal) => {
+    const { code } = await start('--', 'sh', '-c', `kill -${signal.slice(3)} $$`).ended;
+    expect(code).toBe(signal === 'SIGKILL' ? 137 : 139);
+    expect(leased()).toBe(0);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'passes %s on to its command, and ends as that does',
+    async (signal) => {
+      const running = start('--', ...waits(`trap 'echo got; exit 5' ${signal.slice(3)};`));
+      await running.prints(/runs/);
+      expect(leased()).toBe(1);
+      expect(await running.end(signal)).toMatchObject({ code: 5, stdout: 'runs\ngot\n' });
+      expect(leased()).toBe(0);
+    },
+  );
+
+  it('ends with 143 when SIGTERM ended its command', async () => {
+    const running = start('--', ...waits(''));
+    await running.prints(/runs/);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 143 });
+    expect(leased()).toBe(0);
+  });
+
+  it('kills a command that does not heed the first signal at the second', async () => {
+    const running = start('--', ...waits("trap '' TERM;"));
+    await running.prints(/runs/);
+    expect(await running.insist(() => running.child.kill('SIGTERM'))).toMatchObject({ code: 137 });
+    expect(leased()).toBe(0);
+  });
+
+  it('does not start the command when it is interrupted while it waits', async () => {
+    await look(used.pool, async () => {
+      const waiting = start('--', 'echo', 'started');
+      await expect.poll(() => used.local.stats().waiting).toBe(1);
+      expect(await waiting.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
+    });
+    expect(leased()).toBe(0);
+  });
+
+  it('gives the browser back when it is killed, with --watch', async () => {
+    const running = start('--watch', '--', 'sh', '-c', 'echo runs; read nothing');
+    await running.prints(/runs/);
+    expect(leased()).toBe(1);
+    await running.end('SIGKILL');
+    await expect.poll(leased).toBe(0);
+  });
+
+  it('puts no secret into the arguments of any process', async () => {
+    const running = start('--watch', '--local-endpoint', '--', ...waits(''), '{endpoint}');
+    await running.prints(/runs/);
+    const commands = processesOf(running.folder).map(({ command }) => command);
+    await running.end('SIGTERM');
+    expect(commands.join('\n')).toMatch(/exec test[^]*release-process|release-process[^]*exec test/);
+    expect(commands.join('\n')).toMatch(/ ws:\/\/127\.0\.0\.1:\d+\/[\w-]{36}/);
+    for (const command of commands) expect(command).not.toMatch(/jwt|eyJ/);
+    for (const command of commands) expect(command).not.toContain(used.local.token);
+  });
+
+  it('serves the browser on this machine with --local-endpoint, as often as asked, while it runs', async () => {
+    const script = `
+      const { chromium } = require('playwright-core');
+      (async () => {
+        if (process.argv[1] !== process.env.BROWSER_POOL_LOCAL_CDP_WS_URL) process.exit(3);
+        const browsers = [];
+        for (let i = 0; i < 2; i++) browsers.push(await chromium.connectOverCDP(process.argv[1]));
+        const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
+        console.log(process.argv[1], ...(await Promise.all(sums)));
+        await browsers[0].close();
+        // The second is left open.
+        process.exit(0);
+      })();`;
+    const { code, stdout } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}').ended;
+    expect(code).toBe(0);
+    const [, url] = /^(ws:\S+) 2 2\n$/.exec(stdout)!;
+    await expect(fetch(url!.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
+    expect(leased()).toBe(0);
+  });
+
+  it.runIf(hasTerminals)('hands Ctrl-C at a terminal to its command once', async () => {
+    const running = startAtTerminal(
+      ['exec', 'test', '--', ...waits("trap 'echo got; n=$((n+1))' INT; trap 'exit 9' TERM;")],
+      used.local,
+    );
+    await running.prints(/runs/);
+    running.child.stdin!.write('\x03');
+    await running.prints(/got/);
+    // A second one would be there within this time.
+    await sleep(500);
+    expect(running.stdout.match(/got/g)).toHaveLength(1);
+    expect(leased()).toBe(1);
+    expect(await running.insist(() => running.child.stdin!.write('\x03'))).toMatchObject({ code: 137 });
+    expect(leased()).toBe(0);
+  });
+});
+
+it('lists the recordings of this lease, and of no other, on stderr', async () => {
+  await using service = await FakeService.start();
+  const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
+  const earlier = {
+    replay_id: 'r1',
+    finished_at: '2026-01-01T00:00:00Z',
+    replay_view_url: 'https://old.test',
+  };
+  service.script(
+    'replays',
+    { status: 200, json: [earlier] },
+    {
+      status: 200,
+      json: [earlier, { replay_id: 'r2', replay_view_url: link }],
+    },
+  );
+  const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'echo', 'hi'], service.options)
+    .ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'hi\n' });
+  expect(stderr).toBe(`pooled-browser: replay ${link} (still being written)\n`);
+  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
+});
+
+it('does not ask for recordings with --replays off', async () => {
+  await using service = await FakeService.start();
+  const args = ['exec', 'pool', '--replays', 'off', '--release', 'reuse', '--', 'true'];
+  expect(await startClient(args, service.options).ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(service.of('replays')).toEqual([]);
+  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
+});
+
+it("keeps its command's exit code when the browser can't be given back, and says so", async () => {
+  await using service = await FakeService.start();
+  service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
+  const { code, stderr } = await startClient(['exec', 'pool', '--', 'sh', '-c', 'exit 4'], service.options)
+    .ended;
+  expect(code).toBe(4);
+  expect(stderr).toContain('Session session-1 could not be given back to pool pool');
+});
+
+it('hands out no websocket whose secret would travel in the clear', async () => {
+  await using service = await FakeService.start();
+  service.script('acquire', { status: 200, json: session({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' }) });
+  const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
+  expect(stderr).not.toContain('secret-1234');
+  expect(service.released).toEqual(['session-1']);
+});
+
+it('closes the local endpoint to a client when the browser is out of reach', async () => {
+  await using service = await FakeService.start();
+  const script = `
+    const socket = new (require('ws'))(process.argv[1]);
+    socket.on('close', (code, reason) => console.log(code, String(reason)));`;
+  const args = ['exec', 'pool', '--local-endpoint', '--', 'node', '-e', script, '{endpoint}'];
+  const { code, stdout } = await startClient(args, service.options).ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
+});
+
+it('shows the command nothing of another browser, when it runs inside of another exec', async () => {
+  await using service = await FakeService.start();
+  vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
+  vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
+  const { stdout } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
+  expect(stdout).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
+  expect(stdout).not.toContain('outer');
+  service.script('acquire', { status: 200, json: session({ browser_live_view_url: 'https://live.test' }) });
+  const shown = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
+  expect(shown.stdout).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
+});
+
+it('runs a script that is executable by itself', async () => {
+  await using service = await FakeService.start();
+  const path = join(process.env['TMPDIR']!, 'script.sh');
+  writeFileSync(path, '#!/bin/sh\necho "$BROWSER_POOL_SESSION_ID $1"\n', { mode: 0o755 });
+  const { stdout } = await startClient(['exec', 'pool', '--', path, '--watch'], service.options).ended;
+  expect(stdout).toBe('session-1 --watch\n');
+});

@@ -1,0 +1,298 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { Site } from '../examples/support.js';
+import { titled, useLocalPool } from '../support/local.js';
+import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
+
+// Jobs of several programs, one after the other: on a busy machine that takes its time.
+vi.setConfig({ testTimeout: 120_000 });
+
+const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+const leased = () => used.local.stats().leased;
+
+let folder: string;
+let out: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'map-'));
+  out = join(folder, 'results.jsonl');
+});
+
+/** Says the title of the page that is its input. */
+const TITLE = 'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
+/** Asks the site of its input, which may take its time. */
+const ASKS = 'export default async ({ input, signal }) => (await fetch(input, { signal })).text();';
+
+describe('results', () => {
+  it('writes one line of JSON for each input into --out, and ends with 0', async () => {
+    const inputs = file('urls.txt', `\uFEFF${titled('a')}\r\n\r\n  \n${titled('b')}\n${titled('c')}`);
+    const { code, stdout, stderr } = await start(script(TITLE), inputs, '--out', out).ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toMatch(/^pooled-browser: Done: 3 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
+    expect(results().toSorted((one, other) => one.index - other.index)).toEqual(
+      ['a', 'b', 'c'].map((value, index) => ({
+        status: 'fulfilled',
+        index,
+        input: titled(value),
+        attempts: 1,
+        value,
+      })),
+    );
+    expect(leased()).toBe(0);
+  });
+
+  it('reads stdin as it comes, and has nothing but results on stdout, whatever the script prints', async () => {
+    const task = `export default ({ input }) => { console.log('at', input); return input.toUpperCase(); };`;
+    const running = start(script(task), '--tag', 'job=letters', { stdin: 'pipe' });
+    running.child.stdin!.write('a\nb');
+    await running.prints(/"input":"a".*\n/);
+    running.child.stdin!.end('b\n');
+    const { code, stdout, stderr } = await running.ended;
+    expect(code).toBe(0);
+    expect(parse(stdout).map(({ input, value }) => ({ input, value }))).toEqual([
+      { input: 'a', value: 'A' },
+      { input: 'bb', value: 'BB' },
+    ]);
+    expect(stderr).toContain('at a\nat bb\n');
+  });
+
+  it('ends with 1 when an input failed for good, and says why in its result', async () => {
+    const task = `export default ({ input, attempt }) => {
+      if (input === 'bad' || attempt === 1) throw new TypeError('no ' + input);
+      return attempt;
+    };`;
+    const args = [script(task), file('in.txt', 'good\nbad'), '--retries', '1', '--ordered'];
+    const { code, stdout, stderr } = await start(...args).ended;
+    expect(code).toBe(1);
+    expect(parse(stdout)).toEqual([
+      { status: 'fulfilled', index: 0, input: 'good', attempts: 2, value: 2 },
+      {
+        status: 'rejected',
+        index: 1,
+        input: 'bad',
+        attempts: 2,
+        reason: { name: 'TypeError', message: 'no bad' },
+      },
+    ]);
+    expect(stderr).toContain('Done: 1 fulfilled, 1 failed');
+  });
+
+  it('hands the task a page of Puppeteer, over WebDriver BiDi too, and as many at once as asked', async () => {
+    const task = `
+      let running = 0;
+      let most = 0;
+      export default async ({ input, page, browser }) => {
+        most = Math.max(most, ++running);
+        await page.goto(input);
+        while (most < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+        running--;
+        return [await page.title(), 'isConnected' in browser];
+      };`;
+    const inputs = file('urls.txt', `${titled('a')}\n${titled('b')}\n`);
+    const args = [
+      '--library',
+      'puppeteer',
+      '--protocol',
+      'bidi',
+      '--concurrency',
+      '1',
+      '--pages-per-lease',
+      '2',
+    ];
+    const { code, stdout, stderr } = await start(script(task), inputs, '--ordered', ...args).ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Done: 2 fulfilled') });
+    expect(parse(stdout).map(({ value }) => (value as [string])[0])).toEqual(['a', 'b']);
+  });
+
+  it('ends with 1 at a result that JSON cannot hold, and gives the browsers back', async () => {
+    const running = start(script('export default () => 1n;'), file('in.txt', 'a\n'));
+    const { code, stdout, stderr } = await running.ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain("The result for a can't be written as JSON.");
+    expect(leased()).toBe(0);
+  });
+});
+
+describe('a job that ends early', () => {
+  it('goes on with --resume after it was killed, and does nothing twice that has its result', async () => {
+    const asked: string[] = [];
+    const held: ServerResponse[] = [];
+    await using site = await Site.open(({ url }, response) => {
+      asked.push(url!);
+      if (held.length < 2 && asked.length > 5) held.push(response);
+      else response.end(url);
+    });
+    const urls = Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`);
+    const args = [script(ASKS), file('urls.txt', urls.join('\n')), '--out', out];
+    const killed = start(...args, '--concurrency', '2', '--watch');
+    await expect.poll(() => held.length, { timeout: 60_000 }).toBe(2);
+    await killed.end('SIGKILL');
+    const done = results().map(({ input }) => input);
+    expect(done.length).toBeGreaterThan(0);
+    expect(done.length).toBeLessThan(urls.length);
+    await expect.poll(leased).toBe(0);
+
+    asked.length = 0;
+    const { code, stderr } = await start(...args, '--resume').ended;
+    expect(code).toBe(0);
+    const rest = urls.filter((url) => !done.includes(url));
+    expect(stderr).toContain(`Done: ${rest.length} fulfilled, 0 failed, ${done.length} done before`);
+    expect(asked.map((path) => site.url + path).toSorted()).toEqual(rest.toSorted());
+    const whole = results().map(({ input }) => input);
+    expect(whole.toSorted()).toEqual(urls.toSorted());
+  });
+
+  it('runs those that failed again with --resume, and says so', async () => {
+    const inputs = file('in.txt', 'a\nb\n');
+    const failing = script(
+      "export default ({ input }) => { if (input === 'b') throw new Error('not yet'); };",
+    );
+    const first = await start(failing, inputs, '--out', out).ended;
+    expect(first.code).toBe(1);
+    expect(first.stderr).toContain('To run those that failed again: the same command with --resume.');
+    const { code, stderr } = await start(script('export default () => {};'), inputs, '--out', out, '--resume')
+      .ended;
+    expect(code).toBe(0);
+    expect(stderr).toContain('Done: 1 fulfilled, 0 failed, 1 done before');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends its tasks at %s, gives all browsers back, and says how to go on',
+    async (signal) => {
+      const held: ServerResponse[] = [];
+      await using site = await Site.open((_request, response) => void held.push(response));
+      const running = start(script(ASKS), '-', '--out', out, { stdin: 'pipe' });
+      running.child.stdin!.write(`${site.url}/1\n${site.url}/2\n`);
+      await expect.poll(() => held.length, { timeout: 60_000 }).toBe(2);
+      expect(leased()).toBe(2);
+      const { code, stderr } = await running.end(signal);
+      expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
+      expect(stderr).toContain('Ended early: 0 fulfilled, 0 failed');
+      expect(stderr).toContain('To go on: the same command with --resume.');
+      expect(leased()).toBe(0);
+      await running.leavesNothing();
+    },
+  );
+
+  it('ends with 1 when the service refuses, though stdin goes on', async () => {
+    const running = startClient(['map', 'nowhere', script(ASKS)], used.local, { stdin: 'pipe' });
+    running.child.stdin!.write('a\n');
+    const { code, stdout, stderr } = await running.ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('With --out it could be resumed.');
+    expect(stderr).toContain('nowhere');
+  });
+});
+
+describe('progress', () => {
+  it('says now and then how far it is where there is no terminal', async () => {
+    const held: ServerResponse[] = [];
+    await using site = await Site.open(({ url }, response) => {
+      if (url === '/ready') response.end();
+      else held.push(response);
+    });
+    const task = `
+      let since = performance.now();
+      export default async ({ input, signal }) => {
+        await fetch(input, { signal });
+        // Longer than the time between two lines, in short tasks.
+        while (performance.now() - since < 3500) await new Promise((resolve) => setTimeout(resolve, 50));
+      };`;
+    const urls = [`${site.url}/ready`, `${site.url}/held`];
+    const running = start(script(task), file('urls.txt', urls.join('\n')), '--concurrency', '1');
+    await running.prints(/pooled-browser: 1 of 2 done, 1 browser, [\d.]+\/s/);
+    await expect.poll(() => held.length).toBe(1);
+    held[0]!.end();
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('\x1b');
+    expect(stderr.match(/done,/g)!.length).toBeLessThanOrEqual(2);
+  });
+
+  it.runIf(hasTerminals)('shows a bar at a terminal, and what is said above it', async () => {
+    const task = script("export default ({ input }) => console.log('at', input);");
+    const running = startAtTerminal(
+      ['map', 'test', task, file('in.txt', 'a\nb\n'), '--out', out],
+      used.local,
+    );
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/\[=+\] 2 of 2 done/);
+    expect(stdout).toMatch(/at a\r\n/);
+    expect(stdout.trimEnd()).toMatch(
+      /\n(\S*\[0G)?pooled-browser: Done: 2 fulfilled, 0 failed, in [\d.]+ s\.$/,
+    );
+  });
+});
+
+describe('refusals', () => {
+  const ok = () => script('export default () => 1;');
+  const inputs = () => file('in.txt', 'a\n');
+  const usedUp = () => file('used.jsonl', '{}\n');
+
+  it.each<[string, string, () => string[]]>([
+    ['a script that is missing', 'There is no script missing.mjs.', () => ['missing.mjs', inputs()]],
+    ['a script without a task', 'has no default export that is a function', () => [script(''), inputs()]],
+    ['a script that fails', "can't be loaded: mine", () => [script("throw Error('mine')"), inputs()]],
+    ['inputs that are missing', 'ENOENT', () => [ok(), 'missing.txt']],
+    ['inputs that are a folder', 'is a folder', () => [ok(), folder]],
+    ['--resume without --out', '--resume needs --out', () => [ok(), inputs(), '--resume']],
+    ['--out with results', 'is not empty. Pass --resume', () => [ok(), inputs(), '--out', usedUp()]],
+    ['--ordered with --out', 'cannot be used with', () => [ok(), inputs(), '--out', out, '--ordered']],
+    ['BiDi with Playwright', 'protocol', () => [ok(), inputs(), '--protocol', 'bidi']],
+    ['no browsers', 'whole number, 1 or more', () => [ok(), inputs(), '--concurrency', '0']],
+    ['a bad name', 'name', () => [ok(), inputs(), '--name', 'a b']],
+  ])('refuses %s with exit code 2, before anything is leased', async (_what, message, args) => {
+    const { granted } = used.local.stats();
+    const { code, stdout, stderr } = await start(...args()).ended;
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^pooled-browser: /);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain('    at ');
+    expect(used.local.stats().granted).toBe(granted);
+  });
+
+  it('does not take a file for results that is none', async () => {
+    const ended = await start(ok(), inputs(), '--out', usedUp(), '--resume').ended;
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain('line 1: this is no outcome');
+    expect(readFileSync(join(folder, 'used.jsonl'), 'utf8')).toBe('{}\n');
+  });
+});
+
+interface Result {
+  status: string;
+  index: number;
+  input: string;
+  attempts: number;
+  value?: unknown;
+}
+
+function start(...args: (string | ProgramOptions)[]) {
+  const words = args.filter((word) => typeof word === 'string');
+  const options = args.find((word) => typeof word === 'object');
+  return startClient(['map', 'test', ...words], used.local, options);
+}
+
+function script(source: string): string {
+  return file('task.mjs', source);
+}
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+function results(): Result[] {
+  return parse(readFileSync(out, 'utf8'));
+}
+
+function parse(lines: string): Result[] {
+  return lines
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Result);
+}

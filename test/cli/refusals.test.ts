@@ -1,0 +1,103 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { FakeService, TOKEN } from '../support/fake-service.js';
+import { runCli, startClient } from './support.js';
+
+/** Every command that talks to a service, with the route that it asks first. */
+const CLIENTS = [
+  { args: ['acquire', 'pool'], route: 'acquire' },
+  { args: ['exec', 'pool', '--', 'echo', 'ran'], route: 'acquire' },
+  { args: ['map', 'pool', 'test/cli/task.mjs', 'LICENSE', '--concurrency', '1'], route: 'acquire' },
+  { args: ['flush', 'pool', '--yes'], route: 'flush' },
+  { args: ['replays', 'session-1'], route: 'replays' },
+] as const;
+
+describe.each(CLIENTS)('$args', ({ args, route }) => {
+  it('says how to give a token where there is none', async () => {
+    const { code, stdout, stderr } = await runCli(args, { BROWSER_POOL_BASE_URL: 'https://pool.test' });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('set the environment variable BROWSER_POOL_ACCESS_TOKEN');
+  });
+
+  it('says how to give an address where there is none', async () => {
+    const { code, stdout, stderr } = await runCli(args, { BROWSER_POOL_ACCESS_TOKEN: TOKEN });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('pass --base-url or set BROWSER_POOL_BASE_URL');
+  });
+
+  it.each([
+    ['nowhere', 'must be an absolute URL'],
+    ['http://far.test', 'must begin with https://'],
+    ['https://user:secret-pass@pool.test', 'must not hold a user name'],
+  ])('refuses the address %s', async (baseUrl, message) => {
+    const [command, ...rest] = args;
+    const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+    const { code, stdout, stderr } = await runCli([command, '--base-url', baseUrl, ...rest], environment);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`--base-url or BROWSER_POOL_BASE_URL: baseUrl ${message}`);
+    expect(stderr).not.toContain('secret-pass');
+  });
+
+  it.each([
+    [401, 'Check the access token'],
+    [403, 'The token lacks a permission'],
+    [404, /There is no pool pool at this service|Session session-1 is gone/],
+  ])('passes on a %s with what to check, and without the token', async (status, message) => {
+    await using service = await FakeService.start();
+    service.script(route, { status, json: { code: 'its_code', message: `no, ${TOKEN}` } });
+    const { code, stdout, stderr } = await startClient(args, service.options).ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`${status} its_code: no`);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain(TOKEN);
+    expect(service.of(route)).toHaveLength(1);
+  });
+
+  it('says that a service can not be reached', async () => {
+    const baseUrl = `http://127.0.0.1:${await closedPort()}`;
+    const [command, ...rest] = args;
+    const wait = route === 'acquire' ? ['--acquire-timeout', '500ms'] : [];
+    const whole = [command, ...wait, '--base-url', baseUrl, ...rest];
+    const { code, stdout, stderr } = await startClient(whole, { baseUrl: 'https://other.test', token: TOKEN })
+      .ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('The service could not be reached');
+  });
+});
+
+it.each([
+  [['acquire'], "missing required argument 'pool'"],
+  [['acquire', 'a/b'], 'pool must not contain a slash'],
+  [['acquire', 'pool', '--name', 'two words'], 'name must have 1 to 255 characters'],
+  [['acquire', 'pool', '--tag', 'novalue'], 'It must be key=value.'],
+  [['acquire', 'pool', '--tag', 'a=1', '--tag', 'a=2'], 'There are two of a.'],
+  [['acquire', 'pool', '--start-url', 'nowhere'], 'must be an absolute URL'],
+  [['acquire', 'pool', '--acquire-timeout', '30'], 'such as 500ms, 30s or 5m'],
+  [['acquire', 'pool', '--acquire-timeout', '0s'], 'such as 500ms, 30s or 5m'],
+  [['acquire', 'pool', '--release', 'leave'], 'Allowed choices are destroy, reuse.'],
+  [['acquire', 'pool', '--token', 'abc'], "unknown option '--token'"],
+  [['exec', 'pool'], "missing required argument 'command'"],
+  [['exec', 'pool', 'ls', '-l'], "unknown option '-l'"],
+  [['exec', 'pool', '--replays', 'all', '--', 'ls'], 'Allowed choices are list, record, off.'],
+  [['flush', 'a', 'b', '--yes'], 'too many arguments'],
+  [['flush', '..', '--yes'], 'pool must not be a relative path'],
+  [['replays', 'a%2fb'], 'sessionId must not contain a slash'],
+  [['doctor', 'pool', '--acquire-timeout', 'soon'], 'such as 500ms, 30s or 5m'],
+])('refuses %j with exit code 2 before anything is sent', async (args, message) => {
+  await using service = await FakeService.start();
+  const { code, stdout, stderr } = await startClient(args, service.options).ended;
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(service.requests).toEqual([]);
+});
+
+/** A port of this machine that nothing listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}

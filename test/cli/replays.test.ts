@@ -1,0 +1,57 @@
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { FakeService } from '../support/fake-service.js';
+import { startClient } from './support.js';
+
+let service: FakeService;
+
+beforeEach(async () => {
+  const started = await FakeService.start();
+  service = started;
+  onTestFinished(() => started.close());
+});
+
+const run = (...args: string[]) => startClient(['replays', 'session-1', ...args], service.options).ended;
+
+const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r1';
+const REPLAY = {
+  replay_id: 'r1',
+  started_at: '2026-01-01T00:00:00Z',
+  finished_at: '2026-01-01T00:01:00Z',
+  replay_view_url: LINK,
+};
+
+it('lists the recordings of a session, with their whole links', async () => {
+  service.script('replays', { status: 200, json: [REPLAY, { replay_id: 'r2' }, {}] });
+  const { code, stdout, stderr } = await run();
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['replay', 'started', 'finished', 'link'],
+    ['r1', '2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z', LINK],
+    ['r2', '-', 'not yet', '-'],
+    ['-', '-', 'not yet', '-'],
+    [''],
+  ]);
+});
+
+it('prints the list as it came with --json, unknown fields included', async () => {
+  const list = [{ ...REPLAY, colour: 'red' }];
+  service.script('replays', { status: 200, json: list });
+  expect(JSON.parse((await run('--json')).stdout)).toEqual(list);
+});
+
+it('prints nothing on stdout for a session without recordings, and an empty list with --json', async () => {
+  const { code, stdout, stderr } = await run();
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  expect(stderr).toContain('Session session-1 has no recordings.');
+  expect(await run('--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+});
+
+it('does not let what a service says steer the terminal', async () => {
+  service.script('replays', {
+    status: 200,
+    json: [{ replay_id: '\x1b[2Jr1\x07', replay_view_url: 'a\x9bb' }],
+  });
+  const { stdout } = await run();
+  expect(stdout).toContain(' [2Jr1 ');
+  expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
+});

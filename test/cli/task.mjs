@@ -1,0 +1,2 @@
+/** A task for `pooled-browser map`. */
+export default () => 'ran';

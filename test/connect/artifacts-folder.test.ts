@@ -1,0 +1,46 @@
+import { existsSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { makeArtifactsFolder } from '../../src/connect/artifacts-folder.js';
+
+const exitListeners = () => process.listeners('exit');
+
+it('is a folder of its own among the temporary ones, under a name that tells whose it is', async () => {
+  const [one, two] = [await makeArtifactsFolder(), await makeArtifactsFolder()];
+  expect(existsSync(one.path)).toBe(true);
+  expect(dirname(one.path)).toBe(tmpdir());
+  expect(basename(one.path)).toMatch(/^pooled-browser-artifacts-/);
+  expect(two.path).not.toBe(one.path);
+  await Promise.all([one.remove(), two.remove()]);
+});
+
+it('is removed with all that is in it, however often', async () => {
+  const before = exitListeners();
+  const folder = await makeArtifactsFolder();
+  await mkdir(join(folder.path, 'below'));
+  await writeFile(join(folder.path, 'below', 'download'), 'bytes');
+  await folder.remove();
+  expect(existsSync(folder.path)).toBe(false);
+  await folder.remove();
+  expect(exitListeners()).toEqual(before);
+});
+
+it('is removed when the process ends before that', async () => {
+  const before = exitListeners();
+  const folder = await makeArtifactsFolder();
+  await writeFile(join(folder.path, 'download'), 'bytes');
+  const atExit = exitListeners().find((listener) => !before.includes(listener));
+  atExit!(0);
+  expect(existsSync(folder.path)).toBe(false);
+  await folder.remove();
+});
+
+it('may be gone already when the process ends', async () => {
+  const before = exitListeners();
+  const folder = await makeArtifactsFolder();
+  rmSync(folder.path, { recursive: true });
+  const atExit = exitListeners().find((listener) => !before.includes(listener));
+  expect(() => atExit!(0)).not.toThrow();
+});

@@ -1,0 +1,210 @@
+import { getEventListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
+import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
+import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
+import { session } from '../support/fake-service.js';
+import { FaultRoad, refuse } from '../support/fault-road.js';
+import { rejection } from '../service/support.js';
+import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
+
+let browser: PlayedBrowser;
+let requests: ConnectRequest[];
+let told: string[][];
+
+beforeEach(async () => {
+  browser = await PlayedBrowser.start();
+  requests = [];
+  told = [];
+});
+
+afterEach(() => browser[Symbol.asyncDispose]());
+
+const CONNECTION: Connection<{ page: string }> = {
+  handles: { page: 'a page' },
+  isConnected: () => true,
+  sweep: async () => {},
+  disconnect: async () => {},
+};
+
+/** Connects with a driver that does this. */
+function connect(
+  drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
+  plan: Partial<ConnectPlan> = {},
+  url = browser.url,
+) {
+  const connector: Connector<{ page: string }> = {
+    library: 'played',
+    refusal: () => undefined,
+    load: async () => {},
+    connect: (request) => {
+      requests.push(request);
+      return drive(request);
+    },
+  };
+  const granted = session({ cdp_ws_url: url, webdriver_ws_url: url }) as unknown as BrowserSession;
+  return connectSession(connector, granted, {
+    protocol: 'cdp',
+    context: 'default',
+    driver: {},
+    connectTimeout: 20_000,
+    baseUrl: 'http://127.0.0.1/',
+    signal: new AbortController().signal,
+    onFrozenPages: (urls) => void told.push(urls),
+    ...plan,
+  });
+}
+
+const hang = () => new Promise<never>(() => {});
+
+describe('a connect that succeeds', () => {
+  it('hands the driver an open socket with its choices, and its connection on', async () => {
+    const choices = { protocol: 'bidi', context: 'new', driver: { slowMo: 1 } } as const;
+    const connection = await connect(undefined, { ...choices, connectTimeout: 5000 });
+    expect(requests).toMatchObject([{ ...choices, timeout: 5000 }]);
+    expect(connection).toMatchObject(CONNECTION);
+    requests[0]!.socket.send('open');
+    await expect.poll(() => browser.received).toEqual(['open']);
+    connection.cut();
+    expect(await connection.ended).toBe('closed-by-us');
+  });
+
+  it('is no longer bound by its limit, nor looks for frozen pages, nor listens to the caller', async () => {
+    const caller = new AbortController();
+    const connection = await connect(undefined, { connectTimeout: 150, signal: caller.signal });
+    expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
+    await sleep(250);
+    expect([browser.dialled, browser.open]).toEqual([1, 1]);
+    connection.cut();
+    await connection.ended;
+  });
+});
+
+describe('a connect that fails', () => {
+  it('tells the library, the session and the cause, and leaves no socket open', async () => {
+    const cause = new Error('no targets');
+    const error = await rejection(connect(() => Promise.reject(cause)));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject({
+      message: 'played could not connect to the browser of session session-1: no targets',
+      sessionId: 'session-1',
+      cause,
+    });
+    expect(requests).toHaveLength(1);
+    await expect.poll(() => browser.open).toBe(0);
+  });
+
+  it('keeps even a cause that is no error', async () => {
+    const error = await rejection(connect(() => Promise.reject('an event')));
+    expect(error).toMatchObject({ message: expect.stringContaining('unknown failure'), cause: 'an event' });
+  });
+
+  it('keeps the status of a refused upgrade', async () => {
+    await using road = await FaultRoad.start();
+    road.play(refuse(403));
+    const error = await rejection(connect(undefined, {}, `ws://${road.host}/`));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
+    expect(requests).toEqual([]);
+  });
+
+  it('passes on that the library is missing: another browser would not help', async () => {
+    const missing = new MissingLibraryError('playwright-core');
+    await expect(connect(() => Promise.reject(missing))).rejects.toBe(missing);
+  });
+
+  it('ends at its limit, whatever the driver does', async () => {
+    const error = await rejection(connect(hang, { connectTimeout: 100 }));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error.message).toContain('no page became usable within 100 ms');
+    await expect.poll(() => browser.open).toBe(0);
+  });
+
+  it.each(['a text', 0, new Error('stop')])("rejects with the caller's reason, %s", async (reason) => {
+    const caller = new AbortController();
+    const connecting = rejection(connect(hang, { signal: caller.signal }));
+    await expect.poll(() => requests.length).toBe(1);
+    caller.abort(reason);
+    expect(await connecting).toBe(reason);
+    await expect.poll(() => browser.open).toBe(0);
+  });
+
+  it('notices that its socket ended, though the driver does not', async () => {
+    browser.onText = (_text, client) => client.close(1001, 'expired');
+    const error = await rejection(
+      connect(({ socket }) => {
+        socket.send('hello');
+        return hang();
+      }),
+    );
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error.message).toContain('ended while connecting (expired)');
+  });
+});
+
+describe('a frozen page', () => {
+  beforeEach(() => {
+    playPages(browser, { stuck: 'frozen' });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** Lets as much time pass as it takes until a page counts as frozen, and is closed. */
+  async function thaw(): Promise<void> {
+    await vi.advanceTimersByTimeAsync(4000);
+    await until(() => browser.received.some((text) => text.includes('Runtime.evaluate')));
+    await vi.advanceTimersByTimeAsync(2000);
+    await until(() => told.length === 1);
+  }
+
+  it('is closed when the connect is slow, and told', async () => {
+    const drive = async () => {
+      await thaw();
+      return CONNECTION;
+    };
+    const connection = await connect(drive);
+    expect(told).toEqual([['https://stuck/']]);
+    expect(requests).toHaveLength(1);
+    connection.cut();
+    await connection.ended;
+  });
+
+  it('may break the connect by being closed: then the driver connects again, once, over a new socket', async () => {
+    const drive = async ({ socket }: ConnectRequest) => {
+      if (requests[0]!.socket !== socket) return CONNECTION;
+      await thaw();
+      throw new Error('target closed');
+    };
+    const connection = await connect(drive);
+    expect(requests).toHaveLength(2);
+    connection.cut();
+    await connection.ended;
+    await until(() => browser.open === 0);
+  });
+
+  it('that was closed in vain ends in the error of the second connect', async () => {
+    const drive = async () => {
+      if (requests.length === 1) await thaw();
+      throw new Error(`failure ${requests.length}`);
+    };
+    const error = await rejection(connect(drive));
+    expect(error.message).toContain('failure 2');
+    expect(requests).toHaveLength(2);
+  });
+
+  it('does not have the driver connect again when time is up, or the caller has left', async () => {
+    const caller = new AbortController();
+    const drive = async () => {
+      await thaw();
+      caller.abort(new Error('stop'));
+      throw new Error('target closed');
+    };
+    const error = await rejection(connect(drive, { signal: caller.signal }));
+    expect(error.message).toBe('stop');
+    expect(requests).toHaveLength(1);
+  });
+});

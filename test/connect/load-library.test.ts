@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { loadLibrary } from '../../src/connect/load-library.js';
+import { MissingLibraryError } from '../../src/index.js';
+import { rejection } from '../service/support.js';
+
+it('hands over the library', async () => {
+  const library = {};
+  expect(await loadLibrary('playwright-core', async () => library)).toBe(library);
+});
+
+it('names a library that is missing, and says what came of importing it', async () => {
+  const cause = new Error('Cannot find package');
+  const error = await rejection(loadLibrary('playwright-core', () => Promise.reject(cause)));
+  expect(error).toBeInstanceOf(MissingLibraryError);
+  expect(error.message).toContain('npm install playwright-core');
+  expect(error.cause).toMatchObject({ message: 'Cannot find package' });
+});

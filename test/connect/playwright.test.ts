@@ -1,0 +1,282 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { connect as dial } from 'node:net';
+import type { Browser, BrowserType } from 'playwright-core';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ConnectRequest } from '../../src/connect/connector.js';
+import { playwright } from '../../src/connect/playwright.js';
+import type { Socket } from '../../src/connect/socket.js';
+import { PlayedBrowser } from '../support/played-browser.js';
+
+let far: PlayedBrowser;
+let socket: Socket;
+
+beforeEach(async () => {
+  far = await PlayedBrowser.start();
+  ({ socket } = await far.connect());
+});
+
+afterEach(async () => {
+  socket.cut('closed-by-us');
+  await socket.ended;
+  await far[Symbol.asyncDispose]();
+});
+
+/** As much of Playwright as the connector uses, in memory. */
+class Page {
+  isGone = false;
+  /** What becomes of the next questions. */
+  answers: (() => Promise<unknown>)[] = [];
+  asked = 0;
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  isClosed(): boolean {
+    return this.isGone;
+  }
+
+  url(): string {
+    return 'about:blank';
+  }
+
+  async evaluate(): Promise<unknown> {
+    this.asked++;
+    return this.answers.shift()?.() ?? 0;
+  }
+
+  async close(): Promise<void> {
+    this.isGone = true;
+    this.#context.open.delete(this);
+  }
+}
+
+class Context {
+  readonly open = new Set<Page>();
+  readonly options: unknown;
+  isClosed = false;
+
+  constructor(options?: unknown) {
+    this.options = options;
+  }
+
+  pages(): Page[] {
+    return [...this.open];
+  }
+
+  async newPage(): Promise<Page> {
+    const page = new Page(this);
+    this.open.add(page);
+    return page;
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+}
+
+class PlayedPlaywright {
+  readonly own = new Context();
+  readonly others: Context[] = [];
+  isClosed = false;
+  calls: [url: string, options: Record<string, unknown>][] = [];
+  fails = false;
+
+  /** Of the library: a copy of the caller's own. */
+  get chromium(): Pick<BrowserType, 'connectOverCDP'> {
+    const browser = {
+      contexts: () => [this.own, ...this.others],
+      newContext: async (options: unknown) => {
+        const context = new Context(options);
+        this.others.push(context);
+        return context;
+      },
+      isConnected: () => !this.isClosed,
+      close: async () => {
+        this.isClosed = true;
+      },
+    };
+    const connectOverCDP = async (url: string, options: Record<string, unknown>) => {
+      this.calls.push([url, options]);
+      if (this.fails) throw new Error('no targets');
+      return browser as unknown as Browser;
+    };
+    return { connectOverCDP } as unknown as Pick<BrowserType, 'connectOverCDP'>;
+  }
+
+  async connect(request: Partial<ConnectRequest> = {}) {
+    const connection = await playwright({ chromium: this.chromium }).connect({
+      socket,
+      protocol: 'cdp',
+      context: 'default',
+      driver: {},
+      timeout: 4321,
+      ...request,
+    });
+    return { ...connection, handles: connection.handles as unknown as { context: Context; page: Page } };
+  }
+}
+
+const artifactsDir = (played: PlayedPlaywright) => played.calls[0]![1]['artifactsDir'] as string;
+
+describe('the connector of Playwright', () => {
+  it('says why it can not speak BiDi', () => {
+    const connector = playwright();
+    expect(connector.library).toBe('playwright');
+    expect(connector.refusal('cdp')).toBeUndefined();
+    expect(connector.refusal('bidi')).toMatch(/no public way.*pooled-browser\/puppeteer/);
+  });
+
+  it('names playwright-core where it is missing', async () => {
+    vi.doMock('playwright-core', () => {
+      throw new Error('Cannot find package');
+    });
+    await expect(playwright().load()).rejects.toThrow('npm install playwright-core');
+    vi.doUnmock('playwright-core');
+  });
+
+  it("loads playwright-core, unless it is given the caller's own copy", async () => {
+    const { chromium } = await import('playwright-core');
+    expect(await playwright().load()).toBe(chromium);
+    const own = new PlayedPlaywright().chromium;
+    expect(await playwright({ chromium: own }).load()).toBe(own);
+  });
+
+  it('connects over a relay on this machine, within the limit, with the options of the driver', async () => {
+    const played = new PlayedPlaywright();
+    await played.connect({ driver: { slowMo: 7, timeout: 1 } });
+    const [[url, options]] = played.calls as [[string, object]];
+    expect(url).toMatch(/^ws:\/\/127\.0\.0\.1:/);
+    expect(options).toEqual({ slowMo: 7, timeout: 1, artifactsDir: artifactsDir(played) });
+    const plain = new PlayedPlaywright();
+    await plain.connect();
+    expect(plain.calls[0]![1]).toMatchObject({ timeout: 4321 });
+  });
+
+  it.each([false, true])('closes the relay once connected, or not; fails: %j', async (fails) => {
+    const played = new PlayedPlaywright();
+    played.fails = fails;
+    await played.connect().catch(() => {});
+    const { port } = new URL(played.calls[0]![0]);
+    const dialling = dial(Number(port), '127.0.0.1');
+    await expect(once(dialling, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('keeps its files in a folder that is gone with the connection, be it a failed one', async () => {
+    for (const fails of [false, true]) {
+      const played = new PlayedPlaywright();
+      played.fails = fails;
+      await played.connect().catch(() => {});
+      expect(existsSync(artifactsDir(played))).toBe(true);
+      socket.cut('closed-by-us');
+      await socket.ended;
+      await expect.poll(() => existsSync(artifactsDir(played))).toBe(false);
+      ({ socket } = await far.connect());
+    }
+  });
+});
+
+describe('what the callback gets', () => {
+  it("is the browser's own context and its first page", async () => {
+    const played = new PlayedPlaywright();
+    const page = await played.own.newPage();
+    await played.own.newPage();
+    const { handles, isConnected } = await played.connect();
+    expect(handles.context).toBe(played.own);
+    expect(handles.page).toBe(page);
+    expect(played.own.pages()).toHaveLength(2);
+    expect(isConnected()).toBe(true);
+    played.isClosed = true;
+    expect(isConnected()).toBe(false);
+  });
+
+  it('is a new page where there is none', async () => {
+    const played = new PlayedPlaywright();
+    const { handles } = await played.connect();
+    expect(played.own.pages()).toEqual([handles.page]);
+  });
+
+  it('is a page in a new context, as large as the window, if that is wanted', async () => {
+    const played = new PlayedPlaywright();
+    await played.own.newPage();
+    const { handles } = await played.connect({ context: 'new' });
+    expect(played.others).toEqual([handles.context]);
+    expect(handles.context.options).toEqual({ viewport: null });
+    expect(handles.context.pages()).toEqual([handles.page]);
+    expect(played.own.pages()).toHaveLength(1);
+  });
+});
+
+describe('the sweep', () => {
+  it('closes pages and contexts that came with the lease, and leaves the others', async () => {
+    const played = new PlayedPlaywright();
+    const first = await played.own.newPage();
+    const { sweep, handles } = await played.connect({ context: 'new' });
+    await handles.context.newPage();
+    const popUp = await played.own.newPage();
+    await sweep();
+    expect(played.own.pages()).toEqual([first]);
+    expect(popUp.isGone).toBe(true);
+    expect(played.others[0]!.isClosed).toBe(true);
+    expect(played.own.isClosed).toBe(false);
+  });
+
+  it('leaves a page where the callback closed the last one', async () => {
+    const played = new PlayedPlaywright();
+    const page = await played.own.newPage();
+    const { sweep } = await played.connect();
+    await page.close();
+    const popUp = await played.own.newPage();
+    await sweep();
+    expect(played.own.pages()).toHaveLength(1);
+    expect(played.own.pages()).not.toContain(popUp);
+  });
+
+  it('asks the pages that stay whether they answer, and those alone', async () => {
+    const played = new PlayedPlaywright();
+    const page = await played.own.newPage();
+    const { sweep } = await played.connect();
+    const opened = await played.own.newPage();
+    await sweep();
+    expect([page.asked, opened.asked]).toEqual([1, 0]);
+    expect(played.own.pages()).toEqual([page]);
+  });
+
+  const fail = () => Promise.reject(new Error('navigated'));
+
+  it('allows a page one answer that a navigation broke, not two', async () => {
+    const played = new PlayedPlaywright();
+    const page = await played.own.newPage();
+    const { sweep } = await played.connect();
+    page.answers = [fail];
+    await sweep();
+    page.answers = [fail, fail];
+    await expect(sweep()).rejects.toThrow('navigated');
+  });
+
+  it('does not mind a page that goes away while it is asked', async () => {
+    const played = new PlayedPlaywright();
+    const page = await played.own.newPage();
+    const { sweep } = await played.connect();
+    page.answers = [
+      () => {
+        page.isGone = true;
+        return fail();
+      },
+      fail,
+    ];
+    await sweep();
+    expect(page.asked).toBe(1);
+  });
+});
+
+it('lets go: the socket is closed in due form, and nothing of the driver is left', async () => {
+  const played = new PlayedPlaywright();
+  const { disconnect } = await played.connect();
+  await disconnect();
+  expect(await socket.ended).toBe('closed-by-us');
+  expect(played.isClosed).toBe(true);
+  expect(existsSync(artifactsDir(played))).toBe(false);
+});

@@ -1,0 +1,320 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Socket } from '../../src/connect/socket.js';
+import { ConnectError } from '../../src/index.js';
+import { accept, acceptWith, FaultRoad, ignore, refuse, textFrame } from '../support/fault-road.js';
+import { rejection } from '../service/support.js';
+import { PlayedBrowser, settle } from '../support/played-browser.js';
+
+const never = new AbortController().signal;
+
+let browser: PlayedBrowser;
+let road: FaultRoad;
+
+beforeEach(async () => {
+  browser = await PlayedBrowser.start({ perMessageDeflate: true });
+  road = await FaultRoad.start();
+});
+
+afterEach(async () => {
+  await browser[Symbol.asyncDispose]();
+  await road[Symbol.asyncDispose]();
+});
+
+describe('an open socket', () => {
+  it('carries texts and bytes both ways, each as what it is', async () => {
+    const { socket, client } = await browser.connect();
+    const seen: [string, boolean][] = [];
+    socket.onMessage = (data, isBinary) => seen.push([String(data), isBinary]);
+    client.send('{"a":1}');
+    client.send(Buffer.from('{"b":2}'), { binary: true });
+    await expect
+      .poll(() => seen)
+      .toEqual([
+        ['{"a":1}', false],
+        ['{"b":2}', true],
+      ]);
+    const kinds: boolean[] = [];
+    client.on('message', (_data, isBinary) => kinds.push(isBinary));
+    socket.send('text');
+    socket.send(Buffer.from('bytes'), true);
+    socket.send(Buffer.from('a text in bytes'));
+    await expect.poll(() => browser.received).toEqual(['text', 'bytes', 'a text in bytes']);
+    expect(kinds).toEqual([false, true, false]);
+  });
+
+  it('carries a screenshot of a large page, uncompressed', async () => {
+    const { socket, client } = await browser.connect();
+    const sizes: number[] = [];
+    socket.onMessage = (data) => sizes.push(String(data).length);
+    const message = `{"data":"${'x'.repeat(5_000_000)}"}`;
+    client.send(message);
+    await expect.poll(() => sizes).toEqual([message.length]);
+    expect(client.extensions).toBe('');
+  });
+
+  it('carries a text that is not quite UTF-8: a page may hold half a character', async () => {
+    const { socket, client } = await browser.connect();
+    let count = 0;
+    socket.onMessage = () => count++;
+    client.send(Buffer.concat([Buffer.from('{"half":"'), Buffer.from([0xd8]), Buffer.from('"}')]), {
+      binary: false,
+    });
+    await expect.poll(() => count).toBe(1);
+  });
+
+  it('hands over one message a task, so that a promise resolved on one is done before the next', async () => {
+    road.play(acceptWith(Buffer.concat([textFrame('{"id":1}'), textFrame('{"id":2}')])));
+    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const order: string[] = [];
+    socket.onMessage = async (data) => {
+      order.push(String(data));
+      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      order.push('done');
+    };
+    await expect.poll(() => order).toEqual(['{"id":1}', 'done', '{"id":2}', 'done']);
+    socket.cut('closed-by-us');
+    await socket.ended;
+  });
+});
+
+describe('the end of a socket', () => {
+  it.each([
+    [1000, '', 'closed-by-service'],
+    [1001, 'going away', 'closed-by-service'],
+    [1001, 'session expired', 'expired'],
+    [1001, 'inactivity', 'expired'],
+    [1001, 'Timeout', 'expired'],
+    [4000, 'idle time-out', 'expired'],
+    [4000, 'timed out', 'expired'],
+  ])('that the service closed with %i %j is told as %s', async (code, reason, expected) => {
+    const { socket, client } = await browser.connect();
+    client.close(code, reason);
+    expect(await socket.ended).toBe(expected);
+  });
+
+  it('that came without a word is told as dropped', async () => {
+    const { socket, client } = await browser.connect();
+    client.terminate();
+    expect(await socket.ended).toBe('dropped');
+  });
+
+  it('comes at once with bytes that are no frame, and is told as dropped', async () => {
+    road.play(acceptWith(Buffer.alloc(64, 0xff)));
+    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const began = performance.now();
+    expect(await socket.ended).toBe('dropped');
+    // Unheard, it would be the silence that ends the socket, after ten seconds.
+    expect(performance.now() - began).toBeLessThan(7000);
+  });
+
+  it('is told with its first reason', async () => {
+    const first = await browser.connect();
+    first.socket.close('closed-by-callback');
+    first.socket.close('closed-by-us');
+    first.socket.cut('dropped');
+    expect(await first.socket.ended).toBe('closed-by-callback');
+    const second = await browser.connect();
+    second.socket.cut('closed-by-us');
+    second.socket.cut('dropped');
+    second.socket.close('closed-by-callback');
+    expect(await second.socket.ended).toBe('closed-by-us');
+  });
+
+  it('is in due form when it is closed, and abrupt when it is cut', async () => {
+    const closed = await browser.connect();
+    closed.socket.close('closed-by-us');
+    expect((await once(closed.client, 'close'))[0]).toBe(1000);
+    const cut = await browser.connect();
+    cut.socket.cut('closed-by-us');
+    expect((await once(cut.client, 'close'))[0]).toBe(1006);
+  });
+
+  it('does not wait for a service that never answers the closing', async () => {
+    road.play(accept);
+    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const began = performance.now();
+    socket.close('closed-by-us');
+    expect(await socket.ended).toBe('closed-by-us');
+    // It waits a second; ws by itself would wait thirty.
+    expect(performance.now() - began).toBeGreaterThan(500);
+    expect(performance.now() - began).toBeLessThan(15_000);
+  });
+
+  it('leaves a service the time to answer the closing', async () => {
+    const { socket, client } = await browser.connect();
+    client.pause();
+    setTimeout(() => client.resume(), 200);
+    socket.close('closed-by-us');
+    expect((await once(client, 'close'))[0]).toBe(1000);
+  });
+
+  it('is followed by silence: what is sent after it goes nowhere, and breaks nothing', async () => {
+    const { socket } = await browser.connect();
+    socket.close('closed-by-us');
+    socket.send('too late');
+    await socket.ended;
+    socket.send('too late');
+    socket.close('dropped');
+    await settle();
+    expect(browser.received).toEqual([]);
+  });
+
+  it('leaves no timer behind, whoever ends it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    const { socket, client } = await browser.connect();
+    client.close(1000);
+    await socket.ended;
+    const second = await browser.connect();
+    second.socket.close('closed-by-us');
+    await second.socket.ended;
+    await settle();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+});
+
+describe('a message that is no message of any protocol', () => {
+  it.each(['hello', '[1]', 'null', '"{"'])('ends the socket and is not handed on: %s', async (text) => {
+    const { socket, client } = await browser.connect();
+    let count = 0;
+    socket.onMessage = () => count++;
+    client.send(text);
+    expect(await socket.ended).toBe('dropped');
+    expect(count).toBe(0);
+  });
+
+  it('ends the socket when its reader chokes on it, at once or later', async () => {
+    for (const read of [(text: string) => void JSON.parse(text), async (text: string) => JSON.parse(text)]) {
+      const { socket, client } = await browser.connect();
+      socket.onMessage = (data) => read(String(data));
+      client.send('{"cut":');
+      expect(await socket.ended).toBe('dropped');
+    }
+  });
+
+  it('does not hide the error of a reader that chokes on a good one', async () => {
+    const { socket, client } = await browser.connect();
+    const mine = new Error('mine');
+    const others = process.rawListeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection');
+    const unhandled = once(process, 'unhandledRejection');
+    socket.onMessage = () => {
+      throw mine;
+    };
+    client.send('{"good":true}');
+    expect((await unhandled)[0]).toBe(mine);
+    for (const listener of others) process.on('unhandledRejection', listener as never);
+    socket.close('closed-by-us');
+    // Had the message ended the socket, the reason would be another.
+    expect(await socket.ended).toBe('closed-by-us');
+  });
+});
+
+describe('a heartbeat', () => {
+  const INTERVAL = 2500;
+
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('keeps a socket whose other side answers, however long nothing is said', async () => {
+    const { socket, client } = await browser.connect();
+    let pings = 0;
+    client.on('ping', () => pings++);
+    for (let beat = 1; beat <= 8; beat++) {
+      vi.advanceTimersByTime(INTERVAL);
+      await expect.poll(() => pings).toBe(beat);
+      await settle();
+    }
+    socket.close('closed-by-us');
+    expect(await socket.ended).toBe('closed-by-us');
+  });
+
+  it('keeps a socket on which messages come, pongs or not', async () => {
+    const silent = await PlayedBrowser.start({ autoPong: false });
+    const { socket, client } = await silent.connect();
+    let count = 0;
+    socket.onMessage = () => count++;
+    for (let beat = 1; beat <= 8; beat++) {
+      client.send('{}');
+      await expect.poll(() => count).toBe(beat);
+      vi.advanceTimersByTime(INTERVAL);
+    }
+    socket.close('closed-by-us');
+    expect(await socket.ended).toBe('closed-by-us');
+    await silent[Symbol.asyncDispose]();
+  });
+
+  it('ends a socket that leaves three pings in a row unanswered, and no earlier', async () => {
+    road.play(accept);
+    const socket = await Socket.open(`ws://${road.host}/`, never);
+    let end: string | undefined;
+    void socket.ended.then((reason) => (end = reason));
+    // The first beat finds that something was heard: the upgrade.
+    vi.advanceTimersByTime(3 * INTERVAL);
+    await settle();
+    expect(end).toBeUndefined();
+    vi.advanceTimersByTime(INTERVAL);
+    expect(await socket.ended).toBe('dropped');
+  });
+
+  it('ends with its socket', async () => {
+    const { socket } = await browser.connect();
+    expect(vi.getTimerCount()).toBe(1);
+    socket.cut('closed-by-us');
+    await socket.ended;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('opening a socket', () => {
+  it.each([
+    [403, {}],
+    [302, { location: 'ws://127.0.0.1:1/' }],
+  ])('fails with the status of an answer that is no upgrade, %i', async (status, headers) => {
+    road.play(refuse(status, headers));
+    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject({ status, message: expect.stringContaining(`status ${status}`) });
+    expect(road.dialled).toBe(1);
+  });
+
+  it('fails with the cause where nobody listens', async () => {
+    const { url } = browser;
+    await browser[Symbol.asyncDispose]();
+    const error = await rejection(Socket.open(url, never));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
+    browser = await PlayedBrowser.start();
+  });
+
+  it('does not begin after an abort', async () => {
+    const reason = new Error('stop');
+    await expect(Socket.open(browser.url, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(browser.dialled).toBe(0);
+  });
+
+  it('ends with an abort, and leaves nothing open', async () => {
+    road.play(ignore);
+    const caller = new AbortController();
+    const opening = rejection(Socket.open(`ws://${road.host}/`, caller.signal));
+    await expect.poll(() => road.dialled).toBe(1);
+    caller.abort();
+    expect(await opening).toBeInstanceOf(ConnectError);
+  });
+
+  it('is over when the socket is open: an abort after that does not cut it', async () => {
+    const caller = new AbortController();
+    const socket = await Socket.open(browser.url, caller.signal);
+    caller.abort();
+    socket.send('still here');
+    await expect.poll(() => browser.received).toEqual(['still here']);
+    socket.close('closed-by-us');
+    expect(await socket.ended).toBe('closed-by-us');
+  });
+});

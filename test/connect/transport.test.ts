@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { socketTransport } from '../../src/connect/transport.js';
+import { PlayedBrowser, settle } from '../support/played-browser.js';
+
+let browser: PlayedBrowser;
+
+beforeEach(async () => {
+  browser = await PlayedBrowser.start();
+});
+
+afterEach(() => browser[Symbol.asyncDispose]());
+
+it('hands texts on, both ways', async () => {
+  const { socket, client } = await browser.connect();
+  const transport = socketTransport(socket, 'cdp');
+  const got: unknown[] = [];
+  transport.onmessage = (message) => got.push(message);
+  transport.send('{"id":1}');
+  client.send('{"id":1,"result":{}}');
+  await expect.poll(() => got).toEqual(['{"id":1,"result":{}}']);
+  await expect.poll(() => browser.received).toEqual(['{"id":1}']);
+});
+
+it('takes messages before the driver listens, and after its end', async () => {
+  const { socket, client } = await browser.connect();
+  const transport = socketTransport(socket, 'cdp');
+  client.send('{"early":1}');
+  client.send('{"early":2}', () => client.close(1001));
+  expect(await socket.ended).toBe('closed-by-service');
+  await settle();
+  expect(() => transport.send('{"id":1}')).toThrow('ended');
+});
+
+it.each([
+  ['cdp', 'Browser.close'],
+  ['bidi', 'browser.close'],
+] as const)(
+  "does not let the callback kill the pool's browser over %s: the connection ends instead",
+  async (protocol, method) => {
+    const { socket } = await browser.connect();
+    socketTransport(socket, protocol).send(JSON.stringify({ id: 1, method, params: {} }));
+    expect(await socket.ended).toBe('closed-by-callback');
+    expect(browser.received).toEqual([]);
+  },
+);
+
+it.each([
+  ['cdp', { method: 'browser.close' }],
+  ['bidi', { method: 'Browser.close' }],
+  ['cdp', { method: 'Page.close' }],
+  // A script that speaks of it is no command: commands that close the browser are short.
+  ['cdp', { method: 'Runtime.evaluate', params: { expression: `"Browser.close"${' '.repeat(200)}` } }],
+] as const)('sends all else over %s: %j', async (protocol, command) => {
+  const { socket } = await browser.connect();
+  const text = JSON.stringify(command).replaceAll('\\"', '"');
+  socketTransport(socket, protocol).send(text);
+  await expect.poll(() => browser.received).toEqual([text]);
+});
+
+it("ends the lease's connection when the driver closes it", async () => {
+  const { socket } = await browser.connect();
+  socketTransport(socket, 'cdp').close();
+  expect(await socket.ended).toBe('closed-by-callback');
+});
+
+it('tells the lease of the end before the driver, whose error would hide the reason', async () => {
+  const { socket, client } = await browser.connect();
+  const transport = socketTransport(socket, 'cdp');
+  const order: string[] = [];
+  transport.onclose = () => order.push('driver');
+  void socket.ended.then(async () => {
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    order.push('lease');
+  });
+  client.terminate();
+  await expect.poll(() => order).toEqual(['lease', 'driver']);
+  expect(() => transport.send('{"id":1}')).toThrow('ended');
+});
+
+it('does not mind a driver that does not listen for the end', async () => {
+  const { socket } = await browser.connect();
+  socketTransport(socket, 'cdp');
+  socket.cut('closed-by-us');
+  await socket.ended;
+  await settle();
+});

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it, vi } from 'vitest';
+import { Program } from '../cli/support.js';
+import { FaultBench } from '../support/fault-bench.js';
+import { JWT, reply } from '../support/fake-service.js';
+import { useLocalPool } from '../support/local.js';
+import { argumentsOf, EXAMPLE_TIMEOUT, Site, startExample } from './support.js';
+
+vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
+
+const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
+
+it('ai-agent: the agent says what it read in the page, and the person gets the links', async () => {
+  await using site = await Site.saying('<title>Opening hours</title>Open from 9 to 5.');
+  await using bench = await FaultBench.start(used.local);
+  const liveView = `https://view.example/live?jwt=${JWT}`;
+  const replay = {
+    replay_id: 'r-1',
+    replay_view_url: `https://view.example/replay?jwt=${JWT}&replay_id=r-1`,
+  };
+  bench.service.script('acquire', async (response) => {
+    const json = { ...(await bench.lend()), headless: false, browser_live_view_url: liveView };
+    reply(response, { status: 200, json });
+  });
+  bench.service.script('replays', { status: 200, json: [] }, { status: 200, json: [replay] });
+  const agent = startExample('ai-agent', bench.service.options, [site.url]);
+  expect(await agent.ended).toEqual({
+    code: 0,
+    stdout: [
+      `Watch it live: ${liveView}`,
+      'The agent said, after 2 steps: The page is called "Opening hours", and says: Open from 9 to 5.',
+      `Replay: ${replay.replay_view_url}`,
+      'The browser was reused.\n',
+    ].join('\n'),
+    stderr: '',
+  });
+  expect(bench.released).toEqual(bench.granted);
+  await agent.leavesNothing();
+});
+
+it('agent-session: survives a cut socket, and is handed over through a pipe', async () => {
+  await using bench = await FaultBench.start(used.local);
+  let visits = 0;
+  let shown = '';
+  await using site = await Site.open((request, response) => {
+    if (request.url !== '/address' && request.url !== '/payment') return response.writeHead(404).end();
+    shown += argumentsOf(agents);
+    // The first visit to the payment never ends: the connection breaks while it is under way.
+    if (request.url === '/payment' && ++visits === 1) return bench.road.lose('reset');
+    return response.setHeader('content-type', 'text/html').end(`<title>${request.url}</title>`);
+  });
+  const agents = startExample('agent-session', bench.service.options, [
+    `${site.url}/address`,
+    `${site.url}/payment`,
+  ]);
+  expect(await agents.ended).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: [
+      'first: opened /address',
+      'first: connection-dropped',
+      'first: reconnected',
+      'first: opened /payment',
+      'first: handed the browser over',
+      'second: found /payment',
+      'second: done, the browser was destroyed\n',
+    ].join('\n'),
+  });
+  expect(visits).toBe(2);
+  expect(bench.granted.size).toBe(1);
+  expect(bench.service.released).toEqual([...bench.granted]);
+  expect(shown).toContain('second.ts');
+  expect(shown).not.toContain(JWT);
+  expect(shown).not.toContain('pooled-browser-lease-');
+  await agents.leavesNothing();
+});
+
+it('mcp: the server drives the leased browser, whose secret is in no argument', async () => {
+  let shown = '';
+  await using site = await Site.open((_request, response) => {
+    shown += argumentsOf(client);
+    response.setHeader('content-type', 'text/html').end('<title>Shop</title><h1>Welcome</h1>');
+  });
+  const before = used.local.stats();
+  const client = startExample('mcp', used.local, [site.url]);
+  const { code, stdout } = await client.ended;
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Page Title: Shop') });
+  expect(stdout).toContain('heading "Welcome"');
+  expect(shown).toContain('mcp/cli.js');
+  expect(shown).not.toMatch(/jwt|eyJ/);
+  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+  // A folder of the server's own may stay; no process does.
+  await expect.poll(() => argumentsOf(client)).toBe('');
+});
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+
+it.skipIf(!hasPython)(
+  'python: reads the title of a page, with nothing but the standard library',
+  async () => {
+    await using site = await Site.saying('<title>Snakes</title>');
+    const before = used.local.stats();
+    const python = startExample('python', used.local, [site.url]);
+    expect(await python.ended).toEqual({ code: 0, stdout: 'Python read: Snakes\n', stderr: '' });
+    expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+  },
+);
+
+it('python: says so where there is no python3', async () => {
+  const environment = { PATH: '/nowhere', BROWSER_POOL_BASE_URL: 'http://127.0.0.1:1' };
+  const python = new Program(['--import', 'tsx', 'examples/python/main.ts'], environment);
+  const stdout = 'Skipped: there is no python3 on this machine.\n';
+  expect(await python.ended).toEqual({ code: 0, stdout, stderr: '' });
+});

@@ -1,0 +1,41 @@
+import { expect, it, vi } from 'vitest';
+import { JWT } from '../support/fake-service.js';
+import { FaultBench } from '../support/fault-bench.js';
+import { useLocalPool } from '../support/local.js';
+import { EXAMPLE_TIMEOUT, Site, startExample } from './support.js';
+
+vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
+
+const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
+
+it.each([
+  ['jest', /Tests: +1 failed, 1 passed/],
+  ['node-test', /pass 1\n.*fail 1/],
+])('%s: one lease for the file, and the replay of the test that failed', async (name, summary) => {
+  await using bench = await FaultBench.start(used.local);
+  const link = `https://view.example/replay?jwt=${JWT}&replay_id=r-1`;
+  const replay = { replay_id: 'r-1', replay_view_url: link };
+  bench.service.script('replays', { status: 200, json: [] }, { status: 200, json: [replay] });
+  const runner = startExample(name, bench.service.options);
+  const { code, stdout, stderr } = await runner.ended;
+  const output = stdout + stderr;
+  expect(code).toBe(0);
+  expect(output).toMatch(summary);
+  expect(output).toContain(`Replay of "the shop sells flowers": ${link}`);
+  expect(output).not.toContain('Replay of "the shop has a name"');
+  expect(bench.granted.size).toBe(1);
+  expect(bench.service.released).toEqual([...bench.granted]);
+});
+
+it('crawlee: crawls on leased browsers, and gives every one back', async () => {
+  await using site = await Site.open((request, response) => {
+    const title = `<title>${request.url}</title>`;
+    response.setHeader('content-type', 'text/html').end(`${title}<a href="/a">a</a><a href="/b">b</a>`);
+  });
+  const before = used.local.stats();
+  const crawler = startExample('crawlee', used.local, [`${site.url}/`]);
+  const stdout = 'Crawled: /, /a, /b\nLeases given back: 1, still held: 0\n';
+  expect(await crawler.ended).toEqual({ code: 0, stdout, stderr: '' });
+  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+  await crawler.leavesNothing();
+});

@@ -1,0 +1,59 @@
+import { chromium } from 'playwright-core';
+import { describe, expect, it, vi } from 'vitest';
+import { startLocalPool } from '../../../src/local.js';
+import { findXvfb } from '../../../src/local/display/find-xvfb.js';
+import { usePerson } from '../pages/support.js';
+import { startApi } from '../support.js';
+
+/** A machine without a screen, as servers and containers are. */
+function withoutScreen(): void {
+  vi.stubEnv('DISPLAY', undefined);
+  vi.stubEnv('WAYLAND_DISPLAY', undefined);
+}
+
+describe.runIf(process.platform === 'linux' && findXvfb())(
+  'a pool with windows, on a machine without a screen',
+  () => {
+    const person = usePerson();
+
+    it('opens its windows on a screen of its own, in their size, and has live views', async () => {
+      withoutScreen();
+      const viewport = { width: 1024, height: 700 };
+      const api = await startApi({ pools: [{ headless: false, size: 2, viewport }, { name: 'headless' }] });
+      const session = await api.lease();
+      expect(session).toMatchObject({ headless: false, viewport });
+      const client = await chromium.connectOverCDP(session.cdp_ws_url);
+      const page = client.contexts()[0]!.pages()[0]!;
+      const size = await page.evaluate(() => ({
+        width: screen.width,
+        window: outerWidth,
+        agent: navigator.userAgent,
+      }));
+      expect(size.width).toBe(1024);
+      expect(Math.abs(size.window - 1024)).toBeLessThanOrEqual(2);
+      expect(size.agent).not.toContain('Headless');
+
+      const view = await person.open(session.browser_live_view_url!);
+      await view.locator('canvas[data-pictures]').waitFor();
+      await view.getByLabel('Address').fill('data:text/html,<title>Seen</title>');
+      await view.keyboard.press('Enter');
+      await expect.poll(() => page.title()).toBe('Seen');
+      await client.close();
+
+      expect((await api.lease({}, 'headless')).browser_live_view_url).toBeUndefined();
+      await api.pool.close();
+    }, 90_000);
+  },
+);
+
+it.runIf(process.platform === 'linux')(
+  'says what to install where there is neither a screen nor Xvfb',
+  async () => {
+    withoutScreen();
+    vi.stubEnv('PATH', '/nowhere');
+    await expect(startLocalPool({ pools: [{ headless: false }] })).rejects.toMatchObject({
+      name: 'LocalPoolError',
+      message: expect.stringContaining('pooled-browser install-browser --headful'),
+    });
+  },
+);

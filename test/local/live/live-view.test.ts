@@ -1,0 +1,209 @@
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { WebSocket } from 'ws';
+import type { BrowserSession } from '../../../src/service/wire.js';
+import { changed, faults, usePerson } from '../pages/support.js';
+import { closed, startApi, tryWebSocket } from '../support.js';
+
+const api = await startApi({
+  pools: [{ viewport: { width: 800, height: 600 }, timeoutSeconds: 2 }],
+  quirks: { liveViewsHeadless: true },
+});
+const person = usePerson();
+let session: BrowserSession;
+let client: Browser;
+/** The page of the leased browser, in its client's hands. */
+let leased: Page;
+
+beforeEach(async () => {
+  session = await api.lease();
+  client = await chromium.connectOverCDP(session.cdp_ws_url);
+  leased = client.contexts()[0]!.pages()[0]!;
+  await leased.goto(`data:text/html,<title>Form</title><input autofocus><button onclick="this.textContent+='!'">Go</button>
+    <p style="height:5000px">`);
+});
+afterEach(async () => {
+  await client.close().catch(() => {});
+  await api.release(session, false);
+});
+
+it('lets a person click, type, paste and scroll; the client sees it, and goes on undisturbed', async () => {
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  const view = await person.open(session.browser_live_view_url!, { permissions });
+  await pictures(view);
+  await clickIn(view, 'button');
+  await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
+  await clickIn(view, 'input');
+  await view.keyboard.type('Größe 7');
+  await view.keyboard.press('Home');
+  await view.keyboard.type('a');
+  await expect.poll(() => leased.getByRole('textbox').inputValue()).toBe('aGröße 7');
+  await view.evaluate(() => navigator.clipboard.writeText(' pasted'));
+  await view.keyboard.press('Control+v');
+  await expect.poll(() => leased.getByRole('textbox').inputValue()).toContain('pasted');
+  await view.mouse.wheel(0, 400);
+  await expect.poll(() => leased.evaluate(() => scrollY)).toBeGreaterThan(0);
+  await leased.getByRole('textbox').fill('by the client');
+  expect(await leased.getByRole('textbox').inputValue()).toBe('by the client');
+  expect(faults(view)).toEqual([]);
+});
+
+it('shows what the client does', async () => {
+  const view = await person.open(session.browser_live_view_url!);
+  await pictures(view);
+  await leased.evaluate(() => (document.body.style.background = 'rgb(200, 0, 0)'));
+  await expect
+    .poll(() => colour(view))
+    .toEqual([expect.closeTo(200, -1), expect.closeTo(0, -1), expect.closeTo(0, -1)]);
+});
+
+it('lists the pages, follows the newest, and goes where the address bar says', async () => {
+  const view = await person.open(session.browser_live_view_url!);
+  await view.getByRole('tab', { name: 'Form', selected: true }).waitFor();
+  const second = await client.contexts()[0]!.newPage();
+  await second.goto('data:text/html,<title>Second</title>');
+  await view.getByRole('tab', { name: 'Second', selected: true }).waitFor();
+  await view.getByLabel('Address').fill('data:text/html,<title>Third</title>');
+  await view.keyboard.press('Enter');
+  await expect.poll(() => second.title()).toBe('Third');
+  await view.getByRole('button', { name: 'Back' }).click();
+  await expect.poll(() => second.title()).toBe('Second');
+  await view.getByRole('tab', { name: 'Form' }).click();
+  await view.getByRole('tab', { name: 'Form', selected: true }).waitFor();
+  await clickIn(view, 'button');
+  await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
+});
+
+it('takes nothing from a person who only watches', async () => {
+  const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
+  await pictures(view);
+  await view.getByText('You only watch').waitFor();
+  await clickIn(view, 'button');
+  expect(await view.getByLabel('Address').isEditable()).toBe(false);
+  await expectUntouched();
+});
+
+it('refuses commands on a read-only websocket, whatever its client sends', async () => {
+  const { socket } = await tryWebSocket(socketUrl({ readOnly: 'true' }));
+  for (const command of await attacks()) socket.send(JSON.stringify(command));
+  await expectUntouched();
+  // The same commands do all of that on a socket that may: the test would see it.
+  const { socket: driving } = await tryWebSocket(socketUrl());
+  await tabsOf(driving);
+  for (const command of await attacks()) driving.send(JSON.stringify(command));
+  await expect.poll(() => leased.url()).toBe('about:blank');
+  socket.terminate();
+  driving.terminate();
+});
+
+it('drops what is no command, and goes on', async () => {
+  const { socket } = await tryWebSocket(socketUrl());
+  await tabsOf(socket);
+  const [click] = await attacks();
+  for (const message of [
+    '{',
+    '[]',
+    '{"type":"__proto__"}',
+    '{"type":"mouse"}',
+    '{"type":"navigate","url":"no url"}',
+  ]) {
+    socket.send(message);
+  }
+  socket.send(Buffer.from([1, 2, 3]));
+  for (const action of ['mousePressed', 'mouseReleased']) socket.send(JSON.stringify({ ...click, action }));
+  await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
+  socket.terminate();
+});
+
+it('is activity: a lease that is only watched does not expire', async () => {
+  const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
+  await pictures(view);
+  await client.close();
+  // Longer than the pool's time-out; the browser's own clock counts.
+  await view.evaluate(() => new Promise((resolve) => setTimeout(resolve, 3_500)));
+  expect(await view.getByRole('status').textContent()).toBe('Watching');
+  await view.close();
+  await expect.poll(() => api.pool.stats().expired).toBe(1);
+});
+
+it('ends with the lease, and says so, also when it is opened later', async () => {
+  const url = session.browser_live_view_url!;
+  const view = await person.open(url);
+  await pictures(view);
+  const { socket } = await tryWebSocket(socketUrl());
+  await api.release(session);
+  await view.getByRole('heading', { name: 'The session has ended' }).waitFor();
+  await closed(socket);
+  const next = await api.lease();
+  expect(next.session_id).toBe(session.session_id);
+  expect((await tryWebSocket(socketUrl())).outcome).toBe(401);
+  const late = await person.open(url);
+  await late.getByRole('heading', { name: 'The session has ended' }).waitFor();
+});
+
+it('says so, too, when the browser is gone', async () => {
+  const view = await person.open(session.browser_live_view_url!);
+  await pictures(view);
+  await api.call('DELETE', `/browsers/${session.session_id}`);
+  await view.getByRole('heading', { name: 'The session has ended' }).waitFor();
+});
+
+function socketUrl(query: Readonly<Record<string, string>> = {}): string {
+  return changed(session.browser_live_view_url!, query).replace(/^http/, 'ws');
+}
+
+async function pictures(view: Page): Promise<void> {
+  await expect
+    .poll(async () => Number(await view.locator('canvas').getAttribute('data-pictures')))
+    .toBeGreaterThan(0);
+}
+
+/** Clicks in the picture where the element is in the leased page. */
+async function clickIn(view: Page, selector: string): Promise<void> {
+  const target = (await leased.locator(selector).boundingBox())!;
+  const picture = (await view.locator('canvas').boundingBox())!;
+  const width = await leased.evaluate(() => innerWidth);
+  const scale = picture.width / width;
+  const x = picture.x + (target.x + target.width / 2) * scale;
+  await view.mouse.click(x, picture.y + (target.y + target.height / 2) * scale);
+}
+
+/** Of the middle of the picture. */
+function colour(view: Page): Promise<number[]> {
+  return view.locator('canvas').evaluate((element) => {
+    const canvas = element as HTMLCanvasElement;
+    const { data } = canvas.getContext('2d')!.getImageData(canvas.width / 2, canvas.height / 2, 1, 1);
+    return [...data].slice(0, 3);
+  });
+}
+
+/** A click on the button, and all else that changes something. */
+async function attacks(): Promise<object[]> {
+  const { x, y, width, height } = (await leased.getByRole('button').boundingBox())!;
+  const at = { x: x + width / 2, y: y + height / 2, modifiers: 0 };
+  const mouse = { type: 'mouse', ...at, button: 'left', buttons: 1, clickCount: 1 };
+  return [
+    { ...mouse, action: 'mousePressed' },
+    { ...mouse, action: 'mouseReleased' },
+    { type: 'text', text: 'typed' },
+    { type: 'wheel', ...at, deltaX: 0, deltaY: 300 },
+    { type: 'navigate', url: 'about:blank' },
+  ];
+}
+
+async function expectUntouched(): Promise<void> {
+  // What had been sent to the page before would have been done by then.
+  await leased.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
+  expect(await leased.title()).toBe('Form');
+  expect(await leased.getByRole('button').textContent()).toBe('Go');
+  expect(await leased.getByRole('textbox').inputValue()).toBe('');
+  expect(await leased.evaluate(() => scrollY)).toBe(0);
+}
+
+async function tabsOf(socket: WebSocket): Promise<unknown> {
+  return await new Promise((resolve) => {
+    socket.on('message', (_data: Buffer, isBinary) => {
+      if (isBinary) resolve(undefined);
+    });
+  });
+}

@@ -1,0 +1,76 @@
+import { inspect } from 'node:util';
+import { expect, it } from 'vitest';
+import { startApi } from '../support.js';
+import { faults, record, usePerson } from './support.js';
+
+const api = await startApi({
+  pools: [{ name: 'tests', size: 2 }, { name: 'scrapers' }],
+  quirks: { liveViewsHeadless: true },
+});
+const person = usePerson();
+
+it('shows a lease appear and go, with its name, tags, live view and who waits', async () => {
+  const page = await person.open(api.pool.dashboardUrl);
+  const tests = page.getByRole('region', { name: 'tests' }).first();
+  await tests.getByText('0 of 2 leased').waitFor();
+  const session = await api.lease({ name: 'cart.spec', tags: { worker: '3' } }, 'tests');
+  const row = page.getByRole('row', { name: /cart\.spec/ });
+  await row.getByText('leased').waitFor();
+  await row.getByText('worker=3').waitFor();
+  await row.getByText(session.session_id.slice(0, 8)).waitFor();
+  const other = await api.lease({}, 'tests');
+  const waits = api.acquire({ name: 'late', acquire_timeout_seconds: 60 }, 'tests');
+  await page.getByRole('row', { name: /waiting.*late/ }).waitFor();
+  await api.release(session);
+  await page.getByRole('row', { name: /leased.*late/ }).waitFor();
+  await expect.poll(() => row.count()).toBe(0);
+  await waits;
+  await Promise.all([api.release(other), api.release(session)]);
+  await tests.getByText('0 of 2 leased').waitFor();
+  expect(faults(page)).toEqual([]);
+});
+
+it('leads to the live view', async () => {
+  const session = await api.lease({ name: 'watched' }, 'scrapers');
+  const page = await person.open(api.pool.dashboardUrl);
+  const opened = page.context().waitForEvent('page');
+  await page.getByRole('link', { name: 'Watch watched' }).click();
+  const view = await opened;
+  await expect.poll(() => view.getByRole('status').textContent()).toBe('In control');
+  await page
+    .getByRole('row', { name: /watched/ })
+    .getByRole('cell', { name: '1', exact: true })
+    .waitFor();
+  await api.release(session);
+});
+
+it('leads to the replay, from the moment that it is recorded', async () => {
+  const session = await api.lease({ name: 'recorded' }, 'scrapers');
+  const page = await person.open(api.pool.dashboardUrl);
+  await record(api, session, async () => {
+    await page.getByRole('row', { name: /recording.*recorded/ }).waitFor();
+  });
+  await page.getByRole('row', { name: /(ready|no film).*recorded/ }).waitFor();
+  const opened = page.context().waitForEvent('page');
+  await page.getByRole('link', { name: 'Open the replay of recorded' }).click();
+  await expect.poll(async () => (await opened).title()).toContain('recorded');
+  await api.release(session);
+}, 90_000);
+
+it('says when it is not connected any more', async () => {
+  const gone = await startApi();
+  const page = await person.open(gone.pool.dashboardUrl);
+  await expect.poll(() => page.getByRole('status').textContent()).toBe('Live');
+  await gone.pool.close();
+  await expect.poll(() => page.getByRole('status').textContent()).toBe('Not connected');
+  await page.close();
+});
+
+it('keeps its URL out of what is printed', () => {
+  const { pool } = api;
+  expect(pool.dashboardUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?jwt=/);
+  for (const text of [inspect(pool, { depth: 9, showHidden: true }), JSON.stringify(pool)]) {
+    expect(text).not.toContain('jwt=');
+    expect(text).not.toContain(new URL(pool.dashboardUrl).searchParams.get('jwt'));
+  }
+});

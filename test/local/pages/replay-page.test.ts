@@ -1,0 +1,123 @@
+import { chromium, type Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
+import type { BrowserSession } from '../../../src/service/wire.js';
+import { startApi } from '../support.js';
+import { faults, record, usePerson } from './support.js';
+
+const api = await startApi({ pools: [{ viewport: { width: 800, height: 600 } }] });
+const person = usePerson();
+let session: BrowserSession;
+let url: string;
+
+beforeAll(async () => {
+  session = await api.lease({ name: 'cart.spec' });
+  const replay = await record(api, session, () => shop(session));
+  url = replay.replay_view_url!;
+}, 120_000);
+
+it('plays the film, at the speed that was chosen', async () => {
+  const page = await person.open(url);
+  // Slow, so that it does not end while we look.
+  await page.getByLabel('Speed').selectOption('0.25');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(() => at(page)).toBeGreaterThan(50);
+  expect(await film(page, 'playbackRate')).toBe(0.25);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  expect(await film(page, 'paused')).toBe(true);
+  expect(faults(page)).toEqual([]);
+});
+
+it('goes where it is told: by the bar, by keys, by what happened', async () => {
+  const page = await person.open(url);
+  await page.getByLabel('Position in the film').fill('500');
+  await expect.poll(() => at(page)).toBe(500);
+  expect(await film(page, 'seekable')).toBe(true);
+  await page.keyboard.press('End');
+  await page.keyboard.press('Home');
+  await expect.poll(() => at(page)).toBe(0);
+  const click = page.getByRole('button', { name: /Click/ });
+  await click.click();
+  await expect.poll(() => at(page)).toBeGreaterThan(0);
+  await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
+  await page.keyboard.press('p');
+  await expect.poll(() => click.getAttribute('aria-current')).toBe('false');
+  await page.keyboard.press('n');
+  await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
+  await page.keyboard.press(']');
+  expect(await film(page, 'playbackRate')).toBe(2);
+});
+
+it('plays and pauses with the space bar, and fills the screen', async () => {
+  const page = await person.open(url);
+  await page.getByLabel('Film of the session').waitFor();
+  await page.keyboard.press(' ');
+  await expect.poll(() => film(page, 'paused')).toBe(false);
+  await page.keyboard.press(' ');
+  await expect.poll(() => film(page, 'paused')).toBe(true);
+  await page.getByRole('button', { name: 'Full screen' }).click();
+  await expect.poll(() => page.evaluate(() => document.fullscreenElement?.id)).toBe('stage');
+});
+
+it('tells whose session it was, and lists what happened; kinds can be hidden', async () => {
+  const page = await person.open(url);
+  await expect.poll(() => page.title()).toBe('cart.spec · Replay');
+  for (const fact of [session.session_id, 'cart.spec', 'default', /^0:\d\d\.\d/, /kB|MB/]) {
+    await page
+      .locator('#facts')
+      .getByText(fact, { exact: typeof fact === 'string' })
+      .first()
+      .waitFor();
+  }
+  const warning = page.getByRole('button', { name: /the cart is empty/ });
+  await warning.waitFor();
+  await page.getByRole('button', { name: /^Console/ }).click();
+  await expect.poll(() => warning.count()).toBe(0);
+  await page.getByRole('button', { name: /^Console/ }).click();
+  await warning.waitFor();
+});
+
+it('says that it is still recording, and shows the film by itself when it is there', async () => {
+  const path = `/browsers/${session.session_id}/replays`;
+  const replay = (await api.call('POST', path, { body: {} })).body as {
+    replay_id?: string;
+    replay_view_url?: string;
+  };
+  const page = await person.open(replay.replay_view_url!);
+  await page.getByRole('heading', { name: 'Still recording' }).waitFor();
+  await shop(session);
+  await api.call('POST', `${path}/${replay.replay_id}/stop`);
+  await page.getByLabel('Film of the session').waitFor({ timeout: 60_000 });
+  expect(faults(page)).toEqual([]);
+}, 90_000);
+
+it('shows the film when the session is long gone', async () => {
+  await api.release(session, false);
+  const page = await person.open(url);
+  await expect.poll(() => film(page, 'seekable')).toBe(true);
+});
+
+async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = browser.contexts()[0]!.pages()[0]!;
+  await page.goto('data:text/html,<title>Cart</title><button onclick="document.body.append(1)">Buy</button>');
+  await page.evaluate(() => console.warn('the cart is empty'));
+  await page.getByRole('button').click();
+  await page.getByText('1').waitFor();
+  // Long enough for the film to have a time before the click, and one after it.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+  await browser.close();
+}
+
+/** Where the film stands, in milliseconds. */
+function at(page: Page): Promise<number> {
+  return page
+    .locator('video')
+    .evaluate((video) => Math.round((video as HTMLVideoElement).currentTime * 1000));
+}
+
+function film(page: Page, what: 'playbackRate' | 'paused' | 'seekable'): Promise<unknown> {
+  return page.locator('video').evaluate((element, what) => {
+    const video = element as HTMLVideoElement;
+    return what === 'seekable' ? video.seekable.length > 0 && video.seekable.end(0) > 0 : video[what];
+  }, what);
+}

@@ -1,0 +1,78 @@
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+import { findBrowser } from '../../../src/local/browser/find-browser.js';
+import type { BrowserSession, Replay } from '../../../src/service/wire.js';
+import { until, type Api } from '../support.js';
+
+/** A person at a browser of their own. */
+export interface Person {
+  /** Opens a page that holds what is wrong with it: see `faults`. */
+  open(url: string, options?: BrowserContextOptions): Promise<Page>;
+}
+
+/** The person of a test file. */
+export function usePerson(): Person {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: await findBrowser(), args: ['--no-sandbox'] });
+  });
+  afterAll(() => browser?.close());
+  return {
+    open: async (url, options = {}) => {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+      const page = await context.newPage();
+      watch(page, new URL(url).origin);
+      await page.goto(url);
+      return page;
+    },
+  };
+}
+
+const found = new WeakMap<Page, string[]>();
+
+/** What went wrong in a page so far: errors, refused scripts and styles, requests that left its origin. */
+export function faults(page: Page): string[] {
+  return found.get(page)!;
+}
+
+function watch(page: Page, origin: string): void {
+  const faults: string[] = [];
+  found.set(page, faults);
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text());
+  });
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('request', (request) => {
+    const { protocol, origin: to } = new URL(request.url());
+    if (to !== origin && protocol !== 'blob:') faults.push(`request to ${request.url()}`);
+  });
+}
+
+/** Records a lease while `work` runs; resolves when its film is there. */
+export async function record(api: Api, session: BrowserSession, work: () => Promise<void>): Promise<Replay> {
+  const path = `/browsers/${session.session_id}/replays`;
+  const replay = (await api.call('POST', path, { body: {} })).body as unknown as Required<Replay>;
+  await work();
+  await api.call('POST', `${path}/${replay.replay_id}/stop`);
+  const isThere = async () => {
+    const { body } = await api.call('GET', path);
+    const all = body as unknown as Replay[];
+    return all.some(
+      ({ replay_id, finished_at }) => replay_id === replay.replay_id && finished_at !== undefined,
+    );
+  };
+  await until('the film is there', isThere, 60_000);
+  return replay;
+}
+
+/** The same URL with another jwt, or another part changed. */
+export function changed(url: string, query: Readonly<Record<string, string>>, path?: string): string {
+  const changed = new URL(url);
+  for (const [name, value] of Object.entries(query)) changed.searchParams.set(name, value);
+  if (path !== undefined) changed.pathname = path;
+  return String(changed);
+}
+
+export function jwtIn(url: string): string {
+  return new URL(url).searchParams.get('jwt')!;
+}

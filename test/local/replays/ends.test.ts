@@ -1,0 +1,101 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { startLocalPool, type LocalPoolEvent, type LocalPoolOptions } from '../../../src/local.js';
+import { Api, startApi } from '../support.js';
+import { borrow, drive, FILM_LIMIT, RAINBOW, Replays } from './support.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'films-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A pool whose events are kept. */
+async function observed(options: LocalPoolOptions = {}): Promise<{ api: Api; events: LocalPoolEvent[] }> {
+  const events: LocalPoolEvent[] = [];
+  return { api: await startApi({ ...options, onLog: (event) => events.push(event) }), events };
+}
+
+it.each([
+  ['given back', 'lease-ended', (api: Api, session) => api.release(session)],
+  ['given back to be destroyed', 'lease-ended', (api: Api, session) => api.release(session, false)],
+  ['deleted', 'lease-ended', (api: Api, session) => api.call('DELETE', `/browsers/${session.session_id}`)],
+  ['killed', 'browser-gone', (_api: Api, _session, pid) => process.kill(pid, 'SIGKILL')],
+] as [string, string, (api: Api, session: Awaited<ReturnType<typeof borrow>>, pid: number) => unknown][])(
+  'keeps the film of a browser that is %s while it is recorded',
+  { timeout: 2 * FILM_LIMIT },
+  async (_what, reason, end) => {
+    const { api, events } = await observed();
+    const replays = new Replays(api);
+    const session = await borrow(api);
+    const started = events.find((event) => event.type === 'browser-started')!;
+    const id = await replays.start(session);
+    await drive(session, (page) => page.goto(RAINBOW));
+    await end(api, session, started.pid);
+    await replays.film(session, id);
+    expect(await replays.list(session)).toMatchObject([{ replay_id: id, finished_at: expect.any(String) }]);
+    const finished = events.find((event) => event.type === 'recording-finished');
+    expect([reason, 'lease-ended']).toContain(finished?.reason);
+    expect(finished?.milliseconds).toBeGreaterThan(0);
+  },
+);
+
+it('ends by itself after the longest duration', { timeout: FILM_LIMIT }, async () => {
+  const { api, events } = await observed();
+  const replays = new Replays(api);
+  const session = await borrow(api);
+  const id = await replays.start(session, { max_duration_in_seconds: 4 });
+  await replays.film(session, id);
+  expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('max-duration');
+  expect(await replays.stop(session, id)).toBe(204);
+});
+
+it('ends at the limit of bytes, and keeps the film until then', { timeout: FILM_LIMIT }, async () => {
+  const { api, events } = await observed({ recording: { maxBytes: 30_000 } });
+  const replays = new Replays(api);
+  const session = await borrow(api);
+  const id = await replays.start(session);
+  await drive(session, async (page) => {
+    await page.goto(RAINBOW);
+    await replays.film(session, id);
+  });
+  expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('disk-limit');
+});
+
+it('keeps so many films, the last ones', { timeout: 2 * FILM_LIMIT }, async () => {
+  const { api } = await observed({ recording: { keep: 2 } });
+  const replays = new Replays(api);
+  const session = await borrow(api);
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count++) {
+    const id = await replays.start(session);
+    await replays.stop(session, id);
+    await replays.film(session, id);
+    ids.push(id);
+  }
+  expect((await replays.list(session)).map(({ replay_id }) => replay_id)).toEqual(ids.slice(1));
+  expect((await replays.get(session, ids[0]!)).status).toBe(404);
+});
+
+it('leaves the films, and nothing else, in the folder that is named', { timeout: FILM_LIMIT }, async () => {
+  const before = temporaryFolders();
+  const pool = await startLocalPool({ recording: { folder } });
+  const api = new Api(pool);
+  const id = await new Replays(api).start(await api.lease());
+  await pool.close();
+  expect(readdirSync(folder)).toEqual([`${id}.webm`]);
+  expect(temporaryFolders()).toEqual(before);
+});
+
+it('leaves nothing at all without one', { timeout: FILM_LIMIT }, async () => {
+  const before = temporaryFolders();
+  const pool = await startLocalPool();
+  const api = new Api(pool);
+  await new Replays(api).start(await api.lease());
+  expect(temporaryFolders().length).toBe(before.length + 1);
+  await pool.close();
+  expect(temporaryFolders()).toEqual(before);
+});
+
+function temporaryFolders(): string[] {
+  return readdirSync(tmpdir()).filter((name) => name.startsWith('pooled-browser-replays-'));
+}

@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import puppeteer from 'puppeteer-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startApi, type Api } from '../support.js';
+import { borrow, Cinema, coloured, drive, FILM_LIMIT, hue, RAINBOW, Replays } from './support.js';
+
+const VIEWPORT = { width: 640, height: 480 };
+let api: Api;
+let replays: Replays;
+const cinema = new Cinema();
+beforeAll(async () => {
+  api = await startApi({ pools: [{ viewport: VIEWPORT }] });
+  replays = new Replays(api);
+});
+afterAll(() => cinema.close());
+
+/** Part of the time that a film may be longer or shorter than what it shows. */
+const TOLERANCE = 0.1;
+
+/** Milliseconds that something is shown; what passes is what the test is about. */
+const SCENE = 1_500;
+
+it('makes a film as long as what it shows, that moves as it did', { timeout: 2 * FILM_LIMIT }, async () => {
+  const session = await borrow(api);
+  const { id, shortest, longest } = await drive(session, async (page) => {
+    await page.goto(RAINBOW);
+    const asked = performance.now();
+    const id = await replays.start(session, { framerate: 10 });
+    const started = performance.now();
+    await sleep(8_000);
+    const shortest = performance.now() - started;
+    expect(await replays.stop(session, id)).toBe(204);
+    return { id, shortest: shortest / 1000, longest: (performance.now() - asked) / 1000 };
+  });
+  // More than a second apart, for a busy machine draws less often; and the colours come again every 3.6 s.
+  const times = [0.2, 0.4, 0.55, 0.8];
+  const film = await replays.film(session, id);
+  const { duration, width, height, colours } = await cinema.show(film, times);
+  expect(duration).toBeGreaterThan(shortest * (1 - TOLERANCE));
+  expect(duration).toBeLessThan(longest * (1 + TOLERANCE));
+  expect(width).toBeGreaterThan(300);
+  expect([width % 2, height % 2]).toEqual([0, 0]);
+  expect(new Set(colours.map(String)).size).toBe(times.length);
+});
+
+it('follows the pages: the one last opened, used, or left', { timeout: 2 * FILM_LIMIT }, async () => {
+  const session = await borrow(api);
+  const id = await drive(session, async (red, browser) => {
+    await red.goto(coloured('red'));
+    const id = await replays.start(session);
+    await sleep(SCENE);
+    const green = await browser.contexts()[0]!.newPage();
+    await green.goto(coloured('lime'));
+    await sleep(SCENE);
+    const blue = await (await browser.newContext()).newPage();
+    await blue.goto(coloured('blue'));
+    await sleep(SCENE);
+    await red.click('p');
+    await sleep(SCENE);
+    await red.close();
+    await sleep(SCENE);
+    await blue.close();
+    await sleep(SCENE);
+    await replays.stop(session, id);
+    return id;
+  });
+  const expected = ['red', 'green', 'blue', 'red', 'blue', 'green'];
+  expect(await scenes(await replays.film(session, id))).toEqual(expected);
+});
+
+it('follows the page that is brought to front', { timeout: 2 * FILM_LIMIT }, async () => {
+  const session = await borrow(api);
+  const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_ws_url, defaultViewport: null });
+  const red = await browser.newPage();
+  await red.goto(coloured('red'));
+  const id = await replays.start(session);
+  const blue = await browser.newPage();
+  await blue.goto(coloured('blue'));
+  await sleep(SCENE);
+  await red.bringToFront();
+  await sleep(SCENE);
+  await replays.stop(session, id);
+  await Promise.all([red.close(), blue.close()]);
+  await browser.disconnect();
+  expect((await scenes(await replays.film(session, id))).slice(-2)).toEqual(['blue', 'red']);
+});
+
+async function scenes(film: Buffer): Promise<string[]> {
+  const times = Array.from({ length: 40 }, (_, index) => (index + 0.5) / 40);
+  const hues = (await cinema.show(film, times)).colours.map(hue).filter((colour) => colour !== 'grey');
+  return hues.filter((colour, index) => colour !== hues[index - 1]);
+}
+
+it('shows in the end what a page showed when it went still', { timeout: 2 * FILM_LIMIT }, async () => {
+  const session = await borrow(api);
+  const id = await drive(session, async (page) => {
+    await page.goto(coloured('red'));
+    const id = await replays.start(session, { framerate: 3 });
+    await sleep(SCENE);
+    await page.evaluate('document.write("<body style=background:blue>")');
+    await sleep(SCENE);
+    await replays.stop(session, id);
+    return id;
+  });
+  const { colours } = await cinema.show(await replays.film(session, id), [0.2, 0.95]);
+  expect(colours.map(hue)).toEqual(['red', 'blue']);
+});
+
+it("lists a session's recordings of all its leases, finished when their films are written", async () => {
+  const first = await borrow(api);
+  const earlier = await replays.list(first);
+  const one = await replays.start(first);
+  await api.release(first);
+  const second = await borrow(api);
+  expect(second.session_id).toBe(first.session_id);
+  const two = await replays.start(second);
+  const listed = (await replays.list(second)).slice(earlier.length);
+  expect(listed.map(({ replay_id }) => replay_id)).toEqual([one, two]);
+  expect(Date.parse(listed[0]!.started_at!)).toBeLessThan(Date.parse(listed[1]!.started_at!));
+  expect(listed[1]).not.toHaveProperty('finished_at');
+  await replays.stop(second, two);
+  await replays.film(second, two);
+  expect((await replays.list(second)).every(({ finished_at }) => finished_at !== undefined)).toBe(true);
+});
+
+it('says where a recording can be watched, from the start', async () => {
+  const session = await borrow(api);
+  const { body } = await replays.ask(session);
+  const { replay_id, replay_view_url } = body as { replay_id: string; replay_view_url: string };
+  const url = new URL(replay_view_url);
+  expect(url.origin + url.pathname).toBe(`${api.pool.baseUrl}/browsers/${session.session_id}/replays/view`);
+  expect(url.searchParams.get('replay_id')).toBe(replay_id);
+  expect(url.searchParams.get('jwt')).toMatch(/^ey/);
+});
+
+it('asks to come again for a film that is not written yet, and gives out parts of one that is', async () => {
+  const session = await borrow(api);
+  const id = await replays.start(session);
+  const early = await replays.get(session, id);
+  expect([early.status, early.headers.get('retry-after')]).toEqual([202, '1']);
+  await replays.stop(session, id);
+  const film = await replays.film(session, id);
+  const part = await replays.get(session, id, { range: 'bytes=100-199' });
+  expect(part.status).toBe(206);
+  expect(part.headers.get('content-range')).toBe(`bytes 100-199/${film.length}`);
+  expect(Buffer.from(await part.arrayBuffer())).toEqual(film.subarray(100, 200));
+  const beyond = await replays.get(session, id, { range: `bytes=${film.length}-` });
+  expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${film.length}`]);
+});
+
+it('does not keep a lease alive', { timeout: FILM_LIMIT }, async () => {
+  const brief = await startApi({ pools: [{ timeoutSeconds: 5 }] });
+  const short = new Replays(brief);
+  const session = await borrow(brief);
+  const id = await short.start(session);
+  await expect.poll(() => brief.pool.stats().expired, { timeout: 15_000 }).toBe(1);
+  await short.film(session, id);
+  expect(await short.list(session)).toMatchObject([{ replay_id: id, finished_at: expect.any(String) }]);
+});
+
+it.each([
+  [{ framerate: 0 }, 'framerate: must be an integer from 1 to 60'],
+  [{ framerate: 2.5 }, 'framerate: must be an integer from 1 to 60'],
+  [{ framerate: '10' }, 'framerate: must be an integer from 1 to 60'],
+  [{ max_duration_in_seconds: -1 }, 'max_duration_in_seconds: must be an integer of 1 or more'],
+  [{ record_audio: true }, 'record_audio: must be false: the local pool records no sound'],
+  [{ frame_rate: 10 }, 'frame_rate: is not known'],
+])('refuses %j, saying why', async (body, message) => {
+  const session = await borrow(api);
+  const reply = await replays.ask(session, body);
+  expect(reply.status).toBe(400);
+  expect(reply.body.details).toEqual([{ code: 'invalid_input', message }]);
+});
+
+it('lists every field that is wrong', async () => {
+  const session = await borrow(api);
+  const { body } = await replays.ask(session, { framerate: 61, max_duration_in_seconds: 0, colour: 'red' });
+  expect(body.details).toHaveLength(3);
+});
+
+it('records leased browsers only, and each a few times at once at most', async () => {
+  const session = await borrow(api);
+  for (let count = 0; count < 4; count++) await replays.start(session);
+  expect(await replays.ask(session)).toMatchObject({ status: 409, body: { code: 'too_many_recordings' } });
+  await api.release(session);
+  expect((await replays.ask(session)).status).toBe(404);
+  expect((await api.call('GET', `/browsers/${session.session_id}/replays/none`)).status).toBe(404);
+  expect((await api.call('POST', `/browsers/${session.session_id}/replays/none/stop`)).status).toBe(404);
+  expect((await api.call('POST', '/browsers/none/replays')).status).toBe(404);
+});
+
+it('refuses a headless browser where it is to behave as the public service', async () => {
+  const strict = await startApi({ quirks: { recordsHeadless: false } });
+  const session = await borrow(strict);
+  expect(await new Replays(strict).ask(session)).toMatchObject({
+    status: 400,
+    body: { code: 'headless_not_supported' },
+  });
+});
+
+it('records every lease where it is told to', { timeout: FILM_LIMIT }, async () => {
+  const keen = await startApi({ pools: [{ recordAll: true }] });
+  const session = await borrow(keen);
+  await keen.release(session, false);
+  const [{ replay_id } = {}] = await new Replays(keen).list(session);
+  await new Replays(keen).film(session, replay_id!);
+});

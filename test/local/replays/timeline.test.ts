@@ -1,0 +1,137 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findBrowser } from '../../../src/local.js';
+import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
+import { Lease } from '../../../src/local/pool/lease.js';
+import { PooledChromium } from '../../../src/local/pool/pooled-chromium.js';
+import type { LocalReplay, TimelineEntry } from '../../../src/local/replays/local-replay.js';
+import { Recorder } from '../../../src/local/replays/recorder.js';
+import type { TelemetryCategory } from '../../../src/service/wire.js';
+import { startApi } from '../support.js';
+import { page as html } from './support.js';
+
+const LIMITS = { folder: undefined, maxBytes: 1e9, maxTotalBytes: 1e9, keep: 10 };
+const server = createServer((_request, response) => response.end('<title>shop</title>'));
+let browser: Chromium;
+let recorder: Recorder;
+let shop: string;
+
+beforeAll(async () => {
+  const executablePath = await findBrowser();
+  const launch = (signal: AbortSignal) =>
+    launchChromium({ executablePath, args: [], headless: true }, signal);
+  browser = await launch(new AbortController().signal);
+  recorder = new Recorder({ limits: LIMITS, launch, log: () => {} });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  shop = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await recorder.close();
+  await browser.kill();
+  server.closeAllConnections();
+  server.close();
+});
+
+const FORM = html(`<button id="buy" onclick="console.log('bought', 1)">Buy now</button><input id="card">`);
+
+it('tells pages, navigations, clicks, keys, console and errors, in order', async () => {
+  const replay = await record(undefined, async (page, { timeline }) => {
+    await page.goto(`http://${shop}/start`);
+    await page.goto(FORM);
+    await page.click('#buy');
+    await page.locator('#card').pressSequentially('hunter2');
+    await page.evaluate(() => void setTimeout(() => Promise.reject(new Error('out of stock'))));
+    await page.evaluate(() => fetch('http://127.0.0.1:9/').catch(() => {}));
+    const other = await page.context().newPage();
+    await other.close();
+    await expect.poll(() => timeline.filter(({ kind }) => kind === 'page-closed')).toHaveLength(1);
+    await expect.poll(() => kindsOf(timeline)).toEqual(expect.arrayContaining(ALL));
+  });
+  expect(replay.timeline.find(({ kind }) => kind === 'click')?.text).toBe('click on button#buy Buy now');
+  expect(replay.timeline.find(({ kind }) => kind === 'key')?.text).toBe('keys in input#card');
+  expect(replay.timeline.find(({ text }) => text.includes('bought'))?.text).toBe('log: bought 1');
+  expect(replay.timeline.find(({ kind }) => kind === 'page-error')?.text).toContain('out of stock');
+  expect(replay.timeline.at(-1)?.text).toBe('The recording ended: it was stopped.');
+  const times = replay.timeline.map(({ at }) => at);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+});
+
+it('holds no text that was typed, and no secret of a URL', async () => {
+  const replay = await record(undefined, async (page, { timeline }) => {
+    await page.goto(
+      `http://anna:geheim-1@${shop}/a?jwt=geheim-2&api_key=geheim-3&page=4#access_token=geheim-5`,
+    );
+    await page.evaluate(() => console.log('Authorization: Bearer geheim-6'));
+    await page.goto(FORM);
+    await page.locator('#card').pressSequentially('geheim-7');
+    await expect.poll(() => kindsOf(timeline)).toEqual(expect.arrayContaining(['key', 'console']));
+  });
+  expect(JSON.stringify(replay.timeline)).not.toContain('geheim');
+  expect(JSON.stringify(replay.timeline)).toContain('page=4');
+});
+
+it('holds the enabled categories only', async () => {
+  const replay = await record(['console'], async (page, { timeline }) => {
+    await page.goto(FORM);
+    await page.click('#buy');
+    await expect.poll(() => kindsOf(timeline)).toContain('console');
+  });
+  expect(new Set(kindsOf(replay.timeline))).toEqual(new Set(['console', 'recording-ended']));
+});
+
+it('stays short, however much a page logs', async () => {
+  const replay = await record(['console'], async (page, { timeline }) => {
+    await page.evaluate(() => {
+      for (let line = 0; line < 2_500; line++) console.log('x'.repeat(5_000));
+    });
+    await expect.poll(() => timeline).toHaveLength(2_000);
+  });
+  expect(replay.timeline).toHaveLength(2_001);
+  expect(Math.max(...replay.timeline.map(({ text }) => text.length))).toBeLessThan(310);
+});
+
+it('is declared with its nine categories in the session, or null', async () => {
+  const api = await startApi({ pools: [{ name: 'told', telemetry: { console: true } }, { name: 'untold' }] });
+  const told = await api.lease({}, 'told');
+  const enabled = Object.entries(told.telemetry?.browser ?? {}).filter((entry) => entry[1].enabled);
+  expect(Object.keys(told.telemetry?.browser ?? {})).toHaveLength(9);
+  expect(enabled.map(([category]) => category)).toEqual(['console']);
+  expect((await api.lease({}, 'untold')).telemetry).toBeNull();
+});
+
+const ALL = [
+  'page-opened',
+  'navigation',
+  'click',
+  'console',
+  'key',
+  'page-error',
+  'request-failed',
+  'page-closed',
+];
+
+function kindsOf(timeline: readonly TimelineEntry[]): string[] {
+  return timeline.map(({ kind }) => kind);
+}
+
+/** Records what is done with a browser's page. */
+async function record(
+  telemetry: readonly TelemetryCategory[] | undefined,
+  fn: (page: Page, replay: LocalReplay) => Promise<unknown>,
+): Promise<LocalReplay> {
+  const lease = new Lease(new PooledChromium(browser), {}, 1e9, () => {});
+  const recording = await recorder.start(lease, { pool: 'test', telemetry, request: { framerate: 5 } });
+  const driver = await chromium.connectOverCDP(`ws://127.0.0.1:${browser.port}${browser.path}`);
+  try {
+    await fn(driver.contexts()[0]!.pages()[0]!, recording);
+  } finally {
+    await driver.close();
+    await recording.stop('stopped');
+    lease.end();
+  }
+  return recording;
+}

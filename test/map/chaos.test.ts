@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { RunEvent } from '../../src/index.js';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+import { Random } from '../simulation/random.js';
+import { useLocalPool } from '../support/local.js';
+import { kill, processesOf } from '../support/processes.js';
+import { range } from './support.js';
+
+const INPUTS = 500;
+const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+
+/** Of the browsers that run, not of their many helpers. */
+function killABrowser(random: Random): void {
+  const browsers = processesOf(process.env['TMPDIR']!).filter(({ command }) => !command.includes('--type='));
+  const chromes = browsers.filter(({ command }) => command.includes('--user-data-dir'));
+  if (chromes.length > 0) kill(random.pick(chromes));
+}
+
+interface AnyTask {
+  input: number;
+  page: { evaluate<Value>(script: string): Promise<Value>; goto(url: string): Promise<unknown> };
+  browser: { close(): Promise<void> };
+}
+
+it.each([
+  ['Playwright', playwright.mapPooledBrowsers, 1],
+  ['Puppeteer', puppeteer.mapPooledBrowsers, 2],
+] as const)(
+  `gives each of ${INPUTS} inputs one outcome, and every browser back, whatever is killed, cut or hangs (%s)`,
+  async (_name, map, seed) => {
+    const random = new Random(seed);
+    const events: RunEvent[] = [];
+    const task = async ({ input, page, browser }: AnyTask) => {
+      if (random.chance(0.006)) killABrowser(random);
+      if (random.chance(0.006)) void browser.close().catch(() => {});
+      if (random.chance(0.006)) await page.evaluate('new Promise(() => {})');
+      if (random.chance(0.006)) await page.evaluate('while (true);');
+      if (random.chance(0.006)) await sleep(100_000);
+      return page.evaluate<number>(`${input} * 2`);
+    };
+    const outcomes = map(used.pool, range(INPUTS), task as never, {
+      concurrency: 3,
+      pagesPerLease: 2,
+      isolation: 'none',
+      tasksPerLease: 150,
+      retries: 5,
+      taskTimeout: 2000,
+      retry: { minTimeout: 20, maxTimeout: 200 },
+      onEvent: (event) => events.push(event),
+    });
+    const seen = new Map<number, unknown>();
+    for await (const outcome of outcomes) {
+      expect(seen.has(outcome.index)).toBe(false);
+      seen.set(outcome.index, outcome.status === 'fulfilled' ? outcome.value : outcome.reason);
+      if (outcome.status === 'fulfilled') expect(outcome.value).toBe(2 * outcome.index);
+    }
+    expect(seen.size).toBe(INPUTS);
+    const count = (type: RunEvent['type']) => events.filter((event) => event.type === type).length;
+    // One that was granted after its worker had left is released, too.
+    expect(count('released')).toBeGreaterThanOrEqual(count('acquired'));
+    expect(count('release-failed')).toBe(0);
+    await expect.poll(() => used.local.stats().leased).toBe(0);
+    // Enough went wrong to show something.
+    expect(count('browser-lost')).toBeGreaterThan(2);
+  },
+  150_000,
+);

@@ -1,0 +1,131 @@
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { CheckpointError, InvalidOptionError, readCheckpoint } from '../../src/index.js';
+import { collect, MapBench } from './support.js';
+
+const path = join(tmpdir(), 'outcomes.jsonl');
+
+afterEach(() => rm(path, { force: true, recursive: true }));
+
+async function records(): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const record of readCheckpoint(path)) all.push(record);
+  return all;
+}
+
+const failOn = (bad: string) => (task: { input: string }) => {
+  if (task.input === bad) throw Object.assign(new TypeError('no good'), { code: 'ERR_BAD' });
+  return { length: task.input.length };
+};
+
+it('writes each outcome as a line of JSON, without the session', async () => {
+  await using bench = await MapBench.start();
+  const options = { checkpoint: path, concurrency: 1 };
+  await collect(bench.map(['a', 'bb', 'ccc'], failOn('bb'), options));
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    { status: 'fulfilled', index: 0, input: 'a', attempts: 1, value: { length: 1 } },
+    {
+      status: 'rejected',
+      index: 1,
+      input: 'bb',
+      attempts: 1,
+      reason: { name: 'TypeError', code: 'ERR_BAD', message: 'no good' },
+    },
+    { status: 'fulfilled', index: 2, input: 'ccc', attempts: 1, value: { length: 3 } },
+  ]);
+  expect(await records()).toEqual(lines.map((line) => JSON.parse(line) as unknown));
+});
+
+it('has the outcome in the file before the loop sees it', async () => {
+  await using bench = await MapBench.start();
+  for await (const { input } of bench.map(['a', 'b', 'c'], () => 1, { checkpoint: path })) {
+    expect((await records()).map((record) => (record as { input: string }).input)).toContain(input);
+  }
+});
+
+it('goes on where a job was left: what has its outcome is neither run nor handed out again', async () => {
+  await using bench = await MapBench.start();
+  const inputs = ['a', 'b', 'c', 'd', 'e'];
+  const ran: string[] = [];
+  const task = ({ input }: { input: string }) => void ran.push(input);
+  const job = () => bench.map(inputs, task, { checkpoint: path, concurrency: 1 });
+  for await (const { index } of job()) if (index === 1) break;
+  const before = (await records()).length;
+  expect(await collect(job())).toHaveLength(5 - before);
+  expect((await records()).map((record) => (record as { input: string }).input).toSorted()).toEqual(inputs);
+  expect(await collect(job())).toEqual([]);
+});
+
+it('knows inputs by what they are, each outcome standing for one of several equal ones', async () => {
+  await using bench = await MapBench.start();
+  const job = (inputs: object[]) =>
+    collect(bench.map(inputs, () => 1, { checkpoint: path, concurrency: 1, ordered: true }));
+  await job([{ url: 'a' }, { url: 'b' }]);
+  const outcomes = await job([{ url: 'new' }, { url: 'b' }, { url: 'a' }, { url: 'b' }]);
+  expect(outcomes).toMatchObject([
+    { index: 0, input: { url: 'new' } },
+    { index: 3, input: { url: 'b' } },
+  ]);
+});
+
+it('tries inputs again that failed, unless told otherwise', async () => {
+  await using bench = await MapBench.start();
+  const job = (bad: string, retryRejected?: boolean) =>
+    collect(bench.map(['a', 'b'], failOn(bad), { checkpoint: { path, retryRejected }, concurrency: 1 }));
+  await job('b');
+  expect(await job('', false)).toEqual([]);
+  expect(await job('')).toMatchObject([{ input: 'b', index: 1, status: 'fulfilled' }]);
+  expect(await job('')).toEqual([]);
+  expect((await records()).map((record) => (record as { status: string }).status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+});
+
+it('cuts off half a line that a killed job left, and does that input again', async () => {
+  await using bench = await MapBench.start();
+  const job = () => collect(bench.map(['ä', 'b'], () => 1, { checkpoint: path, concurrency: 1 }));
+  await job();
+  const whole = await readFile(path);
+  await writeFile(path, whole.subarray(0, -5));
+  expect((await records()).length).toBe(1);
+  expect(await job()).toMatchObject([{ input: 'b' }]);
+  expect((await records()).map((record) => (record as { input: string }).input)).toEqual(['ä', 'b']);
+});
+
+it('refuses a file that is no checkpoint, and leaves it as it is', async () => {
+  await using bench = await MapBench.start();
+  await appendFile(path, '{"index":0}\nmy notes\n');
+  const outcomes = collect(bench.map(['a'], () => 1, { checkpoint: path }));
+  await expect(outcomes).rejects.toBeInstanceOf(CheckpointError);
+  await expect(outcomes).rejects.toThrow(/line 1/);
+  expect(await readFile(path, 'utf8')).toBe('{"index":0}\nmy notes\n');
+  expect(bench.granted).toEqual([]);
+});
+
+it('ends the job with CheckpointError at a value that JSON can’t hold', async () => {
+  await using bench = await MapBench.start();
+  const outcomes = collect(bench.map(['a'], () => 1n, { checkpoint: path }));
+  await expect(outcomes).rejects.toMatchObject({ code: 'ERR_CHECKPOINT', message: /input 0/ });
+  expect(bench.leased).toBe(0);
+});
+
+it('ends the job with CheckpointError where the file can’t be opened', async () => {
+  await using bench = await MapBench.start();
+  const nowhere = join(path, 'nowhere');
+  await expect(collect(bench.map(['a'], () => 1, { checkpoint: nowhere }))).rejects.toMatchObject({
+    code: 'ERR_CHECKPOINT',
+    cause: { code: 'ENOENT' },
+  });
+});
+
+it('takes a path, or an object with one', async () => {
+  await using bench = await MapBench.start();
+  for (const checkpoint of ['', {}, { path: 'a', resume: true }, 1]) {
+    expect(() => bench.map([], () => {}, { checkpoint: checkpoint as string })).toThrow(InvalidOptionError);
+  }
+});

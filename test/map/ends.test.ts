@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { AcquireTimeoutError } from '../../src/index.js';
+import { collect, counted, gate, MapBench, range } from './support.js';
+
+/** Tasks that work until they are told to end. */
+function endless() {
+  const signals: AbortSignal[] = [];
+  const task = ({ input, signal }: { input: number; signal: AbortSignal }) => {
+    signals.push(signal);
+    return input === 0 ? undefined : new Promise<never>(() => {});
+  };
+  return { signals, task };
+}
+
+describe('leaving the loop', () => {
+  it('ends the tasks at work, gives every browser back and closes the inputs, before the loop is left', async () => {
+    await using bench = await MapBench.start();
+    const source = counted(100);
+    const { signals, task } = endless();
+    for await (const { index } of bench.map(source.inputs, task, { concurrency: 3 })) {
+      expect(index).toBe(0);
+      await expect.poll(() => signals.length).toBe(4);
+      break;
+    }
+    expect(signals.slice(1).map(({ aborted }) => aborted)).toEqual([true, true, true]);
+    expect([bench.granted.length, bench.leased]).toEqual([3, 0]);
+    expect(source).toMatchObject({ closed: 1 });
+  });
+
+  it('passes on what the body of the loop throws', async () => {
+    await using bench = await MapBench.start();
+    const source = counted(100);
+    const error = new Error('of the body');
+    const loop = async () => {
+      for await (const { status } of bench.map(source.inputs, () => sleep(5))) if (status) throw error;
+    };
+    await expect(loop()).rejects.toBe(error);
+    expect([bench.leased, source.closed]).toEqual([0, 1]);
+  });
+
+  it('gives a browser without a task back as it is, and one at work as bad', async () => {
+    await using bench = await MapBench.start();
+    const hang = gate();
+    async function* inputs() {
+      yield 0;
+      yield 1;
+      await hang.promise;
+    }
+    const outcomes = bench.map(inputs(), async ({ input }) => input === 0 && hang.promise);
+    const { value } = await outcomes.next();
+    // Its lane is made ready for the next task.
+    await sleep(50);
+    await outcomes.return!();
+    const idle = value!.session.session_id;
+    const ends = ['s1', 's2'].map((id) => [id, id === idle ? 'reused' : 'destroyed'] as const);
+    expect(bench.released).toEqual(new Map(ends));
+  });
+
+  it('answers a request for the next outcome that is open', async () => {
+    await using bench = await MapBench.start();
+    const outcomes = bench.map([1], () => new Promise(() => {}));
+    const next = outcomes.next();
+    await expect.poll(() => bench.leased).toBe(1);
+    await outcomes.return!();
+    expect(await next).toEqual({ done: true, value: undefined });
+    expect(bench.leased).toBe(0);
+  });
+
+  it('happens at the end of a block with await using', async () => {
+    await using bench = await MapBench.start();
+    {
+      await using outcomes = bench.map([1, 2, 3], () => sleep(1));
+      await outcomes.next();
+    }
+    expect(bench.leased).toBe(0);
+  });
+
+  it('does not wait for inputs that never come', async () => {
+    await using bench = await MapBench.start();
+    async function* inputs() {
+      yield 1;
+      await new Promise(() => {});
+    }
+    for await (const { index } of bench.map(inputs(), () => {})) if (index === 0) break;
+    expect(bench.leased).toBe(0);
+  });
+});
+
+describe('an abort of the signal', () => {
+  it('ends the tasks at work, gives every browser back, and throws the reason', async () => {
+    await using bench = await MapBench.start();
+    const source = counted(100);
+    const { signals, task } = endless();
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const outcomes = collect(bench.map(source.inputs, task, { concurrency: 2, signal: controller.signal }));
+    await expect.poll(() => signals.length).toBe(3);
+    controller.abort(reason);
+    await expect(outcomes).rejects.toBe(reason);
+    expect(signals.slice(1).map((signal) => signal.reason as unknown)).toEqual([reason, reason]);
+    expect([bench.leased, source.closed]).toEqual([0, 1]);
+  });
+
+  it('leases and pulls nothing when it came before', async () => {
+    await using bench = await MapBench.start();
+    const source = counted(3);
+    const outcomes = bench.map(source.inputs, () => {}, { signal: AbortSignal.abort(new Error('before')) });
+    await expect(collect(outcomes)).rejects.toThrow('before');
+    expect([source.pulled, bench.service.requests.length]).toEqual([0, 0]);
+  });
+
+  it('ends the wait for a browser', async () => {
+    await using bench = await MapBench.start(0);
+    const controller = new AbortController();
+    const outcomes = collect(bench.map([1], () => {}, { signal: controller.signal }));
+    await expect.poll(() => bench.service.of('acquire').length).toBe(1);
+    controller.abort(new Error('enough'));
+    await expect(outcomes).rejects.toThrow('enough');
+  });
+});
+
+describe('inputs that throw', () => {
+  it('pass their error on, unchanged, once the tasks that were begun have their outcomes', async () => {
+    await using bench = await MapBench.start();
+    const error = new Error('of the inputs');
+    function* inputs() {
+      yield 0;
+      yield 1;
+      throw error;
+    }
+    const seen: number[] = [];
+    const loop = async () => {
+      for await (const { index } of bench.map(inputs(), () => sleep(50))) seen.push(index);
+    };
+    await expect(loop()).rejects.toBe(error);
+    expect(new Set(seen)).toEqual(new Set([0, 1]));
+    expect(bench.leased).toBe(0);
+  });
+});
+
+describe('a service that gives nothing', () => {
+  it.each([400, 401, 403, 404])('ends the loop at once with its refusal (%i)', async (status) => {
+    await using bench = await MapBench.start();
+    bench.service.script('acquire', { status, json: { code: 'refused', message: 'no' } });
+    const source = counted(100);
+    const outcomes = collect(bench.map(source.inputs, () => {}, { concurrency: 1 }));
+    await expect(outcomes).rejects.toMatchObject({ status, code: 'refused' });
+    expect(bench.service.of('acquire')).toHaveLength(1);
+    expect(source).toMatchObject({ pulled: 1, closed: 1 });
+  });
+
+  it('ends the loop with AcquireTimeoutError when no browser comes at all', async () => {
+    await using bench = await MapBench.start(0);
+    const outcomes = collect(bench.map(range(10), () => {}, { acquireTimeout: 300 }));
+    await expect(outcomes).rejects.toBeInstanceOf(AcquireTimeoutError);
+  });
+
+  it('goes on with the browsers that there are, in a pool smaller than the concurrency', async () => {
+    await using bench = await MapBench.start(2);
+    const outcomes = await collect(
+      bench.map(range(60), () => sleep(20), { concurrency: 8, acquireTimeout: 200, tasksPerLease: 10 }),
+    );
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
+    expect(bench.mostLeased).toBe(2);
+    // One that was granted to a worker that had left is given back behind the scenes.
+    await expect.poll(() => bench.leased).toBe(0);
+  });
+
+  it('ends the loop with ConnectError when no browser can be used', async () => {
+    await using bench = await MapBench.start();
+    bench.openPage = () => Promise.reject(new Error('no page'));
+    const outcomes = collect(bench.map(range(10), () => {}, { concurrency: 1 }));
+    await expect(outcomes).rejects.toMatchObject({ code: 'ERR_CONNECT', cause: { message: 'no page' } });
+    expect(bench.granted).toHaveLength(3);
+    expect([...bench.released.values()]).toEqual(['destroyed', 'destroyed', 'destroyed']);
+  });
+});

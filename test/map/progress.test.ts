@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { MapProgress } from '../../src/index.js';
+import { collect, MapBench, range } from './support.js';
+
+it('tells how far the job is, seldom, and at the end exactly', async () => {
+  await using bench = await MapBench.start();
+  const reports: MapProgress[] = [];
+  const task = async ({ input, attempt }: { input: number; attempt: number }) => {
+    await sleep(10);
+    if (input === 3 || (input === 5 && attempt === 1)) throw new Error('no');
+  };
+  const onProgress = (progress: MapProgress) => reports.push(progress);
+  await collect(bench.map(range(60), task, { concurrency: 2, retries: 1, onProgress }));
+  const last = reports.at(-1)!;
+  expect(last).toMatchObject({
+    done: 60,
+    failed: 1,
+    skipped: 0,
+    retried: 2,
+    running: 0,
+    waiting: 0,
+    leases: 0,
+  });
+  expect(last).toMatchObject({ total: 60, timeLeft: 0 });
+  // 62 attempts, each with a beginning and an end.
+  expect(reports.length).toBeGreaterThan(1);
+  expect(reports.length).toBeLessThan(60);
+  const first = reports.find(({ done }) => done > 0 && done < 60)!;
+  expect(first.rate).toBeGreaterThan(0);
+  expect(first.timeLeft).toBeCloseTo(((60 - first.done) / first.rate) * 1000);
+  expect(first.leases).toBeLessThanOrEqual(2);
+});
+
+it('tells no time left where the number of inputs is not known, unless total says it', async () => {
+  await using bench = await MapBench.start();
+  for (const total of [undefined, 3]) {
+    const reports: MapProgress[] = [];
+    const onProgress = (progress: MapProgress) => void reports.push(progress);
+    await collect(bench.map(range(3).values(), () => {}, { onProgress, total }));
+    expect(reports.at(-1)?.total).toBe(total);
+    expect(reports.at(-1)?.timeLeft).toBe(total && 0);
+  }
+});
+
+it('survives a listener that throws', async () => {
+  await using bench = await MapBench.start();
+  const warned = new Promise((resolve) => process.once('warning', resolve));
+  const onProgress = () => {
+    throw new Error('bad listener');
+  };
+  expect(await collect(bench.map([1], () => {}, { onProgress }))).toHaveLength(1);
+  expect(String(await warned)).toContain('onProgress threw: Error: bad listener');
+});

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocketServer, type WebSocket } from 'ws';
+import {
+  BrowserPool,
+  mapPooledBrowsers,
+  type Connector,
+  type MapOptions,
+  type Outcome,
+  type Outcomes,
+  type TaskCallback,
+} from '../../src/index.js';
+import { FakeService, reply, session } from '../support/fake-service.js';
+
+/** A page of the driver that these tests make up. */
+export interface FakePage {
+  id: number;
+  isClosed: boolean;
+}
+
+export interface Handles {
+  page: FakePage;
+}
+
+/**
+ * A service of `size` browsers over real HTTP and real websockets, with a driver that has pages in memory: what happens
+ * between a job and its leases, without the time that browsers take.
+ */
+export class MapBench implements AsyncDisposable {
+  readonly service: FakeService;
+  readonly pool: BrowserPool;
+  readonly pages: FakePage[] = [];
+  /** Session ids in the order of their leases. */
+  readonly granted: string[] = [];
+  /** What came back, and how. */
+  readonly released = new Map<string, 'reused' | 'destroyed'>();
+  /** Most browsers that were leased at once. */
+  mostLeased = 0;
+  /** Set to make the driver fail. */
+  openPage: () => Promise<void> = async () => {};
+
+  readonly #size: number;
+  readonly #sockets: WebSocketServer;
+  readonly #open = new Map<string, WebSocket>();
+
+  static async start(size = 100): Promise<MapBench> {
+    const service = await FakeService.start();
+    const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(sockets, 'listening');
+    return new MapBench(service, sockets, size);
+  }
+
+  private constructor(service: FakeService, sockets: WebSocketServer, size: number) {
+    this.service = service;
+    this.pool = new BrowserPool('pool', service.options);
+    this.#sockets = sockets;
+    this.#size = size;
+    sockets.on('connection', (socket, { url }: IncomingMessage) => this.#open.set(url!.slice(1), socket));
+    service.script('acquire', (response) => this.#acquire(response));
+    service.script('release', (response, { body }) => {
+      this.released.set(body!['session_id'] as string, body!['reuse'] ? 'reused' : 'destroyed');
+      reply(response, { status: 204 });
+    });
+  }
+
+  get leased(): number {
+    return this.granted.length - this.released.size;
+  }
+
+  /** The browser goes away. */
+  lose(sessionId: string): void {
+    this.#open.get(sessionId)!.terminate();
+  }
+
+  map<Input, Value>(
+    inputs: Iterable<Input> | AsyncIterable<Input>,
+    fn: TaskCallback<Handles, Input, Value>,
+    options: MapOptions = {},
+  ): Outcomes<Input, Value> {
+    const retry = { minTimeout: 5, maxTimeout: 20 };
+    return mapPooledBrowsers(this.pool, inputs, fn, {
+      retry,
+      replays: 'off',
+      connectAttempts: 1,
+      pollTimeout: 1000,
+      ...options,
+      connector: this.#connector,
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.pool.close();
+    await this.service.close();
+    for (const socket of this.#sockets.clients) socket.terminate();
+    await new Promise((resolve) => this.#sockets.close(resolve));
+  }
+
+  async #acquire(response: ServerResponse): Promise<void> {
+    const isGone = () => response.destroyed;
+    // Asked to wait, it does.
+    for (let tries = 0; this.leased >= this.#size && tries < 50 && !isGone(); tries++) await sleep(20);
+    if (isGone()) return;
+    if (this.leased >= this.#size) return reply(response, { status: 204 });
+    const sessionId = `s${this.granted.length + 1}`;
+    this.granted.push(sessionId);
+    this.mostLeased = Math.max(this.mostLeased, this.leased);
+    const { port } = this.#sockets.address() as AddressInfo;
+    reply(response, {
+      status: 200,
+      json: session({ session_id: sessionId, cdp_ws_url: `ws://127.0.0.1:${port}/${sessionId}` }),
+    });
+  }
+
+  readonly #connector: Connector<Handles> = {
+    library: 'fake',
+    refusal: () => undefined,
+    load: async () => {},
+    connect: async ({ socket }) => {
+      let isConnected = true;
+      void socket.ended.then(() => (isConnected = false));
+      return {
+        handles: { page: this.#newPage() },
+        openWorkspace: async (isolation) => {
+          await this.openPage();
+          const page = this.#newPage();
+          return {
+            handles: { page },
+            reset: async () => isolation !== 'context',
+            close: async () => void (page.isClosed = true),
+          };
+        },
+        isConnected: () => isConnected,
+        sweep: async () => {},
+        disconnect: async () => socket.close('closed-by-us'),
+      };
+    },
+  };
+
+  #newPage(): FakePage {
+    const page = { id: this.pages.length, isClosed: false };
+    this.pages.push(page);
+    return page;
+  }
+}
+
+export async function collect<Input, Value>(
+  outcomes: AsyncIterable<Outcome<Input, Value>>,
+): Promise<Outcome<Input, Value>[]> {
+  const all: Outcome<Input, Value>[] = [];
+  for await (const outcome of outcomes) all.push(outcome);
+  return all;
+}
+
+export function range(length: number): number[] {
+  return Array.from({ length }, (_, index) => index);
+}
+
+/** Inputs that count how far they were read, and whether they were closed. */
+export function counted(length: number) {
+  const state = { pulled: 0, closed: 0 };
+  async function* inputs() {
+    try {
+      for (let input = 0; input < length; input++) {
+        state.pulled++;
+        yield input;
+      }
+    } finally {
+      state.closed++;
+    }
+  }
+  return Object.assign(state, { inputs: inputs() });
+}
+
+/** A promise that is settled from outside. */
+export function gate(): { promise: Promise<void>; open: () => void } {
+  let open = () => {};
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { ConnectError, MissingLibraryError } from '../../src/index.js';
+import { refuse, FaultRoad } from '../support/fault-road.js';
+import { playPages, until } from '../support/played-browser.js';
+import { PlayedLease } from '../support/played-lease.js';
+
+const never = () => new Promise<never>(() => {});
+
+describe('acquiring', () => {
+  it('asks for what the options say', async () => {
+    await using played = await PlayedLease.start();
+    const request = { name: 'a-name', tags: { team: 'a' } };
+    await played.run(undefined, { ...request, startUrl: 'https://example.com/', pollTimeout: 2000 });
+    await played.run(undefined, { pollTimeout: false });
+    expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
+      { ...request, start_url: 'https://example.com/', acquire_timeout_seconds: 2 },
+      {},
+    ]);
+  });
+
+  it('tells each lease, and which of the call it is', async () => {
+    await using played = await PlayedLease.start();
+    let calls = 0;
+    const connect = async () => {
+      if (++calls === 1) throw new Error('no');
+    };
+    await using twice = await PlayedLease.start({ connect });
+    await played.run();
+    expect(played.told('acquired')).toMatchObject([{ attempt: 1, session: { session_id: 'session-1' } }]);
+    const { value, run } = await twice.run(({ attempt }) => attempt);
+    expect(value).toBe(2);
+    expect(run).toMatchObject({ attempts: 2, released: 'reused' });
+    expect(twice.told('acquired').map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  it('sends nothing after an abort', async () => {
+    await using played = await PlayedLease.start();
+    const { error, run } = await played.run(undefined, { signal: AbortSignal.abort('left') });
+    expect(error).toBe('left');
+    expect(run).toBeUndefined();
+    expect(played.service.requests).toEqual([]);
+    expect(played.events).toEqual([]);
+  });
+
+  it('has one limit for the whole call, however many leases it tries', async () => {
+    await using played = await PlayedLease.start({
+      connect: async () => {
+        await sleep(300);
+        throw new Error('no');
+      },
+    });
+    await played.run(undefined, { acquireTimeout: 60_000, connectAttempts: 2 });
+    const [first, second] = played.told('acquiring').map(({ timeLeft }) => timeLeft);
+    expect(first).toBeGreaterThan(59_000);
+    expect(first! - second!).toBeGreaterThan(250);
+  });
+
+  it('ends when the library turns out to be missing, and leaves nothing leased', async () => {
+    const missing = new MissingLibraryError('played');
+    await using played = await PlayedLease.start({ load: () => Promise.reject(missing) });
+    played.service.script('acquire', { status: 204 });
+    const { error, run } = await played.run();
+    expect(error).toBe(missing);
+    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], unknownOutcomes: 0 });
+    expect(run).not.toHaveProperty('session');
+    expect(run).not.toHaveProperty('released');
+  });
+
+  it('counts what it can not know over the whole call, and asks no third time', async () => {
+    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
+    played.service.script(
+      'acquire',
+      (response) => void response.destroy(),
+      { status: 200, json: played.session() },
+      (response) => void response.destroy(),
+      { status: 200, json: played.session() },
+    );
+    const { run, error } = await played.run(undefined, { connectAttempts: 3 });
+    expect(error).toMatchObject({ name: 'PoolConnectionError' });
+    expect(run).toMatchObject({ attempts: 3, unknownOutcomes: 2, released: 'destroyed' });
+    expect(played.told('outcome-unknown')).toHaveLength(2);
+  });
+});
+
+describe('connecting', () => {
+  it('hands the driver the choices of the options, and tells what it does', async () => {
+    await using played = await PlayedLease.start();
+    const choices = { protocol: 'bidi', context: 'new', driver: { slowMo: 5 } } as const;
+    await played.run(undefined, { ...choices, connectTimeout: 4000 });
+    expect(played.requests).toMatchObject([{ ...choices, timeout: 4000 }]);
+    expect(played.told('connecting')).toMatchObject([
+      { sessionId: 'session-1', library: 'played', protocol: 'bidi' },
+    ]);
+    expect(played.told('connected')).toMatchObject([{ sessionId: 'session-1' }]);
+    expect(played.told('connect-failed')).toEqual([]);
+  });
+
+  it('that fails gives the browser back as bad, tells it, and takes another', async () => {
+    let calls = 0;
+    await using played = await PlayedLease.start({
+      connect: async () => {
+        if (++calls === 1) throw new Error('no targets');
+      },
+    });
+    await played.run();
+    expect(played.releases).toEqual([
+      { session_id: 'session-1', reuse: false },
+      { session_id: 'session-1', reuse: true },
+    ]);
+    const [failed] = played.told('connect-failed');
+    expect(failed).toMatchObject({ sessionId: 'session-1' });
+    expect(failed!.error).toBeInstanceOf(ConnectError);
+    expect(played.told('connected')).toHaveLength(1);
+    // The lists of the lease that came to nothing are of no use to anybody.
+    expect(played.told('replays')).toHaveLength(1);
+  });
+
+  it.each([1, 2, 4])('is tried with %i leases, if that is what the option says', async (connectAttempts) => {
+    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
+    const { error, run } = await played.run(undefined, { connectAttempts });
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(run).toMatchObject({
+      attempts: connectAttempts,
+      released: 'destroyed',
+      session: { session_id: 'session-1' },
+      replays: [],
+      replayStatus: 'none',
+      cleanupErrors: [],
+    });
+    expect(played.releases).toHaveLength(connectAttempts);
+    expect(run!.timings.connect).toBeTypeOf('number');
+  });
+
+  it('is not tried again for want of the library', async () => {
+    const missing = new MissingLibraryError('played');
+    await using played = await PlayedLease.start({ connect: () => Promise.reject(missing) });
+    const { error, run } = await played.run(undefined, { replays: 'off' });
+    expect(error).toBe(missing);
+    expect(run).toMatchObject({ attempts: 1, released: 'destroyed', replayStatus: 'off' });
+  });
+
+  it('ends at its limit', async () => {
+    await using played = await PlayedLease.start({ connect: never });
+    const { error } = await played.run(undefined, { connectTimeout: 100, connectAttempts: 1 });
+    expect(error).toBeInstanceOf(ConnectError);
+    expect((error as Error).message).toContain('100 ms');
+  });
+
+  it('tells of pages that did not answer, and were closed', async () => {
+    await using played = await PlayedLease.start({
+      connect: async () => {
+        await vi.advanceTimersByTimeAsync(4000);
+        await until(() => played.browser.received.some((text) => text.includes('Runtime.evaluate')));
+        await vi.advanceTimersByTimeAsync(2000);
+        await until(() => played.told('frozen-pages-closed').length > 0);
+        vi.useRealTimers();
+      },
+    });
+    playPages(played.browser, { stuck: 'frozen' });
+    await played.run(undefined, {
+      replays: 'off',
+      onEvent: ({ type }) =>
+        type === 'connecting' && vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }),
+    });
+    expect(played.told('frozen-pages-closed')).toMatchObject([
+      { sessionId: 'session-1', urls: ['https://stuck/'] },
+    ]);
+  });
+
+  it('keeps the status of an upgrade that was refused', async () => {
+    await using played = await PlayedLease.start();
+    await using road = await FaultRoad.start();
+    road.play(refuse(403));
+    const url = `ws://${road.host}/`;
+    played.service.script('acquire', { status: 200, json: played.session({ cdp_ws_url: url }) });
+    const { error } = await played.run(undefined, { connectAttempts: 1 });
+    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
+  });
+
+  it('leaves no request for replays behind when it fails', async () => {
+    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
+    let open = 0;
+    played.service.script('replays', (response) => {
+      open++;
+      response.on('close', () => open--);
+    });
+    await played.run(undefined, { connectAttempts: 1 });
+    await played.pool.close();
+    expect(open).toBe(0);
+  });
+});
+
+describe('the defaults', () => {
+  it('are those that are documented', async () => {
+    await using played = await PlayedLease.start();
+    const { run } = await played.run();
+    expect(played.told('acquiring')[0]!.timeLeft).toBeGreaterThan(299_000);
+    expect(played.told('acquiring')[0]!.timeLeft).toBeLessThanOrEqual(300_000);
+    expect(played.service.of('acquire').map(({ body }) => body)).toEqual([{ acquire_timeout_seconds: 25 }]);
+    expect(played.requests).toMatchObject([
+      { timeout: 30_000, protocol: 'cdp', context: 'default', driver: {} },
+    ]);
+    expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
+    await using failing = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
+    expect((await failing.run()).run).toMatchObject({ attempts: 2 });
+  });
+});

@@ -1,0 +1,180 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BrowserPool, InvalidOptionError, ReplayNotReadyError } from '../../src/index.js';
+import { FakeService, reply, type Answer } from '../support/fake-service.js';
+import { expectNoSecret, hang, rejection, reset, until } from './support.js';
+
+const MP4 = { 'content-type': 'video/mp4' };
+
+let service: FakeService;
+let pool: BrowserPool;
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  service = await FakeService.start();
+  pool = new BrowserPool('pool', service.options);
+  folder = await mkdtemp(join(tmpdir(), 'download-'));
+  path = join(folder, 'film.mp4');
+});
+
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+  await rm(folder, { recursive: true });
+});
+
+const filesLeft = () => readdir(folder);
+
+describe('downloadReplay', () => {
+  it('writes the film, and tells of its progress', async () => {
+    const film = Buffer.alloc(300_000, 7);
+    const headers = { ...MP4, 'content-length': String(film.length) };
+    service.script('download', (response) => void response.writeHead(200, headers).end(film));
+    const progress: { received: number; total?: number }[] = [];
+    const result = await pool.downloadReplay('s', 'r', path, { onProgress: (step) => progress.push(step) });
+    expect(result).toEqual({ path, bytes: film.length, type: 'video/mp4' });
+    expect(film.equals(await readFile(path))).toBe(true);
+    expect(progress.at(-1)).toEqual({ received: film.length, total: film.length });
+    expect(progress.map(({ received }) => received)).toEqual(
+      progress.map(({ received }) => received).toSorted((a, b) => a - b),
+    );
+    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(service.requests).toMatchObject([{ method: 'GET', path: '/browsers/s/replays/r' }]);
+  });
+
+  it('asks again, as the service says, while the film is being written', async () => {
+    service.script(
+      'download',
+      { status: 202, headers: { 'retry-after': '1' } },
+      { status: 202, headers: { 'retry-after': '0' } },
+      { status: 200, text: 'film' },
+    );
+    expect(await pool.downloadReplay('s', 'r', path)).toEqual({ path, bytes: 4 });
+    const [first, second] = service.of('download');
+    expect(second!.at - first!.at).toBeGreaterThan(900);
+    expect(service.of('download')).toHaveLength(3);
+  });
+
+  it('says so when the film is not written in time', async () => {
+    service.script('download', { status: 202, headers: { 'retry-after': '5' } });
+    const error = await rejection(pool.downloadReplay('s', 'r', path, { timeout: 2000 }));
+    expect(error).toBeInstanceOf(ReplayNotReadyError);
+    expect(error).toMatchObject({ code: 'ERR_REPLAY_NOT_READY', pool: 'pool', sessionId: 's' });
+    expect(await filesLeft()).toEqual([]);
+  });
+
+  it('takes a film that is larger than its memory may grow', async () => {
+    const [chunk, count] = [Buffer.alloc(1024 * 1024), 200];
+    service.script('download', (response) => {
+      response.writeHead(200, MP4);
+      Readable.from(Array.from({ length: count }, () => chunk)).pipe(response);
+    });
+    const before = process.memoryUsage.rss();
+    let most = 0;
+    const onProgress = () => (most = Math.max(most, process.memoryUsage.rss() - before));
+    const { bytes } = await pool.downloadReplay('s', 'r', path, { onProgress });
+    expect(bytes).toBe(chunk.length * count);
+    expect((await stat(path)).size).toBe(bytes);
+    expect(most).toBeLessThan(bytes / 2);
+  });
+
+  it('lets a film that has begun to come take longer than the time-out', async () => {
+    service.script('download', (response) => {
+      response.writeHead(200, MP4).write('fi');
+      setTimeout(() => response.end('lm'), 1500);
+    });
+    expect(await pool.downloadReplay('s', 'r', path, { timeout: 1000 })).toMatchObject({ bytes: 4 });
+  });
+
+  it.each<[string, Answer, object]>([
+    ['404', { status: 404, json: { code: 'not_found', message: 'no' } }, { status: 404, code: 'not_found' }],
+    ['401', { status: 401 }, { status: 401 }],
+    ['500', { status: 500, text: 'oops' }, { status: 500 }],
+    ['a redirect', { status: 302, headers: { location: 'https://elsewhere.test/film' } }, { status: 302 }],
+    [
+      'a page',
+      { status: 200, text: '<p>', headers: { 'content-type': 'text/html' } },
+      { code: 'ERR_POOL_RESPONSE' },
+    ],
+    ['an empty 204', { status: 204 }, { code: 'ERR_POOL_RESPONSE' }],
+    [
+      'gzip',
+      { status: 200, text: 'x', headers: { 'content-encoding': 'gzip' } },
+      { code: 'ERR_POOL_RESPONSE' },
+    ],
+    ['a reset', reset, { code: 'ERR_POOL_NO_RESPONSE' }],
+  ])('fails after %s, and leaves what was there before', async (_what, answer, facts) => {
+    await writeFile(path, 'before');
+    service.script('download', answer);
+    const error = await rejection(pool.downloadReplay('s', 'r', path));
+    expect(error).toMatchObject({ pool: 'pool', sessionId: 's', ...facts });
+    expectNoSecret(error);
+    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await readFile(path, 'utf8')).toBe('before');
+    expect(service.of('download')).toHaveLength(1);
+  });
+
+  it('leaves nothing when the film breaks off', async () => {
+    service.script('download', (response) => {
+      response.writeHead(200, { ...MP4, 'content-length': '1000' }).write('half a film');
+      setTimeout(() => response.destroy(), 50);
+    });
+    const error = await rejection(pool.downloadReplay('s', 'r', path));
+    expect(error).toMatchObject({ code: 'ERR_POOL_NO_RESPONSE', pool: 'pool', sessionId: 's' });
+    expect(await filesLeft()).toEqual([]);
+  });
+
+  it.each<[string, Answer]>([
+    ['before the answer', hang],
+    ['between two requests', { status: 202, headers: { 'retry-after': '30' } }],
+    ['in the middle of the film', (response) => void response.writeHead(200, MP4).write('half')],
+  ])('ends with its signal %s, and leaves nothing', async (_when, answer) => {
+    const caller = new AbortController();
+    const reason = new Error('mine');
+    service.script('download', answer);
+    const downloading = pool.downloadReplay('s', 'r', path, { signal: caller.signal });
+    await until(() => service.of('download').length === 1);
+    setTimeout(() => caller.abort(reason), 50);
+    expect(await rejection(downloading)).toBe(reason);
+    expect(await filesLeft()).toEqual([]);
+  });
+
+  it("passes the disk's own error on, and asks for nothing that it could not keep", async () => {
+    const nowhere = join(folder, 'missing', 'film.mp4');
+    expect(await rejection(pool.downloadReplay('s', 'r', nowhere))).toMatchObject({ code: 'ENOENT' });
+    expect(service.requests).toEqual([]);
+    await mkdir(path);
+    service.script('download', (response) => reply(response, { status: 200, text: 'film' }));
+    expect(await rejection(pool.downloadReplay('s', 'r', path))).toMatchObject({ code: 'EISDIR' });
+    expect(await filesLeft()).toEqual(['film.mp4']);
+  });
+
+  it('passes on what the progress function threw, and leaves nothing', async () => {
+    service.script('download', { status: 200, text: 'film' });
+    const mine = new Error('mine');
+    const onProgress = () => {
+      throw mine;
+    };
+    expect(await rejection(pool.downloadReplay('s', 'r', path, { onProgress }))).toBe(mine);
+    expect(await filesLeft()).toEqual([]);
+  });
+
+  it('refuses what is not allowed before anything is sent', async () => {
+    const calls = [
+      pool.downloadReplay('..', 'r', path),
+      pool.downloadReplay('s', 'a/b', path),
+      pool.downloadReplay('s', 'r', ''),
+      pool.downloadReplay('s', 'r', path, { timeout: 0 }),
+      pool.downloadReplay('s', 'r', path, { onProgress: true as never }),
+      pool.downloadReplay('s', 'r', path, { overwrite: true } as never),
+    ];
+    for (const error of await Promise.all(calls.map((call) => rejection(call))))
+      expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(service.requests).toEqual([]);
+    expect(await filesLeft()).toEqual([]);
+  });
+});

@@ -1,0 +1,126 @@
+import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
+import {
+  BrowserPool,
+  leaseBrowser,
+  runOf,
+  withPooledBrowser,
+  type FailedRun,
+  type LeaseFacts,
+  type LeaseOptions,
+  type Run,
+  type RunEvent,
+  type RunOptions,
+} from '../../src/index.js';
+import { FakeService, session } from './fake-service.js';
+import { PlayedBrowser } from './played-browser.js';
+
+export interface PlayedHandles {
+  page: string;
+}
+
+export type PlayedFacts = PlayedHandles & LeaseFacts;
+
+/** What a driver in memory does instead of succeeding at once. */
+type Steps = Partial<Connection<PlayedHandles>> &
+  Partial<Pick<Connector, 'load' | 'refusal'>> & { connect?: (request: ConnectRequest) => unknown };
+
+/** How a call ended. */
+export interface Ending {
+  value?: unknown;
+  error?: unknown;
+  run: Run<unknown> | FailedRun | undefined;
+}
+
+/**
+ * A service, a browser and a driver that are played: what a lease makes of each of their faults shows within
+ * milliseconds. Only the websocket between them is a real one.
+ */
+export class PlayedLease implements AsyncDisposable {
+  readonly service: FakeService;
+  readonly browser: PlayedBrowser;
+  readonly pool: BrowserPool;
+  readonly events: RunEvent[] = [];
+  /** What the driver was asked, in order, and when the browser was given back. */
+  readonly steps: string[] = [];
+  readonly requests: ConnectRequest[] = [];
+  readonly connector: Connector<PlayedHandles>;
+
+  static async start(steps: Steps = {}): Promise<PlayedLease> {
+    return new PlayedLease(await FakeService.start(), await PlayedBrowser.start(), steps);
+  }
+
+  private constructor(service: FakeService, browser: PlayedBrowser, { connect, ...steps }: Steps) {
+    this.service = service;
+    this.browser = browser;
+    this.pool = new BrowserPool('test', service.options);
+    service.script('acquire', { status: 200, json: this.session() });
+    service.script('release', (response) => {
+      this.steps.push('release');
+      response.writeHead(204).end();
+    });
+    const { handles = { page: 'a page' }, isConnected = () => true, load, refusal } = steps;
+    const step = (name: 'sweep' | 'disconnect') => async () => {
+      this.steps.push(name);
+      await steps[name]?.();
+    };
+    this.connector = {
+      library: 'played',
+      refusal: refusal ?? (() => undefined),
+      load: load ?? (async () => {}),
+      connect: async (request) => {
+        this.requests.push(request);
+        await connect?.(request);
+        return { handles, isConnected, sweep: step('sweep'), disconnect: step('disconnect') };
+      },
+    };
+  }
+
+  /** A session that leads to the played browser. */
+  session(fields: Record<string, unknown> = {}): Record<string, unknown> {
+    return session({ cdp_ws_url: this.browser.url, webdriver_ws_url: this.browser.url, ...fields });
+  }
+
+  async run(
+    fn: (lease: PlayedFacts) => unknown = () => 'value',
+    options: RunOptions = {},
+    pool: BrowserPool | string = this.pool,
+  ): Promise<Ending> {
+    return withPooledBrowser(pool, fn, this.#with(options)).then(
+      (run) => ({ value: run.value, run }),
+      (error: unknown) => ({ error, run: runOf(error) }),
+    );
+  }
+
+  lease(options: LeaseOptions = {}) {
+    return leaseBrowser(this.pool, this.#with(options));
+  }
+
+  /** The events of one type. */
+  told<Type extends RunEvent['type']>(type: Type): Extract<RunEvent, { type: Type }>[] {
+    return this.events.filter((event): event is Extract<RunEvent, { type: Type }> => event.type === type);
+  }
+
+  /** What the service was asked when the browser was given back. */
+  get releases(): unknown[] {
+    return this.service.of('release').map(({ body }) => body);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.pool.close();
+    await this.service.close();
+    await this.browser[Symbol.asyncDispose]();
+  }
+
+  #with<Options extends LeaseOptions>(options: Options) {
+    const { onEvent } = options;
+    return {
+      retry: { minTimeout: 1, maxTimeout: 5 },
+      ...options,
+      connector: this.connector,
+      onEvent: (event: RunEvent) => {
+        this.events.push(event);
+        onEvent?.(event);
+      },
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import { expectTypeOf } from 'expect-type';
+import type * as pt from '@playwright/test';
+import type * as pw from 'playwright-core';
+import type * as pp from 'puppeteer-core';
+import { it } from 'vitest';
+import type { BrowserPool, BrowserSession } from '../../src/index.js';
+import type * as playwrightTest from '../../src/playwright-test.js';
+import type { leaseBrowser } from '../../src/puppeteer.js';
+import type * as vitest from '../../src/vitest.js';
+
+/** Checked by the compiler (`npm run types`), never called. */
+function types(
+  test: typeof vitest.test,
+  puppeteer: typeof leaseBrowser,
+  createTest: typeof vitest.createTest,
+) {
+  test('', ({ page, context, browser, session }) => {
+    expectTypeOf(page).toEqualTypeOf<pw.Page>();
+    expectTypeOf(context).toEqualTypeOf<pw.BrowserContext>();
+    expectTypeOf(browser).toEqualTypeOf<pw.Browser>();
+    expectTypeOf(session).toEqualTypeOf<BrowserSession>();
+  });
+  // @ts-expect-error -- no such fixture
+  test('', ({ pages }) => pages);
+  test.override({ pooledBrowser: { scope: 'test', pool: {} as BrowserPool, driver: { slowMo: 10 } } });
+  // @ts-expect-error -- no such scope
+  test.override({ pooledBrowser: { scope: 'suite' } });
+  // @ts-expect-error -- a name must be unique
+  test.override({ pooledBrowser: { name: 'mine' } });
+  // @ts-expect-error -- Playwright does not speak BiDi
+  test.override({ pooledBrowser: { protocol: 'bidi' } });
+
+  const ofPuppeteer = createTest(puppeteer);
+  ofPuppeteer('', ({ page, context, browser }) => {
+    expectTypeOf(page).toEqualTypeOf<pp.Page>();
+    expectTypeOf(context).toEqualTypeOf<pp.BrowserContext>();
+    expectTypeOf(browser).toEqualTypeOf<pp.Browser>();
+  });
+  ofPuppeteer.override({ pooledBrowser: { protocol: 'bidi' } });
+}
+
+function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
+  test('', ({ page, browser, session }) => {
+    expectTypeOf(page).toEqualTypeOf<pt.Page>();
+    expectTypeOf(browser).toEqualTypeOf<pt.Browser>();
+    expectTypeOf(session).toEqualTypeOf<BrowserSession>();
+  });
+  test.use({ pooledBrowser: { pool: 'scrapers', replays: 'off' } });
+  // @ts-expect-error -- no such option
+  test.use({ pooledBrowser: { pol: 'scrapers' } });
+}
+
+it('the fixtures and their options are typed for each library', () => {
+  expectTypeOf(types).toBeFunction();
+  expectTypeOf(typesOfPlaywrightTest).toBeFunction();
+});
