@@ -202,6 +202,8 @@ it('finds that there is no token, and says so to a person in two lines', async (
 it.runIf(hasTerminals)('colours its signs at a terminal, unless NO_COLOR says otherwise', async () => {
   await using service = await FakeService.start();
   vi.stubEnv('TERM', 'xterm-256color');
+  // Node shows no colours to a CI that it does not know.
+  vi.stubEnv('CI', undefined);
   const ended = () => startAtTerminal(['doctor'], service.options).ended;
   expect((await ended()).stdout).toContain('\x1b[32m✓ node');
   vi.stubEnv('NO_COLOR', '1');
