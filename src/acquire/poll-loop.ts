@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pRetry from 'p-retry';
 import { AcquireTimeoutError, LeaseNameTakenError, PoolServiceError } from '../errors/index.js';
 import { Deadline } from '../internal/deadline.js';
 import type { LinkedAbort } from '../internal/linked-abort.js';
 import { LONGEST_TIMER, startTimer } from '../internal/race.js';
+import { withRetries } from '../internal/with-retries.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { AcquirePlan } from './acquire-plan.js';
@@ -49,7 +49,7 @@ export class PollLoop {
     let leaveLine = this.#plan.skipsLine ? () => {} : line.enter();
     try {
       leaveLine ??= await this.#waitInLine(line);
-      await pRetry(() => this.#poll(), {
+      await withRetries(() => this.#poll(), {
         // Counted in #beforeNext: p-retry stops when none is left, even where none would be used up.
         retries: Number.POSITIVE_INFINITY,
         // The pause between tries is made in #beforeNext: p-retry's own jitter is not a full one.

@@ -53,7 +53,7 @@ Examples:
 
 /** Read when asked for: no other command pays for it. */
 function printVersion(): never {
-  const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+  const { version } = createRequire(import.meta.url)('pooled-browser/package.json') as { version: string };
   process.stdout.write(`${version}\n`);
   throw new CommanderError(EXIT.ok, 'commander.version', version);
 }

@@ -52,6 +52,8 @@ async function connect(
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
+      // Not a round trip more for the answer to the closing handshake.
+      socket.cut('closed-by-us');
       await removed;
     },
   };

@@ -1,8 +1,8 @@
-import pRetry from 'p-retry';
 import type { OpenConnection } from '../connect/connect-session.js';
 import { ConnectError, ConnectionDroppedError, type LossReason } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import { raceAbort } from '../internal/race.js';
+import { withRetries } from '../internal/with-retries.js';
 import { ExpiryWatch } from './expiry-watch.js';
 import type { RunStep } from './events.js';
 
@@ -135,7 +135,7 @@ export class Link<Handles> {
   async #connect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
     try {
-      return await pRetry(() => this.#plan.connect(pageUrl, signal), {
+      return await withRetries(() => this.#plan.connect(pageUrl, signal), {
         retries: Number.POSITIVE_INFINITY,
         maxRetryTime: this.#plan.inactivityTimeout,
         minTimeout: 200,

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { environment } from '../internal/environment.js';
 import { ownOrigins } from '../internal/own-origins.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../internal/process-end.js';
@@ -59,6 +58,8 @@ function releaseInProcess(): void {
   const reachable = tickets.filter(({ url }) => !ownOrigins.has(new URL(url).origin));
   if (reachable.length === 0) return;
   const env = environment.forChild();
+  // Loaded here: few processes come to this.
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
   // Through a pipe: everyone on the machine can read a process's arguments.
   const input = reachable.map((ticket) => `${JSON.stringify({ hold: ticket })}\n`).join('');
   spawnSync(process.execPath, [RELEASE_PROCESS], {

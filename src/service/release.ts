@@ -1,6 +1,6 @@
-import pRetry from 'p-retry';
 import { InvalidOptionError, PoolClosedError, ReleaseError } from '../errors/index.js';
 import { isRecord } from '../internal/is-record.js';
+import { withRetries } from '../internal/with-retries.js';
 
 /** The part of a pool that gives browsers back. */
 export interface Releaser {
@@ -27,7 +27,7 @@ export async function giveBack(
   const started = performance.now();
   const timeLeft = () => Math.max(0, timeout - (performance.now() - started));
   try {
-    await pRetry(() => pool.release(sessionId, { reuse, timeout: timeLeft() }), {
+    await withRetries(() => pool.release(sessionId, { reuse, timeout: timeLeft() }), {
       retries: Number.POSITIVE_INFINITY,
       maxRetryTime: timeout,
       minTimeout: 100,

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { environment } from '../internal/environment.js';
 import { RELEASE_PROCESS, type ReleaseTicket } from './release-ticket.js';
 
@@ -23,6 +23,7 @@ export function watchLease(ticket: ReleaseTicket): () => void {
 }
 
 function startWatcher(): ChildProcess {
+  const { spawn } = process.getBuiltinModule('node:child_process');
   // In a session of its own: Ctrl-C at the terminal is for this process, not for its watcher.
   const child = spawn(process.execPath, [RELEASE_PROCESS], {
     detached: true,

@@ -43,18 +43,19 @@ export class DelayProxy implements AsyncDisposable {
   #join(client: Socket): void {
     const [hostname, port] = this.#target.split(':');
     const upstream = connect({ host: hostname!, port: Number(port), noDelay: true });
-    const half = this.roundTrip / 2;
+    // Asked for with each chunk: sockets that are kept alive see it change.
+    const half = () => this.roundTrip / 2;
     // TCP's own handshake is over on loopback before anybody can hold it back: what comes first waits for it.
     const opened = performance.now() + this.roundTrip;
-    pass(client, upstream, (now) => Math.max(now, opened) + half, [this.#host, this.#target]);
-    pass(upstream, client, (now) => now + half, [this.#target, this.#host]);
+    pass(client, upstream, (now) => Math.max(now, opened) + half(), [this.#host, this.#target]);
+    pass(upstream, client, (now) => now + half(), [this.#target, this.#host]);
     for (const socket of [client, upstream]) {
       this.#sockets.add(socket);
       socket.on('error', () => socket.destroy());
       socket.once('close', () => this.#sockets.delete(socket));
     }
-    upstream.once('close', () => setTimeout(() => client.destroy(), half));
-    client.once('close', () => setTimeout(() => upstream.destroy(), half));
+    upstream.once('close', () => setTimeout(() => client.destroy(), half()));
+    client.once('close', () => setTimeout(() => upstream.destroy(), half()));
   }
 }
 

@@ -12,6 +12,9 @@ interface Entry {
   isClients: boolean;
 }
 
+// The library loads it when it is first called for: in time that this clock would not see.
+await import('p-retry');
+
 /** The timers that Node gives to the code under test; the world's own use `VirtualClock.after`. */
 const real = {
   setTimeout: globalThis.setTimeout,

@@ -1,0 +1,7 @@
+import type { Options } from 'p-retry';
+
+/** p-retry, loaded with the first call: whoever only imports this library does not pay for it. */
+export async function withRetries<Value>(attempt: () => Promise<Value>, options: Options): Promise<Value> {
+  const { default: pRetry } = await import('p-retry');
+  return pRetry(attempt, options);
+}
