@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
+import { lazy } from '../internal/lazy.js';
 import type { Connection, Connector, ConnectRequest } from './connector.js';
 import { loadLibrary } from './load-library.js';
 import { makeArtifactsFolder } from './artifacts-folder.js';
@@ -12,6 +13,8 @@ export interface PlaywrightOptions {
   chromium?: Pick<BrowserType, 'connectOverCDP'> | undefined;
 }
 
+const loadPlaywright = lazy(() => import('playwright-core'));
+
 const REFUSAL =
   'Playwright has no public way to connect to a WebDriver BiDi socket. ' +
   "Use protocol 'cdp', or Puppeteer with protocol 'bidi' (pooled-browser/puppeteer).";
@@ -19,7 +22,7 @@ const REFUSAL =
 /** Connects Playwright over CDP. The library is imported when it is first needed. */
 export function playwright(options: PlaywrightOptions = {}): Connector<PlaywrightHandles> {
   const chromium = async () =>
-    options.chromium ?? (await loadLibrary('playwright-core', () => import('playwright-core'))).chromium;
+    options.chromium ?? (await loadLibrary('playwright-core', loadPlaywright)).chromium;
   return {
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
+import { lazy } from '../internal/lazy.js';
 import { withAnySession } from './bidi-session.js';
 import type { Connection, Connector, ConnectRequest } from './connector.js';
 import { loadLibrary } from './load-library.js';
@@ -16,6 +17,8 @@ interface PuppeteerLibrary {
   connect(options: ConnectOptions): Promise<Browser>;
 }
 
+const loadPuppeteer = lazy(() => import('puppeteer-core'));
+
 const REFUSAL =
   'WebDriver BiDi has no commands that wipe what a site keeps in a page. ' +
   "Use isolation 'context', or protocol 'cdp'.";
@@ -23,7 +26,7 @@ const REFUSAL =
 /** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when it is first needed. */
 export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHandles> {
   const library = async (): Promise<PuppeteerLibrary> =>
-    options.puppeteer ?? loadLibrary('puppeteer-core', () => import('puppeteer-core'));
+    options.puppeteer ?? loadLibrary('puppeteer-core', loadPuppeteer);
   return {
     library: 'puppeteer',
     refusal: (protocol, isolation) => (protocol === 'bidi' && isolation === 'storage' ? REFUSAL : undefined),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { WebSocket } from 'ws';
+import { loadWs } from './load-library.js';
 import type { Socket } from './socket.js';
 
 /**
@@ -9,7 +10,7 @@ import type { Socket } from './socket.js';
  * Its URL holds a secret of its own, good for one connection, and never the session's jwt.
  */
 export async function openRelay(socket: Socket): Promise<{ url: string; close: () => void }> {
-  const { WebSocketServer } = await import('ws');
+  const { WebSocketServer } = await loadWs();
   const path = `/${randomUUID()}`;
   const server = new WebSocketServer({
     host: '127.0.0.1',

@@ -2,6 +2,7 @@ import type { WebSocket } from 'ws';
 import { ConnectError, type LossReason } from '../errors/index.js';
 import { isRecord } from '../internal/is-record.js';
 import { parseJson } from '../internal/json.js';
+import { loadWs } from './load-library.js';
 
 /** How a socket ended; `closed-by-us` is the one due end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -37,7 +38,7 @@ export class Socket {
 
   /** Opens the websocket; a redirect, or any other answer but an upgrade, is a failure. */
   static async open(url: string, signal: AbortSignal): Promise<Socket> {
-    const { WebSocket } = await import('ws');
+    const { WebSocket } = await loadWs();
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
       followRedirects: false,

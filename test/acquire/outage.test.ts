@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { checkRetryOptions } from '../../src/acquire/backoff.js';
 import { acquireSession } from '../../src/acquire/acquire-session.js';
 import { BrowserPool } from '../../src/index.js';
@@ -50,6 +50,22 @@ it('hands the turn on when the caller whose turn it is gives up', async () => {
   await Promise.allSettled(callers.slice(1));
   service.script('acquire', { status: 200, json: session() });
   expect((await callers[0]!).session_id).toBe('session-1');
+});
+
+it('takes a service that lets a request wait for one that is back, and lets the others ask as well', async () => {
+  // Twelve seconds that last 50 ms.
+  const { setTimeout: start } = globalThis;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, delay?: number) =>
+    start(run, delay === 12_000 ? 50 : delay)) as typeof setTimeout);
+  const down = { status: 503, text: 'down' };
+  const waiting = new Set<() => void>();
+  service.script('acquire', down, down, down, (response) => {
+    waiting.add(() => reply(response, { status: 200, json: session({ session_id: `s-${waiting.size}` }) }));
+  });
+  const callers = Array.from({ length: 3 }, () => acquire());
+  await expect.poll(() => waiting.size).toBe(3);
+  for (const answer of waiting) answer();
+  await Promise.all(callers);
 });
 
 it('does not take turns where a service answers 504 after it has waited', async () => {
