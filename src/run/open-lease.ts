@@ -5,7 +5,7 @@ import { Deadline } from '../internal/deadline.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 
 import { trackWork } from '../service/background.js';
-import type { BrowserPool } from '../service/browser-pool.js';
+import { CONNECTED, type BrowserPool } from '../service/browser-pool.js';
 import { beginReplays } from './begin-replays.js';
 import { Lease } from './lease.js';
 import { NestedWait } from './nesting.js';
@@ -61,8 +61,7 @@ class Opening<Handles> {
   async run(): Promise<Lease<Handles>> {
     const { signal } = this.#abort;
     signal.throwIfAborted();
-    // A library that is missing ends the wait: what comes of it could not be used.
-    this.#connector.load().catch((error: unknown) => this.#abort.abort(error));
+    this.#loadLibrary().catch((error: unknown) => this.#abort.abort(error));
     try {
       for (let attempt = 1; ; attempt++) {
         this.#recorder.lease = { attempt };
@@ -75,6 +74,15 @@ class Opening<Handles> {
       this.#abort.dispose();
       throw error;
     }
+  }
+
+  /**
+   * Imports the automation library while a browser is waited for: that keeps the process busy, so not before the request
+   * is on its way. One that is missing ends the wait: what comes of it could not be used.
+   */
+  async #loadLibrary(): Promise<void> {
+    await this.#pool[CONNECTED]();
+    await this.#connector.load();
   }
 
   async #acquire(): Promise<OwnedSession> {

@@ -36,6 +36,9 @@ const UNKNOWN_WAIT = 60 * 60_000;
 /** How long a browser that nobody took is tried to be given back. */
 const ORPHAN_RELEASE_TIMEOUT = 30_000;
 
+/** Tells when a pool's first request is on its way. */
+export const CONNECTED: unique symbol = Symbol('pooled-browser.connected');
+
 /** A pool of browsers at a service (interface: Endpoints). Nothing is sent before the first call. */
 export class BrowserPool {
   /** Id or name of the pool. */
@@ -172,6 +175,11 @@ export class BrowserPool {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** @internal Resolves once the first request to the service is on its way. */
+  [CONNECTED](): Promise<void> {
+    return this.#link.connected();
   }
 
   /** @internal The release of a session in writing, for when this process is at its end. */

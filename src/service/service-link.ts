@@ -31,6 +31,11 @@ export class ServiceLink {
     return sendAuthorized(await this.#sockets.dispatcher(), this.#authorization, request);
   }
 
+  /** Resolves once the first request is on its way. */
+  connected(): Promise<void> {
+    return this.#sockets.connected();
+  }
+
   close(): Promise<void> {
     return this.#sockets.close();
   }

@@ -1,8 +1,14 @@
 import { PoolClosedError } from '../errors/index.js';
 import type { Dispatcher } from 'undici';
 
+interface Sockets {
+  dispatcher: Dispatcher;
+  /** Resolves when the first of them stands, and what waited for it was sent. */
+  connected: Promise<void>;
+}
+
 /** One set of keep-alive sockets per origin, shared by all pools of this process that talk to it. */
-const origins = new Map<string, { users: number; dispatcher?: Promise<Dispatcher> }>();
+const origins = new Map<string, { users: number; sockets?: Promise<Sockets> }>();
 
 /** A pool's share in the sockets of an origin. Nothing is loaded or opened before the first request. */
 export class OriginSockets {
@@ -17,10 +23,12 @@ export class OriginSockets {
   }
 
   async dispatcher(): Promise<Dispatcher> {
-    const shared = origins.get(this.#origin);
-    if (this.#closed || !shared) throw new PoolClosedError();
-    shared.dispatcher ??= openDispatcher(this.#origin);
-    return shared.dispatcher;
+    return (await this.#sockets()).dispatcher;
+  }
+
+  /** Resolves once the first request to this origin is on its way. */
+  async connected(): Promise<void> {
+    return (await this.#sockets()).connected;
   }
 
   /** The last one out closes the sockets. */
@@ -30,12 +38,23 @@ export class OriginSockets {
     this.#closed = true;
     if (--shared.users > 0) return;
     origins.delete(this.#origin);
-    await (await shared.dispatcher)?.close();
+    await (await shared.sockets)?.dispatcher.close();
+  }
+
+  async #sockets(): Promise<Sockets> {
+    const shared = origins.get(this.#origin);
+    if (this.#closed || !shared) throw new PoolClosedError();
+    shared.sockets ??= openSockets(this.#origin);
+    return shared.sockets;
   }
 }
 
-async function openDispatcher(origin: string): Promise<Dispatcher> {
+async function openSockets(origin: string): Promise<Sockets> {
   const { Pool } = await import('undici');
   // undici's own limits would end a long poll that the service still answers: each request brings its own.
-  return new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 10_000 } });
+  const dispatcher = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 10_000 } });
+  const connected = new Promise<void>((resolve) => {
+    dispatcher.once('connect', () => setImmediate(resolve));
+  });
+  return { dispatcher, connected };
 }

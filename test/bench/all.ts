@@ -6,6 +6,7 @@ const PARTS = [
   'overhead',
   'round-trips',
   'import',
+  'first-lease',
   'http',
   'many',
   'local-pool',

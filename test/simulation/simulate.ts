@@ -78,7 +78,7 @@ function newOrigin(): string {
 /** Puts the simulation in the place of clock, chance and network. */
 function takeOver(world: World, service: SimulatedService): () => void {
   const { OriginSockets, Socket } = world.library;
-  const { dispatcher, close } = OriginSockets.prototype;
+  const { dispatcher, connected, close } = OriginSockets.prototype;
   const { open } = Socket;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
@@ -88,12 +88,13 @@ function takeOver(world: World, service: SimulatedService): () => void {
   // Of listeners that throw.
   process.emitWarning = () => {};
   OriginSockets.prototype.dispatcher = async () => service.dispatcher;
+  OriginSockets.prototype.connected = async () => {};
   OriginSockets.prototype.close = async () => {};
   Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();
-    Object.assign(OriginSockets.prototype, { dispatcher, close });
+    Object.assign(OriginSockets.prototype, { dispatcher, connected, close });
     Socket.open = open;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);
