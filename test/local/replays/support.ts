@@ -156,6 +156,17 @@ export const RAINBOW = page(`<body><script>
   })();
 </script>`);
 
+/** A page of noise, which takes more bytes than any other. */
+export const NOISE = page(`<body style="margin:0"><canvas width="640" height="480"></canvas><script>
+  const context = document.querySelector('canvas').getContext('2d');
+  (function tick() {
+    const image = context.createImageData(640, 480);
+    for (let byte = 0; byte < image.data.length; byte++) image.data[byte] = byte % 4 === 3 ? 255 : Math.random() * 255;
+    context.putImageData(image, 0, 0);
+    setTimeout(tick, 50);
+  })();
+</script>`);
+
 export function page(html: string): string {
   return `data:text/html,${encodeURIComponent(html)}`;
 }
