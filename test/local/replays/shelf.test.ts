@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import type { Film } from '../../../src/local/replays/local-replay.js';
 import type { Recording } from '../../../src/local/replays/recording.js';
 import { Shelf } from '../../../src/local/replays/shelf.js';
 
@@ -40,12 +41,12 @@ function shelfOf(...recordings: Recording[]): Shelf {
   return shelf;
 }
 
-function recorded(replayId: string, bytes: number): Recording {
-  return { replayId, sessionId: 's', bytes } as Recording;
+function recorded(replayId: string, bytes: number, ...done: Partial<Recording>[]): Recording {
+  return Object.assign({ replayId, sessionId: 's', bytes }, ...done) as Recording;
 }
 
 function finished(replayId: string, bytes: number): Recording {
   const path = join(folder, replayId);
   writeFileSync(path, '');
-  return { ...recorded(replayId, bytes), finishedAt: new Date(), film: { path } } as Recording;
+  return recorded(replayId, bytes, { finishedAt: new Date(), film: { path } as Film });
 }
