@@ -148,10 +148,13 @@ export function coloured(colour: string): string {
   </script>`);
 }
 
-/** A page whose colour goes around with the time: no two pictures are alike. */
+/** A page of one colour, on which nothing moves. */
+export const STILL = page('<body style="background:blue">');
+
+/** A page whose colour goes around in 15 seconds: no two pictures of a shorter film are alike. */
 export const RAINBOW = page(`<body><script>
   (function tick() {
-    document.body.style.background = 'hsl(' + (performance.now() / 10) % 360 + ' 100% 50%)';
+    document.body.style.background = 'hsl(' + (performance.now() / 41.7) % 360 + ' 100% 50%)';
     requestAnimationFrame(tick);
   })();
 </script>`);
