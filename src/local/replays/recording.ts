@@ -80,8 +80,9 @@ export class Recording implements LocalReplay {
     this.#timeline = new Timeline(telemetry, () => this.length);
     this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#keep(frame));
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
-    this.#file = new FilmFile(host.filmPath(this.replayId), onFailure);
-    this.#spool = new Spool(host.spoolPath(this.replayId), onFailure);
+    const [film, spool] = [host.filmPath(this.replayId), host.spoolPath(this.replayId)];
+    this.#file = new FilmFile(film, onFailure);
+    this.#spool = new Spool(spool, onFailure);
     this.#stopWith(lease.signal);
   }
 
@@ -166,7 +167,7 @@ export class Recording implements LocalReplay {
     } catch (error) {
       this.failure = (error as Error).message;
     }
-    if (!this.film) await this.#file.discard();
+    if (!this.film) await this.#file.discard().catch(() => {});
     await this.#spool.remove().catch(() => {});
     this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
     this.#host.onFinished(this, reason);
