@@ -43,10 +43,10 @@ export type LocalPoolEvent =
 
 /**
  * Why a recording ended: a request to stop it, its longest duration, the end of its lease, the end of its browser, a
- * limit of bytes, a disk that takes no more.
+ * limit of bytes, a disk that is full, a disk that fails otherwise.
  */
 export type RecordingEnd =
-  'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-failed';
+  'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-full' | 'disk-failed';
 
 /** What a connection to a leased browser is: a client's, or a person's who watches it. */
 export type Protocol = 'cdp' | 'bidi' | 'live-view';

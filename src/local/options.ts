@@ -56,11 +56,17 @@ export type LocalPoolTelemetry = { [category in TelemetryCategory]?: boolean | u
 
 /** Recordings: how large they may grow, and how long they stay. Beyond the given interface. */
 export interface LocalPoolRecording {
-  /** Folder, which must exist, to leave the films in. Default: a temporary one that is removed when the pool closes. */
+  /**
+   * Folder, which must exist, to leave the films in; one that is not whole yet ends in `.part`. Default: a temporary one
+   * that is removed when the pool closes.
+   */
   folder?: string | undefined;
   /** Bytes of frames after which a recording ends; the film until then is kept. Default: 512 MB. */
   maxBytes?: number | undefined;
-  /** Bytes of all recordings together: the oldest films are removed to stay below. Default: 2 GB. */
+  /**
+   * Bytes of all recordings together, with the room that is kept for films to come: the oldest films are removed to stay
+   * below. Default: 2 GB.
+   */
   maxTotalBytes?: number | undefined;
   /** Finished recordings to keep; the oldest are removed. Default: 100. */
   keep?: number | undefined;

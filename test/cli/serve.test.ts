@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { startCli, type Program } from './support.js';
 
 it('serves a pool, tells how to reach it, and prints a line for each event', async () => {
@@ -25,6 +25,23 @@ it('serves a pool, tells how to reach it, and prints a line for each event', asy
   await serve.prints(new RegExp(`released +${short}`));
   await serve.prints(new RegExp(`destroyed +${short} +tests +given back`));
   expect(await serve.end('SIGINT')).toMatchObject({ code: 0, stderr: 'Stopping.\n' });
+  await serve.leavesNothing();
+});
+
+it('tells of recordings: that one has begun, and its length and size', { timeout: 90_000 }, async () => {
+  const serve = startServe(['--size', '1']);
+  const { baseUrl, token } = await address(serve);
+  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+  const { session_id } = (await granted.json()) as { session_id: string };
+  const replays = `${baseUrl}/browsers/${session_id}/replays`;
+  const options = { method: 'POST', headers: { authorization: `Bearer ${token}`, connection: 'close' } };
+  const started = await fetch(replays, options);
+  const { replay_id } = (await started.json()) as { replay_id: string };
+  await serve.prints(new RegExp(`recording +${session_id.slice(0, 8)} +default +${replay_id}`));
+  await fetch(`${replays}/${replay_id}/stop`, options);
+  const recorded = `recorded +${session_id.slice(0, 8)} +default +${replay_id}, \\d+\\.\\d s, \\d+\\.\\d MB\n`;
+  await vi.waitFor(() => expect(serve.stdout).toMatch(new RegExp(recorded)), { timeout: 60_000 });
+  expect(await serve.end('SIGINT')).toMatchObject({ code: 0 });
   await serve.leavesNothing();
 });
 

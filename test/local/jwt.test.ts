@@ -10,21 +10,25 @@ it('names its holder until it expires', async () => {
   const tokens = new LeaseTokens(60_000);
   const lease = newLease('s1');
   const jwt = await tokens.sign(lease, 'cdp');
-  expect(await tokens.verify(jwt, 'cdp')).toEqual({ sessionId: 's1', lease: lease.number });
+  expect(await tokens.verify(jwt, ['cdp'])).toEqual({
+    sessionId: 's1',
+    lease: lease.number,
+    audience: 'cdp',
+  });
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
-  expect(await tokens.verify(jwt, 'cdp')).toBeUndefined();
+  expect(await tokens.verify(jwt, ['cdp'])).toBeUndefined();
 });
 
 it('outlives a wall clock that jumps', async () => {
   const tokens = new LeaseTokens(60_000);
   const jwt = await tokens.sign(newLease('s1'), 'cdp');
   vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 24 * 3_600_000);
-  expect(await tokens.verify(jwt, 'cdp')).toBeDefined();
+  expect(await tokens.verify(jwt, ['cdp'])).toBeDefined();
 });
 
 it('is good at one server only', async () => {
   const jwt = await new LeaseTokens().sign(newLease('s1'), 'cdp');
-  expect(await new LeaseTokens().verify(jwt, 'cdp')).toBeUndefined();
+  expect(await new LeaseTokens().verify(jwt, ['cdp'])).toBeUndefined();
 });
 
 it('of a recording names that one, and opens no websocket; one of a lease shows no recording', async () => {
@@ -32,7 +36,7 @@ it('of a recording names that one, and opens no websocket; one of a lease shows 
   const [replay, cdp] = [await tokens.signReplay('s1', 'r1'), await tokens.sign(newLease('s1'), 'cdp')];
   expect(await tokens.verifyReplay(replay)).toEqual({ sessionId: 's1', replayId: 'r1' });
   expect(await tokens.verifyReplay(cdp)).toBeUndefined();
-  expect(await tokens.verify(replay, 'cdp')).toBeUndefined();
+  expect(await tokens.verify(replay, ['cdp'])).toBeUndefined();
 });
 
 function newLease(sessionId: string): Lease {

@@ -1,14 +1,15 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
+import { Cinema, hue, STILL } from '../local/replays/support.js';
 import { DRIVERS } from '../support/drivers.js';
-import { titled, useLocalPool } from '../support/local.js';
+import { useLocalPool } from '../support/local.js';
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 1, headless: true }] });
 
-/** What a WebM file begins with. */
-const EBML = '1a45dfa3';
+const cinema = new Cinema();
+afterAll(() => cinema.close());
 
 it.each(DRIVERS)(
   'records a run on the local pool, with a film to download: $name',
@@ -16,7 +17,7 @@ it.each(DRIVERS)(
     const { session, replays, replayStatus, cleanupErrors } = await run(
       used.pool,
       async ({ page }) => {
-        await page.goto(titled('recorded'));
+        await page.goto(STILL);
         return page.title();
       },
       { replays: 'record', replaysTimeout: 60_000 },
@@ -31,9 +32,11 @@ it.each(DRIVERS)(
       const film = join(folder, 'film.webm');
       const { bytes, type } = await used.pool.downloadReplay(session.session_id, id!, film);
       expect(type).toBe('video/webm');
-      expect(bytes).toBeGreaterThan(300);
       const content = await readFile(film);
-      expect(content.subarray(0, 4).toString('hex')).toBe(EBML);
+      expect(content.length).toBe(bytes);
+      const { duration, colours } = await cinema.show(content, [1]);
+      expect(duration).toBeGreaterThan(0);
+      expect(colours.map(hue)).toEqual(['blue']);
     } finally {
       await rm(folder, { recursive: true });
     }

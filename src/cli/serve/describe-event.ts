@@ -1,4 +1,4 @@
-import type { LocalPoolEvent, Protocol } from '../../local/events.js';
+import type { LocalPoolEvent, Protocol, RecordingEnd } from '../../local/events.js';
 import type { Paint } from '../paint.js';
 
 /** One line for a person; nothing for events that only a program wants. */
@@ -56,11 +56,21 @@ function describeRecording(
   event: Extract<LocalPoolEvent, { type: 'recording-finished' }>,
   paint: Paint,
 ): string {
-  const { replayId, milliseconds, bytes, failure } = event;
+  const { replayId, reason, milliseconds, bytes, failure } = event;
   if (failure !== undefined) return paint('red', line('recorded', event, `${replayId}, no film: ${failure}`));
   const facts = `${(milliseconds / 1000).toFixed(1)} s, ${(bytes / 1024 / 1024).toFixed(1)} MB`;
-  return line('recorded', event, `${replayId}, ${facts}`);
+  const early = CUT_SHORT[reason];
+  if (early === undefined) return line('recorded', event, `${replayId}, ${facts}`);
+  return paint('yellow', line('recorded', event, `${replayId}, ${facts}, cut short: ${early}`));
 }
+
+/** Ends that nobody asked for. */
+const CUT_SHORT: Partial<Record<RecordingEnd, string>> = {
+  'disk-limit': 'the limit of bytes was reached',
+  'disk-full': 'the disk is full',
+  'disk-failed': 'the disk took no more',
+  'browser-gone': 'the browser is gone',
+};
 
 /** Requests that came to nothing; what the others did is told by events of its own. */
 function describeRequest(

@@ -1,5 +1,12 @@
-import { hasLiveView, liveViewUrl } from '../live/live-view-url.js';
-import type { BrowserRow, DashboardState, PoolState, ReplayRow, WaitingRow } from '../pages/messages.js';
+import { hasLiveView, liveViewUrl, watchUrl } from '../live/live-view-url.js';
+import type {
+  BrowserRow,
+  DashboardState,
+  LiveLinks,
+  PoolState,
+  ReplayRow,
+  WaitingRow,
+} from '../pages/messages.js';
 import { replayState } from '../pages/replay-state.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { Lease } from '../pool/lease.js';
@@ -46,8 +53,13 @@ async function leasedRow(pools: PoolSet, pool: ChromiumPool, lease: Lease): Prom
     connections: lease.connections,
     ...(name !== undefined && { leaseName: name }),
     ...(tags && { tags }),
-    ...(hasLiveView(pools, pool) && { liveViewUrl: await liveViewUrl(pools, lease) }),
+    ...(hasLiveView(pools, pool) && { live: await liveLinks(pools, lease) }),
   };
+}
+
+async function liveLinks(pools: PoolSet, lease: Lease): Promise<LiveLinks> {
+  const [watch, control] = [watchUrl(pools, lease), liveViewUrl(pools, lease)];
+  return { watchUrl: await watch, controlUrl: await control };
 }
 
 function idleRow({ sessionId, idleSince }: PooledChromium): BrowserRow {

@@ -1,10 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { LocalPoolError } from '../../errors/local-pool-error.js';
 import { environment } from '../../internal/environment.js';
-import { beforeProcessEnds } from '../../internal/process-end.js';
 import { raceTimeout } from '../../internal/race.js';
 import { findXvfb } from './find-xvfb.js';
 
@@ -33,17 +31,13 @@ const NO_XVFB =
 export class VirtualDisplay implements Screen {
   readonly name: string;
   readonly size: ScreenSize;
-  readonly #xvfb: ChildProcess;
-  readonly #lifeline: Socket;
-  readonly #unguard: () => void;
+  readonly #guard: ChildProcess;
   #closed: Promise<void> | undefined;
 
-  private constructor(xvfb: ChildProcess, unguard: () => void, lifeline: Socket, screen: Screen) {
-    this.name = screen.name;
-    this.size = screen.size;
-    this.#xvfb = xvfb;
-    this.#unguard = unguard;
-    this.#lifeline = lifeline;
+  private constructor(guard: ChildProcess, { name, size }: Screen) {
+    this.name = name;
+    this.size = size;
+    this.#guard = guard;
   }
 
   /** @throws LocalPoolError when there is no Xvfb, or it does not start. */
@@ -62,18 +56,16 @@ export class VirtualDisplay implements Screen {
   }
 
   static async #start(program: string, size: ScreenSize): Promise<VirtualDisplay> {
-    const xvfb = spawnXvfb(program, size);
-    const unguard = beforeProcessEnds({ atExit: () => xvfb.kill() });
+    const guard = spawnGuarded(program, size);
     try {
       const name = await raceTimeout(
         START_TIMEOUT,
-        () => readName(xvfb),
+        () => readName(guard),
         () => new Error(`it took longer than ${START_TIMEOUT / 1000} seconds.`),
       );
-      return new VirtualDisplay(xvfb, unguard, await openLifeline(name), { name, size });
+      return new VirtualDisplay(guard, { name, size });
     } catch (error) {
-      xvfb.kill();
-      unguard();
+      guard.stdin!.end();
       throw error;
     }
   }
@@ -84,51 +76,40 @@ export class VirtualDisplay implements Screen {
   }
 
   async #close(): Promise<void> {
-    const { exitCode, signalCode } = this.#xvfb;
-    const exited = exitCode === null && signalCode === null ? once(this.#xvfb, 'exit') : undefined;
-    this.#lifeline.destroy();
-    // Not SIGKILL: it would leave its lock file behind, and the display's number with it.
-    this.#xvfb.kill();
+    const { exitCode, signalCode } = this.#guard;
+    const exited = exitCode === null && signalCode === null ? once(this.#guard, 'exit') : undefined;
+    this.#guard.stdin!.end();
     await exited;
-    this.#unguard();
   }
 }
 
-function spawnXvfb(program: string, { width, height }: ScreenSize): ChildProcess {
+/**
+ * Ends the program that it is given when its standard input ends: however this process ends, the pipe breaks. Not by
+ * SIGKILL, with which Xvfb would leave its lock file behind, and the display's number with it.
+ */
+const GUARD = '"$@" & exec 3>&-; read -r nothing; kill $!; wait $!';
+
+function spawnGuarded(program: string, { width, height }: ScreenSize): ChildProcess {
   const screen = ['-screen', '0', `${width}x${height}x24`];
-  // Chosen by itself, the number of the display is free. It ends with its last client: see the lifeline.
-  const xvfb = spawn(program, ['-displayfd', '3', ...screen, '-nolisten', 'tcp', '-terminate'], {
+  // Chosen by itself, the number of the display is free. A reset after its last client would cut off the next one.
+  const xvfb = [program, '-displayfd', '3', ...screen, '-nolisten', 'tcp', '-noreset'];
+  const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', ...xvfb], {
     detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
     env: environment.forChild(),
   });
-  xvfb.on('error', () => {});
-  return xvfb;
+  guard.on('error', () => {});
+  guard.stdin!.on('error', () => {});
+  return guard;
 }
 
-async function readName(xvfb: ChildProcess): Promise<string> {
-  const numbers = xvfb.stdio[3] as Readable;
-  const ended = once(xvfb, 'exit').then(([code]) => {
-    throw new Error(`it ended with ${String(code)}.`);
+async function readName(guard: ChildProcess): Promise<string> {
+  const numbers = guard.stdio[3] as Readable;
+  const ended = once(numbers, 'end').then(() => {
+    throw new Error('it ended at once.');
   });
   const [number] = (await Promise.race([once(numbers, 'data'), ended])) as [Buffer];
-  numbers.destroy();
   ended.catch(() => {});
+  numbers.destroy();
   return `:${number.toString().trim()}`;
-}
-
-/** The greeting of an X11 client: byte order, version 11.0, no authorization. */
-const GREETING = Buffer.from([0x6c, 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-
-/**
- * A client of the display that does nothing. While this process lives, the display has a client, though every browser
- * be gone; when this process is killed outright, its browsers end, and the display with the last of them.
- */
-async function openLifeline(name: string): Promise<Socket> {
-  const socket = connect(`/tmp/.X11-unix/X${name.slice(1)}`);
-  await once(socket, 'connect');
-  socket.on('error', () => {});
-  socket.write(GREETING);
-  await once(socket, 'data');
-  return socket.resume();
 }

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { DevToolsAddress } from '../browser/cdp-connection.js';
-import type { LiveMessage } from '../pages/messages.js';
+import type { LiveMessage, LiveMode } from '../pages/messages.js';
 import { LiveView } from './live-view.js';
 import { readCommand } from './read-command.js';
 
@@ -13,10 +13,9 @@ export class LiveSocket {
   readonly #socket: WebSocket;
   readonly #view: Promise<LiveView>;
 
-  constructor(socket: WebSocket, browser: DevToolsAddress, readOnly: boolean) {
+  constructor(socket: WebSocket, browser: DevToolsAddress, mode: Promise<LiveMode>) {
     this.#socket = socket;
-    const tell = (message: LiveMessage) => socket.send(JSON.stringify(message), () => {});
-    this.#view = LiveView.open(browser, { tell, show: (picture) => this.#show(picture), readOnly });
+    this.#view = this.#open(browser, mode);
     this.#view.then(
       (view) => void view.closed.then(() => this.cut()),
       () => this.#end(SERVER_ERROR, 'The browser does not answer.'),
@@ -30,6 +29,14 @@ export class LiveSocket {
   cut(): void {
     void this.#view.then((view) => view.close()).catch(() => {});
     this.#end(GOING_AWAY, 'The session has ended.');
+  }
+
+  async #open(browser: DevToolsAddress, found: Promise<LiveMode>): Promise<LiveView> {
+    const tell = (message: LiveMessage) => this.#socket.send(JSON.stringify(message), () => {});
+    const mode = await found;
+    tell({ type: 'mode', ...mode });
+    const { readOnly } = mode;
+    return await LiveView.open(browser, { tell, show: (picture) => this.#show(picture), readOnly });
   }
 
   async #receive(data: Buffer, isBinary: boolean): Promise<void> {

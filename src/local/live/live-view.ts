@@ -1,7 +1,7 @@
 import { CdpConnection, type CdpEvent, type DevToolsAddress } from '../browser/cdp-connection.js';
 import type { LiveCommand, LiveMessage } from '../pages/messages.js';
 import { drive } from './drive.js';
-import { Screencast, type Screen } from './screencast.js';
+import { WatchedTab, type Screen } from './watched-tab.js';
 import { Tabs } from './tabs.js';
 
 /** Where a live view is shown. */
@@ -17,7 +17,7 @@ export class LiveView {
   readonly #viewer: Viewer;
   readonly #tabs = new Tabs();
   #connection!: CdpConnection;
-  #cast: Screencast | undefined;
+  #tab: WatchedTab | undefined;
   /** The tab that the viewer chose; until then, the newest is shown. */
   #chosen: string | undefined;
 
@@ -45,13 +45,13 @@ export class LiveView {
   /** Does what the viewer wants, as far as it may. */
   async obey(command: LiveCommand): Promise<void> {
     if (command.type === 'watch') return this.#watch(command.id);
-    if (this.#viewer.readOnly || !this.#cast) return;
-    const cast = this.#cast;
-    await drive((method, params) => cast.ask(method, params), command);
+    if (this.#viewer.readOnly || !this.#tab) return;
+    const tab = this.#tab;
+    await drive((method, params) => tab.ask(method, params), command);
   }
 
   #take(event: CdpEvent): void {
-    this.#cast?.take(event);
+    this.#tab?.take(event);
     if (!this.#tabs.take(event)) return;
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
     this.#show(this.#chosen ?? this.#tabs.newest);
@@ -67,15 +67,15 @@ export class LiveView {
   }
 
   #show(id: string | undefined): void {
-    if (id !== this.#cast?.targetId) {
-      this.#cast?.stop();
-      this.#cast = id === undefined ? undefined : this.#castOf(id);
+    if (id !== this.#tab?.targetId) {
+      this.#tab?.stop();
+      this.#tab = id === undefined ? undefined : this.#watchedTab(id);
     }
     this.#viewer.tell({ type: 'tabs', tabs: this.#tabs.list, current: id });
   }
 
-  #castOf(id: string): Screencast {
+  #watchedTab(id: string): WatchedTab {
     const resize = (width: number, height: number) => this.#viewer.tell({ type: 'size', width, height });
-    return new Screencast(this.#connection, id, { resize, show: this.#viewer.show });
+    return new WatchedTab(this.#connection, id, { resize, show: this.#viewer.show });
   }
 }

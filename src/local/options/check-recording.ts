@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { InvalidOptionError, rejectUnknownOptions } from '../../errors/invalid-option-error.js';
 import type { LocalPoolRecording } from '../options.js';
 import { CALLER, check, checkObject, isText } from './check.js';
@@ -17,7 +18,12 @@ export function checkRecording(recording: LocalPoolRecording): CheckedRecording 
   checkObject(recording, 'recording');
   rejectUnknownOptions(recording, OPTIONS, `${CALLER} in recording`);
   const { folder, maxBytes = 512 * MEGABYTE, maxTotalBytes = 2048 * MEGABYTE, keep = 100 } = recording;
-  check(folder === undefined || isText(folder), 'recording.folder', 'a path', folder);
+  check(
+    folder === undefined || isFolder(folder),
+    'recording.folder',
+    'the path of a folder that exists',
+    folder,
+  );
   for (const [key, value] of Object.entries({ maxBytes, maxTotalBytes, keep }))
     check(Number.isInteger(value) && value > 0, `recording.${key}`, 'an integer above 0', value);
   if (maxTotalBytes < maxBytes) {
@@ -25,6 +31,10 @@ export function checkRecording(recording: LocalPoolRecording): CheckedRecording 
     throw new InvalidOptionError('recording.maxTotalBytes', message);
   }
   return { folder, maxBytes, maxTotalBytes, keep };
+}
+
+function isFolder(path: unknown): boolean {
+  return isText(path) && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 const OPTIONS = ['folder', 'maxBytes', 'maxTotalBytes', 'keep'];

@@ -26,14 +26,25 @@ export interface LiveTab {
   readonly url: string;
 }
 
+/** The pages of a browser that is watched. */
+export interface LiveTabs {
+  readonly tabs: readonly LiveTab[];
+  /** Id of the one that is shown. */
+  readonly current: string | undefined;
+}
+
+/** What the viewer of a live view may do. */
+export interface LiveMode {
+  readonly readOnly: boolean;
+  /** Where the viewer may change to: from control to watching, and back. Missing for those who never may do more. */
+  readonly otherUrl?: string;
+}
+
 /** From the server to the live view. Besides these there are binary messages: each is one picture, a JPEG. */
 export type LiveMessage =
-  | {
-      readonly type: 'tabs';
-      readonly tabs: readonly LiveTab[];
-      /** The one that is shown. */
-      readonly current: string | undefined;
-    }
+  /** Comes first. */
+  | ({ readonly type: 'mode' } & LiveMode)
+  | ({ readonly type: 'tabs' } & LiveTabs)
   /** Size of the page in CSS pixels, in which positions of the mouse are given. Comes before the first picture. */
   | { readonly type: 'size'; readonly width: number; readonly height: number };
 
@@ -122,7 +133,13 @@ export interface BrowserRow extends Aged {
   readonly leaseName?: string;
   readonly tags?: Readonly<Record<string, string>>;
   readonly connections: number;
-  readonly liveViewUrl?: string;
+  readonly live?: LiveLinks;
+}
+
+/** The live view of a browser: only to see it, and to drive it. */
+export interface LiveLinks {
+  readonly watchUrl: string;
+  readonly controlUrl: string;
 }
 
 export interface ReplayRow {

@@ -1,11 +1,12 @@
 import type { Chromium } from '../browser/chromium.js';
 import { openUrl } from '../browser/open-url.js';
 import type { CheckedSettings } from '../options/check-pools.js';
-import type { DestroyReason, Log, NamedEvent } from '../events.js';
+import type { DestroyReason, Log } from '../events.js';
 import { closing, HttpFault } from '../http/http-fault.js';
 import type { LocalPoolStats } from '../local-pool.js';
 import { Filler } from './filler.js';
 import { Lease, type LeaseRequest } from './lease.js';
+import { PoolLog } from './pool-log.js';
 import { PooledChromium } from './pooled-chromium.js';
 import type { StartLimit } from './start-limit.js';
 import { WaitQueue, type Waiter } from './wait-queue.js';
@@ -31,6 +32,7 @@ export class ChromiumPool {
   readonly #queue = new WaitQueue();
   readonly #filler: Filler;
   readonly #around: PoolSurroundings;
+  readonly #log: PoolLog;
   readonly #ending = new Set<Promise<void>>();
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #settleFirstStart!: (error?: Error) => void;
@@ -39,6 +41,7 @@ export class ChromiumPool {
   constructor(settings: CheckedSettings, around: PoolSurroundings) {
     this.settings = settings;
     this.#around = around;
+    this.#log = new PoolLog(settings.name, around.log);
     this.firstStart = new Promise((resolve, reject) => {
       this.#settleFirstStart = (error) => (error ? reject(error) : resolve());
     });
@@ -101,8 +104,7 @@ export class ChromiumPool {
     if (conflict) throw conflict;
     const failure = this.#hopeless();
     if (failure) throw failure;
-    if (this.#idle.length === 0 && wait > 0)
-      this.#log({ type: 'waiting', pool: this.settings.name }, request);
+    if (this.#idle.length === 0 && wait > 0) this.#log.waiting(request);
     const lease = this.#queue.wait(request, wait, signal);
     this.#serve();
     return lease;
@@ -113,7 +115,7 @@ export class ChromiumPool {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#around.log({ type: 'released', pool: this.settings.name, sessionId });
+    this.#log.released(sessionId);
     if (reuse) this.#putBack(lease);
     else this.#destroy(lease.browser, 'released');
     return true;
@@ -162,16 +164,12 @@ export class ChromiumPool {
     }
   }
 
-  #log(event: NamedEvent, { name }: LeaseRequest): void {
-    this.#around.log({ ...event, ...(name !== undefined && { name }) });
-  }
-
   #grant({ request, grant }: Waiter, browser: PooledChromium): void {
-    const { name, timeoutSeconds } = this.settings;
-    const lease = new Lease(browser, request, timeoutSeconds * 1000, () => this.#expire(browser));
+    const timeout = this.settings.timeoutSeconds * 1000;
+    const lease = new Lease(browser, request, timeout, () => this.#expire(browser));
     this.#leases.set(browser.sessionId, lease);
     this.#totals.granted++;
-    this.#log({ type: 'leased', pool: name, sessionId: browser.sessionId }, request);
+    this.#log.leased(browser.sessionId, request);
     grant(lease);
   }
 
@@ -198,7 +196,7 @@ export class ChromiumPool {
     else if (!this.#leases.delete(sessionId)) return;
     lease?.end();
     this.#totals.destroyed++;
-    this.#around.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
+    this.#log.destroyed(sessionId, reason);
     this.#end(chromium);
     if (!this.#closed) this.#filler.refill();
   }
@@ -219,20 +217,14 @@ export class ChromiumPool {
     if (this.#closed) return this.#end(chromium);
     const browser = new PooledChromium(chromium);
     void chromium.exited.then(() => this.#destroy(browser, 'exited'));
-    const { pid } = chromium;
-    this.#around.log({
-      type: 'browser-started',
-      pool: this.settings.name,
-      sessionId: browser.sessionId,
-      pid,
-    });
+    this.#log.started(browser.sessionId, chromium.pid);
     this.#idle.push(browser);
     this.#settleFirstStart();
     this.#serve();
   }
 
   #onFailed(error: Error): void {
-    this.#around.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
+    this.#log.startFailed(error);
     this.#settleFirstStart(error);
     const failure = this.#hopeless();
     if (failure) this.#queue.refuseAll(failure);

@@ -4,8 +4,9 @@ import type { Log, LocalPoolEvent, RecordingEnd } from '../events.js';
 import { HttpFault } from '../http/http-fault.js';
 import type { CheckedRecording } from '../options/check-recording.js';
 import type { Lease } from '../pool/lease.js';
+import { isDiskFull } from './disk-full.js';
 import { FilmStudio } from './film-studio.js';
-import type { Film, ReplayShelf } from './local-replay.js';
+import type { ReplayShelf } from './local-replay.js';
 import { Recording, type RecordingHost, type RecordingPlan } from './recording.js';
 import { Shelf } from './shelf.js';
 import { TemporaryFolder } from './temporary-folder.js';
@@ -36,8 +37,9 @@ export class Recorder implements ReplayShelf {
     this.#log = log;
     this.#host = {
       spoolPath: (replayId) => join(this.#folder.path, `${replayId}.frames`),
-      hasRoom: (recording, bytes) => this.#hasRoom(recording, bytes),
-      develop: (recording) => this.#develop(recording),
+      filmPath: (replayId) => join(this.#limits.folder ?? this.#folder.path, `${replayId}.webm`),
+      hasRoom: (recording, more) => this.#hasRoom(recording, more),
+      develop: (order) => this.#studio.make(order),
       onFinished: (recording, reason) => this.#onFinished(recording, reason),
     };
   }
@@ -46,8 +48,10 @@ export class Recorder implements ReplayShelf {
   async start(lease: Lease, plan: RecordingPlan): Promise<Recording> {
     const running = this.list(lease.browser.sessionId).filter(({ ended }) => !ended);
     if (running.length >= MOST_AT_ONCE) throw tooMany();
-    const recording = new Recording(lease, plan, this.#host);
+    const recording = this.#newRecording(lease, plan);
+    const { sessionId, replayId } = recording;
     this.#shelf.add(recording);
+    this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
     try {
       await recording.start(lease.browser.chromium);
     } catch {
@@ -55,8 +59,6 @@ export class Recorder implements ReplayShelf {
       this.#shelf.remove(recording);
       throw new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
     }
-    const { sessionId, replayId } = recording;
-    this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
     return recording;
   }
 
@@ -83,20 +85,17 @@ export class Recorder implements ReplayShelf {
     await this.#folder.remove();
   }
 
-  #hasRoom({ bytes: written }: Recording, bytes: number): boolean {
-    const { maxBytes, maxTotalBytes } = this.#limits;
-    return written + bytes <= maxBytes && this.#shelf.makeRoom(bytes, maxTotalBytes);
+  #newRecording(lease: Lease, plan: RecordingPlan): Recording {
+    try {
+      return new Recording(lease, plan, this.#host);
+    } catch (error) {
+      throw cannotWrite(error as NodeJS.ErrnoException);
+    }
   }
 
-  async #develop({ replayId, length, request, bytes }: Recording): Promise<Film | undefined> {
-    // Nothing was shown: no Chromium is started for that.
-    if (bytes === 0) return undefined;
-    return await this.#studio.make({
-      frames: this.#host.spoolPath(replayId),
-      path: join(this.#limits.folder ?? this.#folder.path, `${replayId}.webm`),
-      length,
-      framesPerSecond: request.framerate,
-    });
+  #hasRoom({ frameBytes }: Recording, more: number): boolean {
+    const { maxBytes, maxTotalBytes } = this.#limits;
+    return frameBytes + more <= maxBytes && this.#shelf.makeRoom(more, maxTotalBytes);
   }
 
   #onFinished(recording: Recording, reason: RecordingEnd): void {
@@ -118,4 +117,10 @@ export class Recorder implements ReplayShelf {
 function tooMany(): HttpFault {
   const message = `A browser is recorded ${MOST_AT_ONCE} times at once at most.`;
   return new HttpFault(409, 'too_many_recordings', message);
+}
+
+function cannotWrite(error: NodeJS.ErrnoException): HttpFault {
+  if (isDiskFull(error))
+    return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no room for a film.');
+  return new HttpFault(500, 'internal_error', `No film can be written (${error.code ?? error.message}).`);
 }

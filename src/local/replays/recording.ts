@@ -5,13 +5,16 @@ import { newId } from '../identifiers.js';
 import type { Lease } from '../pool/lease.js';
 import type { DevToolsAddress } from '../browser/cdp-connection.js';
 import type { Frame } from './frame.js';
+import { isDiskFull } from './disk-full.js';
+import { FilmFile } from './film-file.js';
 import { FrameSampler } from './frame-sampler.js';
 import type { Film, LocalReplay, TimelineEntry } from './local-replay.js';
 import { PageEvents } from './page-events.js';
 import type { RecordingRequest } from './recording-request.js';
-import { Screencast } from './screencast.js';
+import { RecordedPages } from './recorded-pages.js';
 import { Spool } from './spool.js';
 import { Timeline } from './timeline.js';
+import { largestFilm, type FilmOrder } from './write-film.js';
 
 const REASONS: Readonly<Record<RecordingEnd, string>> = {
   stopped: 'it was stopped',
@@ -19,7 +22,8 @@ const REASONS: Readonly<Record<RecordingEnd, string>> = {
   'lease-ended': 'the lease ended',
   'browser-gone': 'the browser is gone',
   'disk-limit': 'the limit of bytes was reached',
-  'disk-failed': 'the disk did not take more',
+  'disk-full': 'the disk is full',
+  'disk-failed': 'the disk took no more',
 };
 
 /** Milliseconds that a browser may take for its first frame: one without a page shows none. */
@@ -29,10 +33,12 @@ const FIRST_FRAME = 5_000;
 export interface RecordingHost {
   /** Where its frames are kept until the film is made. */
   readonly spoolPath: (replayId: string) => string;
-  /** Whether so many bytes more may be written. */
-  readonly hasRoom: (recording: Recording, bytes: number) => boolean;
+  /** Where its film will be. */
+  readonly filmPath: (replayId: string) => string;
+  /** Whether it may write so many bytes more. */
+  readonly hasRoom: (recording: Recording, more: number) => boolean;
   /** Makes its film. */
-  readonly develop: (recording: Recording) => Promise<Film | undefined>;
+  readonly develop: (order: FilmOrder) => Promise<Film | undefined>;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }
 
@@ -57,12 +63,14 @@ export class Recording implements LocalReplay {
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
   readonly #sampler: FrameSampler;
+  readonly #file: FilmFile;
   readonly #spool: Spool;
   readonly #ending = new AbortController();
   readonly #started = performance.now();
   #length: number | undefined;
   #finished: Promise<void> | undefined;
 
+  /** @throws when the disk has no room for a film. */
   constructor(lease: Lease, { pool, telemetry, request }: RecordingPlan, host: RecordingHost) {
     this.sessionId = lease.browser.sessionId;
     this.pool = pool;
@@ -71,7 +79,10 @@ export class Recording implements LocalReplay {
     this.#host = host;
     this.#timeline = new Timeline(telemetry, () => this.length);
     this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#keep(frame));
-    this.#spool = new Spool(host.spoolPath(this.replayId), () => void this.stop('disk-failed'));
+    const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
+    const [film, spool] = [host.filmPath(this.replayId), host.spoolPath(this.replayId)];
+    this.#file = new FilmFile(film, onFailure);
+    this.#spool = new Spool(spool, onFailure);
     this.#stopWith(lease.signal);
   }
 
@@ -88,9 +99,14 @@ export class Recording implements LocalReplay {
     return this.#length !== undefined;
   }
 
-  /** Bytes on disk. */
+  /** Bytes of its frames so far. */
+  get frameBytes(): number {
+    return this.#spool.bytes;
+  }
+
+  /** Bytes on the disk. */
   get bytes(): number {
-    return this.finishedAt ? (this.film?.size ?? 0) : this.#spool.bytes;
+    return this.finishedAt ? (this.film?.size ?? 0) : this.frameBytes + this.#file.room;
   }
 
   /** Begins to take frames. Resolves with the first one: a recording that is stopped at once has a film all the same. */
@@ -98,7 +114,7 @@ export class Recording implements LocalReplay {
     const events = new PageEvents(this.#timeline);
     let onFirst!: () => void;
     const first = new Promise<void>((resolve) => (onFirst = resolve));
-    const screencast = await Screencast.open(browser, {
+    const pages = await RecordedPages.open(browser, {
       interval: 1000 / this.request.framerate,
       onFrame: (jpeg) => {
         this.#sampler.add({ at: this.length, jpeg });
@@ -107,11 +123,11 @@ export class Recording implements LocalReplay {
       onPage: (page) => events.listen(page),
       onEvent: (event) => events.add(event),
     });
-    if (this.ended) return screencast.close();
-    this.#ending.signal.addEventListener('abort', () => screencast.close());
-    void screencast.closed.then(() => this.stop('browser-gone'));
+    if (this.ended) return pages.close();
+    this.#ending.signal.addEventListener('abort', () => pages.close());
+    void pages.closed.then(() => this.stop('browser-gone'));
     const late = () => new Error('No page shows anything.');
-    await raceTimeout(FIRST_FRAME, () => Promise.race([first, screencast.closed]), late).catch(() => {});
+    await raceTimeout(FIRST_FRAME, () => Promise.race([first, pages.closed]), late).catch(() => {});
   }
 
   /** A client's connection came or went. */
@@ -133,8 +149,10 @@ export class Recording implements LocalReplay {
   }
 
   #keep(frame: Frame): void {
-    if (this.#host.hasRoom(this, frame.jpeg.length)) this.#spool.append(frame);
-    else if (!this.ended) void this.stop('disk-limit');
+    if (this.#host.hasRoom(this, frame.jpeg.length)) {
+      this.#spool.append(frame);
+      this.#file.keepRoom(largestFilm(this.frameBytes, this.length));
+    } else if (!this.ended) void this.stop('disk-limit');
   }
 
   async #finish(reason: RecordingEnd): Promise<void> {
@@ -144,13 +162,22 @@ export class Recording implements LocalReplay {
     this.#timeline.add('recording-ended', `The recording ended: ${REASONS[reason]}.`);
     await this.#spool.end();
     try {
-      const film = await this.#host.develop(this);
+      const film = await this.#develop();
       if (film) this.film = film;
     } catch (error) {
       this.failure = (error as Error).message;
     }
+    if (!this.film) await this.#file.discard().catch(() => {});
     await this.#spool.remove().catch(() => {});
     this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
     this.#host.onFinished(this, reason);
+  }
+
+  async #develop(): Promise<Film | undefined> {
+    // Nothing was shown: no Chromium is started for that.
+    if (this.frameBytes === 0) return undefined;
+    const { length, request } = this;
+    const frames = this.#spool.path;
+    return await this.#host.develop({ frames, file: this.#file, length, framesPerSecond: request.framerate });
   }
 }

@@ -2,13 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import type { Lease } from '../pool/lease.js';
 
-/** What a URL of a lease is for. One for CDP opens no BiDi socket, and the other way round. */
-export type Audience = 'cdp' | 'bidi' | 'live-view';
+/**
+ * What a URL of a lease is for. One for CDP opens no BiDi socket, and the other way round; whoever has one for
+ * `live-watch` sees the browser, and can't do anything in it.
+ */
+export type Audience = 'cdp' | 'bidi' | 'live-view' | 'live-watch';
 
 /** Whom a valid jwt names. */
 export interface Holder {
   readonly sessionId: string;
   readonly lease: number;
+  /** The one of those asked about that it is for. */
+  readonly audience: Audience;
 }
 
 /** Which recording a valid jwt shows. */
@@ -39,9 +44,11 @@ export class LeaseTokens {
   }
 
   /** Whom the jwt names; nothing when it is forged, expired or meant for something else. */
-  async verify(jwt: string, audience: Audience): Promise<Holder | undefined> {
-    const { sub, lease } = (await this.#verify(jwt, audience)) ?? {};
-    return sub !== undefined && typeof lease === 'number' ? { sessionId: sub, lease } : undefined;
+  async verify(jwt: string, audiences: readonly Audience[]): Promise<Holder | undefined> {
+    const { sub, lease, aud } = (await this.#verify(jwt, audiences)) ?? {};
+    const audience = audiences.find((one) => one === aud);
+    if (sub === undefined || typeof lease !== 'number' || !audience) return undefined;
+    return { sessionId: sub, lease, audience };
   }
 
   /** For one recording. It is bound to no lease: recordings outlive theirs. */
@@ -50,7 +57,7 @@ export class LeaseTokens {
 
   /** Which recording the jwt shows; nothing when it is forged, expired or meant for something else. */
   async verifyReplay(jwt: string): Promise<ReplayHolder | undefined> {
-    const { sub, replay } = (await this.#verify(jwt, 'replay')) ?? {};
+    const { sub, replay } = (await this.#verify(jwt, ['replay'])) ?? {};
     return sub !== undefined && typeof replay === 'string' ? { sessionId: sub, replayId: replay } : undefined;
   }
 
@@ -60,7 +67,7 @@ export class LeaseTokens {
   }
 
   async verifyDashboard(jwt: string): Promise<boolean> {
-    return (await this.#verify(jwt, 'dashboard')) !== undefined;
+    return (await this.#verify(jwt, ['dashboard'])) !== undefined;
   }
 
   #sign(subject: string, audience: string, claims: JWTPayload, lifetime = this.#lifetime): Promise<string> {
@@ -73,13 +80,13 @@ export class LeaseTokens {
       .sign(this.#secret);
   }
 
-  async #verify(jwt: string, audience: string): Promise<JWTPayload | undefined> {
+  async #verify(jwt: string, audience: readonly string[]): Promise<JWTPayload | undefined> {
     try {
       const { payload } = await jwtVerify(jwt, this.#secret, {
         // Pinned: a jwt must not choose its own algorithm, "none" least of all.
         algorithms: [ALGORITHM],
         issuer: ISSUER,
-        audience,
+        audience: [...audience],
         requiredClaims: ['sub', 'exp'],
         currentDate: new Date(steadyNow()),
       });

@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { prepareBidi } from '../bidi/prepare-bidi.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
-import type { Log } from '../events.js';
+import type { Log, Protocol } from '../events.js';
 import { checkSource } from '../http/guard.js';
 import { HttpFault, notFound, toFault } from '../http/http-fault.js';
+import { LIVE_AUDIENCES } from '../live/live-view-url.js';
 import { prepareLiveView } from '../live/prepare-live-view.js';
-import type { Lease } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { openCdpTunnel } from './cdp-tunnel.js';
 import type { Audience } from './jwt.js';
@@ -44,8 +44,11 @@ async function openOfLease(
   head: Buffer,
 ): Promise<void> {
   const { sessionId, protocol, jwt } = readUrl(request);
-  const lease = await findLease(pools, sessionId, protocol, jwt);
-  const open = await prepare(protocol, pools);
+  const holder = await pools.tokens.verify(jwt, AUDIENCES[protocol]);
+  const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
+  // The jwt is good as long as the lease lasts for which it was signed.
+  if (!holder || lease?.number !== holder.lease) throw unauthorized();
+  const open = await prepare(holder.audience, pools);
   if (lease.ended || socket.destroyed) throw unauthorized();
   const disconnect = lease.connect(open(lease, request, socket, head));
   log({ type: 'connected', sessionId, protocol });
@@ -59,13 +62,20 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   return url.split('?', 1)[0]!;
 }
 
-const PROTOCOLS: ReadonlyMap<string, Audience> = new Map([
+const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ['cdp', 'cdp'],
   ['session', 'bidi'],
   ['live', 'live-view'],
 ]);
 
-function readUrl({ url = '/' }: IncomingMessage): { sessionId: string; protocol: Audience; jwt: string } {
+/** The jwts that open each. */
+const AUDIENCES: Readonly<Record<Protocol, readonly Audience[]>> = {
+  cdp: ['cdp'],
+  bidi: ['bidi'],
+  'live-view': LIVE_AUDIENCES,
+};
+
+function readUrl({ url = '/' }: IncomingMessage): { sessionId: string; protocol: Protocol; jwt: string } {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   const [, sessionId, path = ''] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(pathname) ?? [];
   const protocol = PROTOCOLS.get(path);
@@ -73,23 +83,16 @@ function readUrl({ url = '/' }: IncomingMessage): { sessionId: string; protocol:
   return { sessionId, protocol, jwt: searchParams.get('jwt') ?? '' };
 }
 
-/** The lease for which the jwt was signed, as long as it lasts. */
-async function findLease(pools: PoolSet, sessionId: string, audience: Audience, jwt: string): Promise<Lease> {
-  const holder = await pools.tokens.verify(jwt, audience);
-  if (holder?.sessionId !== sessionId) throw unauthorized();
-  const lease = pools.lease(sessionId);
-  if (lease?.number !== holder.lease) throw unauthorized();
-  return lease;
-}
-
-async function prepare(protocol: Audience, { quirks }: PoolSet): Promise<OpenSocket> {
-  switch (protocol) {
+async function prepare(audience: Audience, pools: PoolSet): Promise<OpenSocket> {
+  switch (audience) {
     case 'cdp':
       return openCdpTunnel;
     case 'bidi':
-      return await prepareBidi(quirks.bidiSession);
+      return await prepareBidi(pools.quirks.bidiSession);
     case 'live-view':
-      return await prepareLiveView();
+      return await prepareLiveView(pools, { mayControl: true });
+    case 'live-watch':
+      return await prepareLiveView(pools, { mayControl: false });
   }
 }
 

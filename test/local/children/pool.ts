@@ -3,7 +3,8 @@ import { startLocalPool } from '../../../src/local.js';
 
 /** Starts a local pool and ends in the way that the first argument names, without closing the pool. */
 const size = process.argv[2] === 'exit' ? 2 : 1;
-const pool = await startLocalPool({ pools: [{ size }] });
+const headless = process.argv[2] !== 'windows';
+const pool = await startLocalPool({ pools: [{ size, headless }] });
 while (pool.stats().idle < size) await sleep(5);
 process.stdout.write('ready\n');
 
@@ -15,6 +16,7 @@ const ways: Record<string, () => void> = {
     }),
   reject: () => void Promise.reject(new Error('nobody awaits this')),
   wait: () => {},
+  windows: () => {},
   'own-listener': () =>
     process.once('SIGINT', () => {
       setTimeout(() => void closeMyself(), 100);

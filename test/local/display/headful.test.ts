@@ -1,14 +1,21 @@
+import { rmSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { describe, expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../../src/local.js';
 import { findXvfb } from '../../../src/local/display/find-xvfb.js';
 import { usePerson } from '../pages/support.js';
-import { startApi } from '../support.js';
+import { processesOf } from '../../support/processes.js';
+import { spawnChild, type Child } from '../children/child.js';
+import { startApi, until } from '../support.js';
 
 /** A machine without a screen, as servers and containers are. */
 function withoutScreen(): void {
   vi.stubEnv('DISPLAY', undefined);
   vi.stubEnv('WAYLAND_DISPLAY', undefined);
+}
+
+function runs({ folder }: Child, program: string): boolean {
+  return processesOf(folder).some(({ command }) => command.includes(program));
 }
 
 describe.runIf(process.platform === 'linux' && findXvfb())(
@@ -43,6 +50,24 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
       expect((await api.lease({}, 'headless')).browser_live_view_url).toBeUndefined();
       await api.pool.close();
     }, 90_000);
+
+    it.each([
+      ['while its windows are open', (child: Child) => child.output().includes('ready')],
+      ['while its screen is made', (child: Child) => runs(child, 'Xvfb')],
+    ])(
+      'leaves neither screen nor browser when its process is killed outright %s',
+      async (_when, holds) => {
+        withoutScreen();
+        const child = spawnChild('windows');
+        await until('it has come so far', () => holds(child), 30_000);
+        expect(runs(child, 'Xvfb')).toBe(true);
+        child.process.kill('SIGKILL');
+        await child.ended;
+        await expect.poll(() => processesOf(child.folder)).toEqual([]);
+        rmSync(child.folder, { recursive: true });
+      },
+      60_000,
+    );
   },
 );
 

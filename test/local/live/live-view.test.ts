@@ -1,8 +1,9 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { WebSocket } from 'ws';
+import { WebSocket } from 'ws';
+import type { LiveMode } from '../../../src/local/pages/messages.js';
 import type { BrowserSession } from '../../../src/service/wire.js';
-import { changed, faults, usePerson } from '../pages/support.js';
+import { changed, faults, jwtIn, usePerson } from '../pages/support.js';
 import { closed, startApi, tryWebSocket } from '../support.js';
 
 const api = await startApi({
@@ -96,6 +97,48 @@ it('refuses commands on a read-only websocket, whatever its client sends', async
   driving.terminate();
 });
 
+it('has a link to pass on, whose holder only watches, whatever they do to it', async () => {
+  const link = await linkToWatch();
+  expect(jwtIn(link)).not.toBe(jwtIn(session.browser_live_view_url!));
+  for (const readOnly of [undefined, 'true', 'false', '0', '']) {
+    const url = readOnly === undefined ? link : changed(link, { readOnly });
+    const { socket, mode } = await openLive(url);
+    expect(mode).toEqual({ type: 'mode', readOnly: true });
+    for (const command of await attacks()) socket.send(JSON.stringify(command));
+    await expectUntouched();
+    socket.terminate();
+  }
+});
+
+it('opens nothing but the live view with the jwt of that link, and that as long as the lease lasts', async () => {
+  const link = await linkToWatch();
+  const jwt = jwtIn(link);
+  const dashboard = api.pool.dashboardUrl.replace(/^http/, 'ws');
+  for (const url of [session.cdp_ws_url, session.webdriver_ws_url, dashboard])
+    expect([url, (await tryWebSocket(changed(url, { jwt }))).outcome]).toEqual([url, 401]);
+  await api.release(session);
+  await api.lease();
+  expect((await tryWebSocket(link.replace(/^http/, 'ws'))).outcome).toBe(401);
+});
+
+it('leads from control to watching, and back only for who may control', async () => {
+  const view = await person.open(session.browser_live_view_url!);
+  await view.getByText('In control').waitFor();
+  await view.getByRole('link', { name: 'Only watch' }).click();
+  await view.getByText('Watching').waitFor();
+  await pictures(view);
+  expect(await view.getByRole('link', { name: 'Take control' }).count()).toBe(0);
+  await clickIn(view, 'button');
+  await expectUntouched();
+  await view.goto(changed(session.browser_live_view_url!, { readOnly: 'true' }));
+  await view.getByRole('link', { name: 'Take control' }).click();
+  await view.getByText('In control').waitFor();
+  await pictures(view);
+  await clickIn(view, 'button');
+  await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
+  expect(faults(view)).toEqual([]);
+});
+
 it('drops what is no command, and goes on', async () => {
   const { socket } = await tryWebSocket(socketUrl());
   await tabsOf(socket);
@@ -150,6 +193,24 @@ it('says so, too, when the browser is gone', async () => {
 
 function socketUrl(query: Readonly<Record<string, string>> = {}): string {
   return changed(session.browser_live_view_url!, query).replace(/^http/, 'ws');
+}
+
+/** A viewer's socket, and what it is told first. Heard from the start: the message may come with the answer. */
+async function openLive(url: string): Promise<{ socket: WebSocket; mode: LiveMode }> {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'));
+  const mode = await new Promise<LiveMode>((resolve, reject) => {
+    socket.once('message', (data: Buffer) => resolve(JSON.parse(data.toString()) as LiveMode));
+    socket.once('error', reject);
+  });
+  return { socket, mode };
+}
+
+/** The link to pass on, which the live view shows to those who control it. */
+async function linkToWatch(): Promise<string> {
+  const { socket, mode } = await openLive(socketUrl());
+  socket.terminate();
+  expect(mode).toEqual({ type: 'mode', readOnly: false, otherUrl: expect.any(String) });
+  return mode.otherUrl!;
 }
 
 async function pictures(view: Page): Promise<void> {

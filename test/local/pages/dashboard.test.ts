@@ -30,16 +30,23 @@ it('shows a lease appear and go, with its name, tags, live view and who waits', 
   expect(faults(page)).toEqual([]);
 });
 
-it('leads to the live view', async () => {
+it('leads to the live view: to watch, with a link that is good for no more, and to control', async () => {
   const session = await api.lease({ name: 'watched' }, 'scrapers');
   const page = await person.open(api.pool.dashboardUrl);
-  const opened = page.context().waitForEvent('page');
-  await page.getByRole('link', { name: 'Watch watched' }).click();
-  const view = await opened;
-  await expect.poll(() => view.getByRole('status').textContent()).toBe('In control');
+  for (const [link, state] of [
+    ['Watch watched', 'Watching'],
+    ['Control watched', 'In control'],
+  ] as const) {
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: link }).click();
+    const view = await opened;
+    await expect.poll(() => view.getByRole('status').textContent()).toBe(state);
+    const mayControl = view.getByRole('link', { name: /control|watch/i });
+    await expect.poll(() => mayControl.count()).toBe(state === 'Watching' ? 0 : 1);
+  }
   await page
     .getByRole('row', { name: /watched/ })
-    .getByRole('cell', { name: '1', exact: true })
+    .getByRole('cell', { name: '2', exact: true })
     .waitFor();
   await api.release(session);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { startLocalPool, type LocalPoolEvent, type LocalPoolOptions } from '../../../src/local.js';
 import { Api, startApi } from '../support.js';
-import { borrow, drive, FILM_LIMIT, RAINBOW, Replays } from './support.js';
+import { borrow, drive, FILM_LIMIT, NOISE, RAINBOW, Replays } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'films-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -60,6 +60,30 @@ it('ends at the limit of bytes, and keeps the film until then', { timeout: FILM_
   });
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('disk-limit');
 });
+
+it(
+  'removes the oldest films where all together would be too large',
+  { timeout: 2 * FILM_LIMIT },
+  async () => {
+    const limit = 3 * 1024 * 1024;
+    const { api, events } = await observed({ recording: { maxBytes: limit, maxTotalBytes: limit } });
+    const replays = new Replays(api);
+    const session = await borrow(api);
+    const ids: string[] = [];
+    await drive(session, async (page) => {
+      await page.goto(NOISE);
+      // Each grows until it may not any more: the second takes the room of the first one's film, too.
+      for (let count = 0; count < 2; count++) {
+        ids.push(await replays.start(session));
+        await replays.film(session, ids.at(-1)!);
+      }
+    });
+    const ends = events.filter((event) => event.type === 'recording-finished');
+    expect(ends.map(({ reason }) => reason)).toEqual(['disk-limit', 'disk-limit']);
+    expect((await replays.list(session)).map(({ replay_id }) => replay_id)).toEqual([ids[1]]);
+    expect((await replays.get(session, ids[0]!)).status).toBe(404);
+  },
+);
 
 it('keeps so many films, the last ones', { timeout: 2 * FILM_LIMIT }, async () => {
   const { api } = await observed({ recording: { keep: 2 } });

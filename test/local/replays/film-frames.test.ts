@@ -15,8 +15,21 @@ it('repeats a frame that is shown for long, so that a player finds one wherever 
   const frames = await laidOut([0], 22_000);
   expect(frames.map(({ at, duration, isKey }) => [at, duration, isKey])).toEqual([
     [0, 10_000, true],
-    [10_000, 10_000, true],
-    [20_000, 2_000, true],
+    [10_000, 10_000, false],
+    [20_000, 2_000, false],
+  ]);
+});
+
+it('has frames that need no other every 5 s in what moves, every 5 min in what is still', async () => {
+  const moving = await laidOut(
+    Array.from({ length: 120 }, (_, index) => index * 100),
+    12_000,
+  );
+  const still = await laidOut([0], 900_000);
+  const keys = [moving, still].map((frames) => frames.filter(({ isKey }) => isKey).map(({ at }) => at));
+  expect(keys).toEqual([
+    [0, 5_000, 10_000],
+    [0, 300_000, 600_000],
   ]);
 });
 

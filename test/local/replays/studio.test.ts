@@ -5,9 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
+import { FilmFile } from '../../../src/local/replays/film-file.js';
 import { FilmStudio } from '../../../src/local/replays/film-studio.js';
 import type { Frame } from '../../../src/local/replays/frame.js';
 import { Spool } from '../../../src/local/replays/spool.js';
+import type { FilmOrder } from '../../../src/local/replays/write-film.js';
 import { Cinema, hue } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'studio-'));
@@ -67,13 +69,15 @@ it('fails with the reason when it crashes again, and leaves no file', { timeout:
   await expect(studio.make(broken)).rejects.toThrow(/decoded/);
   const good = order(await fill('good', [{ at: 0, jpeg: await cinema.picture('red') }]), 1_000);
   expect(await studio.make(good)).toMatchObject({ duration: 1_000, type: 'video/webm' });
-  expect(existsSync(broken.path)).toBe(false);
+  expect(existsSync(broken.file.path)).toBe(false);
+  await broken.file.discard();
 });
 
 it('makes no film of nothing', { timeout: 60_000 }, async () => {
   const empty = order(await fill('empty', []), 1_000);
   expect(await studio.make(empty)).toBeUndefined();
-  expect(existsSync(empty.path)).toBe(false);
+  expect(existsSync(empty.file.path)).toBe(false);
+  await empty.file.discard();
 });
 
 async function launch(signal: AbortSignal): Promise<Chromium> {
@@ -87,9 +91,7 @@ async function launch(signal: AbortSignal): Promise<Chromium> {
 
 /** A spool drops frames while the disk is behind: those are given to it again. */
 async function fill(name: string, frames: readonly Frame[]): Promise<Spool> {
-  const spool = new Spool(join(folder, name), (error) => {
-    throw error;
-  });
+  const spool = new Spool(join(folder, name), failed);
   for (const frame of frames) {
     const before = spool.bytes;
     for (spool.append(frame); spool.bytes === before; spool.append(frame)) await sleep(5);
@@ -98,8 +100,12 @@ async function fill(name: string, frames: readonly Frame[]): Promise<Spool> {
   return spool;
 }
 
-function order({ path }: Spool, length: number) {
-  return { frames: path, path: `${path}.webm`, length, framesPerSecond: 10 };
+function order({ path }: Spool, length: number): FilmOrder {
+  return { frames: path, file: new FilmFile(`${path}.webm`, failed), length, framesPerSecond: 10 };
+}
+
+function failed(error: Error): void {
+  throw error;
 }
 
 function memory(): number {

@@ -148,11 +148,25 @@ export function coloured(colour: string): string {
   </script>`);
 }
 
-/** A page whose colour goes around with the time: no two pictures are alike. */
+/** A page of one colour, on which nothing moves. */
+export const STILL = page('<body style="background:blue">');
+
+/** A page whose colour goes around in 15 seconds: no two pictures of a shorter film are alike. */
 export const RAINBOW = page(`<body><script>
   (function tick() {
-    document.body.style.background = 'hsl(' + (performance.now() / 10) % 360 + ' 100% 50%)';
+    document.body.style.background = 'hsl(' + (performance.now() / 41.7) % 360 + ' 100% 50%)';
     requestAnimationFrame(tick);
+  })();
+</script>`);
+
+/** A page of noise, which takes more bytes than any other. */
+export const NOISE = page(`<body style="margin:0"><canvas width="640" height="480"></canvas><script>
+  const context = document.querySelector('canvas').getContext('2d');
+  (function tick() {
+    const image = context.createImageData(640, 480);
+    for (let byte = 0; byte < image.data.length; byte++) image.data[byte] = byte % 4 === 3 ? 255 : Math.random() * 255;
+    context.putImageData(image, 0, 0);
+    setTimeout(tick, 50);
   })();
 </script>`);
 

@@ -5,12 +5,12 @@ export const LIVE_BODY = `
 <div class="tabs" id="tabs" role="tablist" aria-label="Pages of the browser"></div>
 <header class="bar tools">
   <h1 class="visually-hidden">Live view</h1>
-  <button class="icon" id="back" aria-label="Back">${ICONS.back}</button>
-  <button class="icon" id="forward" aria-label="Forward">${ICONS.forward}</button>
-  <button class="icon" id="reload" aria-label="Reload">${ICONS.reload}</button>
-  <form id="go"><input id="address" type="text" inputmode="url" autocomplete="off" spellcheck="false" aria-label="Address"></form>
+  <button class="icon" id="back" disabled aria-label="Back">${ICONS.back}</button>
+  <button class="icon" id="forward" disabled aria-label="Forward">${ICONS.forward}</button>
+  <button class="icon" id="reload" disabled aria-label="Reload">${ICONS.reload}</button>
+  <form id="go"><input id="address" type="text" readonly inputmode="url" autocomplete="off" spellcheck="false" aria-label="Address"></form>
   <span class="badge" id="state" role="status">Connecting</span>
-  <a class="button" id="mode" href="#">Only watch</a>
+  <a class="button" id="mode" hidden></a>
 </header>
 <main class="view" id="view">
   <textarea id="keyboard" autocapitalize="off" autocomplete="off" spellcheck="false"

@@ -5,10 +5,11 @@ import { byId } from './dom.js';
 export class Address {
   readonly #input = byId('address', HTMLInputElement);
 
-  constructor(send: (command: LiveCommand) => void, readOnly: boolean) {
+  /** Lets a person use it: until then, as for those who only watch, it shows where the page is. */
+  use(send: (command: LiveCommand) => void): void {
     const input = this.#input;
-    input.readOnly = readOnly;
-    for (const id of ['back', 'forward', 'reload']) byId(id, HTMLButtonElement).disabled = readOnly;
+    input.readOnly = false;
+    for (const id of ['back', 'forward', 'reload']) byId(id, HTMLButtonElement).disabled = false;
     byId('back').addEventListener('click', () => send({ type: 'history', by: -1 }));
     byId('forward').addEventListener('click', () => send({ type: 'history', by: 1 }));
     byId('reload').addEventListener('click', () => send({ type: 'reload' }));
@@ -16,7 +17,7 @@ export class Address {
     byId('go').addEventListener('submit', (event) => {
       event.preventDefault();
       const url = toUrl(input.value.trim());
-      if (!readOnly && url !== undefined) send({ type: 'navigate', url });
+      if (url !== undefined) send({ type: 'navigate', url });
       byId('keyboard').focus();
     });
   }

@@ -1,4 +1,4 @@
-import type { LiveCommand, LiveMessage } from '../messages.js';
+import type { LiveCommand, LiveMessage, LiveMode, LiveTabs } from '../messages.js';
 import { Address } from './address.js';
 import { byId, showBadge } from './dom.js';
 import { short } from './format.js';
@@ -6,9 +6,9 @@ import { LiveScreen } from './live-screen.js';
 import { takeInput } from './take-input.js';
 import { TabStrip } from './tab-strip.js';
 
-const query = new URLSearchParams(location.search);
-const readOnly = (query.get('readOnly') ?? 'false') !== 'false';
-const socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}${location.pathname}?${query}`);
+const socket = new WebSocket(
+  `${location.origin.replace(/^http/, 'ws')}${location.pathname}${location.search}`,
+);
 socket.binaryType = 'blob';
 
 const screen = new LiveScreen();
@@ -16,16 +16,11 @@ const send = (command: LiveCommand): void => {
   if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
 };
 const tabs = new TabStrip((id) => send({ type: 'watch', id }));
-const address = new Address(send, readOnly);
+const address = new Address();
 
 byId('session').textContent = short(location.pathname.split('/')[2] ?? '');
 byId('session').title = location.pathname.split('/')[2] ?? '';
-showMode();
-if (!readOnly) takeInput(screen, send);
 
-socket.addEventListener('open', () => {
-  showBadge(byId('state'), readOnly ? 'Watching' : 'In control', readOnly ? 'good' : 'live');
-});
 socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => {
   if (typeof data === 'string') take(JSON.parse(data) as LiveMessage);
   else void screen.show(data);
@@ -46,22 +41,35 @@ const GOING_AWAY = 1001;
 const NEVER_OPENED = 1006;
 
 function take(message: LiveMessage): void {
-  if (message.type === 'size') return screen.resize(message.width, message.height);
-  const current = message.tabs.find(({ id }) => id === message.current);
-  tabs.show(message.tabs, message.current);
-  address.show(current?.url ?? '');
-  document.title = `${current?.title || 'Live view'} · Live view`;
+  switch (message.type) {
+    case 'mode':
+      return begin(message);
+    case 'size':
+      return screen.resize(message.width, message.height);
+    case 'tabs':
+      return showTabs(message);
+  }
 }
 
-function showMode(): void {
-  const mode = byId('mode', HTMLAnchorElement);
-  const other = new URLSearchParams(query);
-  if (readOnly) other.delete('readOnly');
-  else other.set('readOnly', 'true');
-  mode.href = `?${other}`;
-  mode.textContent = readOnly ? 'Take control' : 'Only watch';
+/** The server decides what this person may do; what they see only follows from it. */
+function begin({ readOnly, otherUrl }: LiveMode): void {
+  showBadge(byId('state'), readOnly ? 'Watching' : 'In control', readOnly ? 'good' : 'live');
   document.body.classList.toggle('watching', readOnly);
   byId('hint').textContent = readOnly
     ? 'You only watch: clicks and keys go nowhere.'
     : 'Click the page to type into it. Shift+Esc gives the keyboard back.';
+  const mode = byId('mode', HTMLAnchorElement);
+  mode.hidden = otherUrl === undefined;
+  mode.href = otherUrl ?? '';
+  mode.textContent = readOnly ? 'Take control' : 'Only watch';
+  if (readOnly) return;
+  address.use(send);
+  takeInput(screen, send);
+}
+
+function showTabs({ tabs: all, current }: LiveTabs): void {
+  const shown = all.find(({ id }) => id === current);
+  tabs.show(all, current);
+  address.show(shown?.url ?? '');
+  document.title = `${shown?.title || 'Live view'} · Live view`;
 }

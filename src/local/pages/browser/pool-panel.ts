@@ -19,7 +19,7 @@ type Row = BrowserRow | WaitingRow;
 const keyOf = (row: Row): string => (row.state === 'waiting' ? `waiting ${row.since}` : row.sessionId);
 
 function renderRow(row: Row, before: HTMLElement | undefined): HTMLElement {
-  const facts = { ...row, age: undefined, liveViewUrl: undefined };
+  const facts = { ...row, age: undefined, live: undefined };
   return remake(before, facts, () => (row.state === 'waiting' ? waitingRow(row) : browserRow(row)));
 }
 
@@ -77,14 +77,17 @@ function browserRow(browser: BrowserRow): HTMLElement {
   const chips = Object.entries(tags).map((pair) => make('span', { class: 'tag' }, pair.join('=')));
   const session = make('code', { title: sessionId }, short(sessionId));
   const count = connections === 0 ? '' : String(connections);
-  return row(state, [badge], ageCell(age), [leaseName], chips, [session], [count], liveLink(browser));
+  return row(state, [badge], ageCell(age), [leaseName], chips, [session], [count], liveLinks(browser));
 }
 
-function liveLink({ liveViewUrl, leaseName, sessionId }: BrowserRow): HTMLElement[] {
-  if (liveViewUrl === undefined) return [];
-  const label = `Watch ${leaseName ?? short(sessionId)}`;
-  const link = { href: liveViewUrl, target: '_blank', rel: 'noreferrer', 'aria-label': label };
-  return [make('a', link, 'Watch')];
+function liveLinks({ live, leaseName, sessionId }: BrowserRow): Node[] {
+  if (!live) return [];
+  const name = leaseName ?? short(sessionId);
+  return [liveLink('Watch', name, live.watchUrl), liveLink('Control', name, live.controlUrl)];
+}
+
+function liveLink(what: string, name: string, href: string): HTMLElement {
+  return make('a', { href, target: '_blank', rel: 'noreferrer', 'aria-label': `${what} ${name}` }, what);
 }
 
 function waitingRow({ leaseName = '', age }: WaitingRow): HTMLElement {

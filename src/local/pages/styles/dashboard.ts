@@ -20,7 +20,7 @@ main { max-width: 1480px; margin: 0 auto; padding: 16px; display: grid; gap: 16p
 .scroll { overflow-x: auto; }
 table { width: 100%; min-width: 860px; border-collapse: collapse; table-layout: fixed; }
 .state { width: 124px; } .for { width: 108px; } .lease { width: 20%; } .session { width: 118px; } .connections { width: 124px; }
-.view { width: 104px; } .kind { width: 150px; }
+.view { width: 156px; } .view a + a { margin-left: 12px; } .kind { width: 150px; }
 th, td { padding: 3px 16px; text-align: left; border-top: 1px solid var(--line); height: 30px; overflow-wrap: anywhere; }
 th { white-space: nowrap; }
 th { font-size: 12px; font-weight: 600; color: var(--dim); background: var(--raised); height: 28px; }

@@ -49,7 +49,7 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
 .entries .empty { padding: 14px 10px; color: var(--dim); }
 .facts { padding: 12px 14px; }
-.facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; }
+.facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; align-items: baseline; }
 .facts dt { color: var(--dim); }
 .facts dd { overflow-wrap: anywhere; }
 .keys { color: var(--dim); font-size: 12px; display: flex; gap: 4px 12px; flex-wrap: wrap; margin-top: 8px; }

@@ -1,8 +1,8 @@
 import { CdpConnection, type CdpEvent, type DevToolsAddress } from '../browser/cdp-connection.js';
 import { RecordedPage } from './recorded-page.js';
 
-/** What a screencast tells. */
-export interface ScreencastHost {
+/** What is told of recorded pages. */
+export interface RecordedPagesHost {
   /** Milliseconds between frames. */
   readonly interval: number;
   readonly onFrame: (jpeg: Buffer) => void;
@@ -16,20 +16,20 @@ export interface ScreencastHost {
  * frames of one are taken: the one that was last opened, shown, navigated or touched. The others are sent no
  * acknowledgement, so that they cost nothing after their first frames.
  */
-export class Screencast {
-  readonly #host: ScreencastHost;
+export class RecordedPages {
+  readonly #host: RecordedPagesHost;
   /** By CDP session; the one whose frames are taken is the last. */
   readonly #pages = new Map<string, RecordedPage>();
   #connection!: CdpConnection;
 
-  private constructor(host: ScreencastHost) {
+  private constructor(host: RecordedPagesHost) {
     this.#host = host;
   }
 
-  static async open(browser: DevToolsAddress, host: ScreencastHost): Promise<Screencast> {
-    const screencast = new Screencast(host);
-    const connection = await CdpConnection.open(browser, (event) => screencast.#onEvent(event));
-    screencast.#connection = connection;
+  static async open(browser: DevToolsAddress, host: RecordedPagesHost): Promise<RecordedPages> {
+    const pages = new RecordedPages(host);
+    const connection = await CdpConnection.open(browser, (event) => pages.#onEvent(event));
+    pages.#connection = connection;
     const attach = {
       autoAttach: true,
       waitForDebuggerOnStart: false,
@@ -37,7 +37,7 @@ export class Screencast {
       filter: [{ type: 'page' }],
     };
     await Promise.race([connection.ask('Target.setAutoAttach', attach), connection.closed]);
-    return screencast;
+    return pages;
   }
 
   /** Resolves when the browser is gone, or `close` was called. */

@@ -10,8 +10,8 @@ export interface Screen {
 
 const CAST = { format: 'jpeg', quality: 75, maxWidth: 1920, maxHeight: 1440 };
 
-/** The pictures of one page, as Chromium draws them. */
-export class Screencast {
+/** The tab that a viewer sees: its pictures, as Chromium draws them, and commands to it. */
+export class WatchedTab {
   readonly targetId: string;
   readonly #connection: CdpConnection;
   readonly #screen: Screen;

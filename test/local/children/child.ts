@@ -1,0 +1,69 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
+import { until } from '../support.js';
+
+/** A process with a local pool. */
+export interface Child {
+  process: ChildProcess;
+  folder: string;
+  ended: Promise<unknown[]>;
+  output: () => string;
+  expectNothingLeft: () => Promise<void>;
+}
+
+/** Runs pool.ts until its browsers are there, in a folder for temporary files of its own. */
+export async function startChild(way: string): Promise<Child> {
+  const child = spawnChild(way);
+  const { process: started } = child;
+  await until('it has started', () => child.output().includes('ready') || started.exitCode !== null, 20_000);
+  return child;
+}
+
+/** Runs pool.ts, and does not wait for it. */
+export function spawnChild(way: string): Child {
+  const folder = mkdtempSync(join(tmpdir(), 'c-'));
+  const script = fileURLToPath(new URL('pool.ts', import.meta.url));
+  const env = { ...process.env, TMPDIR: folder, TSX_DISABLE_CACHE: '1' };
+  const child = spawn(process.execPath, ['--import', 'tsx', script, way], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += String(chunk)));
+  return {
+    process: child,
+    folder,
+    ended: once(child, 'exit'),
+    output: () => output,
+    expectNothingLeft: async () => {
+      expect(output).toContain('ready');
+      expect(profilesIn(folder)).toEqual([]);
+      await until('every process is gone', () => browsersBelow(folder).length === 0, 2_000);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function profilesIn(folder: string): string[] {
+  return readdirSync(folder).filter((name) => /pooled-browser|chromium/i.test(name));
+}
+
+/** Processes whose command line or environment names a profile below this folder. */
+export function browsersBelow(folder: string): string[] {
+  const below = join(folder, 'pooled-browser-');
+  return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && readProcess(pid).includes(below));
+}
+
+function readProcess(pid: string): string {
+  try {
+    return ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8')).join('\0');
+  } catch {
+    return '';
+  }
+}
