@@ -43,5 +43,7 @@ async function watch(context: BrowserContext, page: Page): Promise<Wiper> {
   const wiper = new Wiper((method, params) => cdp.send(method as 'Page.enable', params));
   page.on('framenavigated', (frame) => wiper.onNavigated(frame.url(), frame === page.mainFrame()));
   context.on('page', wiper.stray);
+  // It runs on, and its file stays, as long as its context does.
+  page.on('download', wiper.stray);
   return wiper;
 }
