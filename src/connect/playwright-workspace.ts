@@ -28,8 +28,9 @@ export async function openPlaywrightWorkspace(
     reset: async () => {
       if (isolation === 'context' || hasCrashed || page.isClosed()) return false;
       if (!wiper) return true;
-      await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
-      return wiper.wipe();
+      const tidied = Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
+      const [isWiped] = await Promise.all([wiper.wipe(), tidied]);
+      return isWiped;
     },
     close: async () => {
       if (isolation !== 'none') await context.close();

@@ -26,8 +26,8 @@ export async function openPuppeteerWorkspace(
     reset: async () => {
       if (isolation === 'context' || hasCrashed || page.isClosed()) return false;
       if (!wiper) return true;
-      await context.clearPermissionOverrides();
-      return wiper.wipe();
+      const [isWiped] = await Promise.all([wiper.wipe(), context.clearPermissionOverrides()]);
+      return isWiped;
     },
     close: async () => {
       if (isolation !== 'none') await context.close();
