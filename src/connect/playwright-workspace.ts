@@ -28,8 +28,9 @@ export async function openPlaywrightWorkspace(
     reset: async () => {
       if (isolation === 'context' || hasCrashed || page.isClosed()) return false;
       if (!wiper) return true;
-      await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
-      return wiper.wipe();
+      const tidied = Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
+      const [isWiped] = await Promise.all([wiper.wipe(), tidied]);
+      return isWiped;
     },
     close: async () => {
       if (isolation !== 'none') await context.close();
@@ -43,5 +44,7 @@ async function watch(context: BrowserContext, page: Page): Promise<Wiper> {
   const wiper = new Wiper((method, params) => cdp.send(method as 'Page.enable', params));
   page.on('framenavigated', (frame) => wiper.onNavigated(frame.url(), frame === page.mainFrame()));
   context.on('page', wiper.stray);
+  // It runs on, and its file stays, as long as its context does.
+  page.on('download', wiper.stray);
   return wiper;
 }

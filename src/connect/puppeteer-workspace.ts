@@ -26,8 +26,8 @@ export async function openPuppeteerWorkspace(
     reset: async () => {
       if (isolation === 'context' || hasCrashed || page.isClosed()) return false;
       if (!wiper) return true;
-      await context.clearPermissionOverrides();
-      return wiper.wipe();
+      const [isWiped] = await Promise.all([wiper.wipe(), context.clearPermissionOverrides()]);
+      return isWiped;
     },
     close: async () => {
       if (isolation !== 'none') await context.close();
@@ -43,5 +43,8 @@ async function watch(context: BrowserContext, page: Page): Promise<Wiper> {
   // Until somebody answers it, a dialog holds up the page.
   page.on('dialog', wiper.stray);
   context.on('targetcreated', (target) => target.type() === 'page' && wiper.stray());
+  // A download runs on as long as its context does. Puppeteer has no event for it.
+  cdp.on('Page.downloadWillBegin', wiper.stray);
+  await cdp.send('Page.enable');
   return wiper;
 }

@@ -7,8 +7,8 @@ const BLANK = 'about:blank';
  * Wipes what a task left in its page and context, so that the next one can have both. A new page costs a process, which
  * is most of what a small page costs; so the page is made blank by a script of its own, in the process that it has.
  *
- * Only what is known to be complete is done: a task that was at more than one origin, frames included, or had a pop-up or
- * a crash, may have left things where nobody can reach them any more. Its workspace is replaced.
+ * Only what is known to be complete is done: a task that was at more than one origin, frames included, or had a pop-up,
+ * a download or a crash, may have left things where nobody can reach them any more. Its workspace is replaced.
  */
 export class Wiper {
   readonly #send: (method: string, params?: object) => Promise<unknown>;

@@ -17,6 +17,8 @@ export interface StageTrace {
   attempt: number;
   /** The leased session: from the end of `acquire` on. */
   sessionId?: string;
+  /** Place of the input among all inputs, from 0: with `callback`, where that is a task of `mapPooledBrowsers`. */
+  index?: number;
   /** Why the stage failed: with `error` and `asyncEnd`. From `callback` it is whatever the caller's code threw. */
   error?: unknown;
 }

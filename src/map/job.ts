@@ -176,7 +176,7 @@ export class Job<Handles, Input, Value> {
     this.#progress.changed();
   }
 
-  async #onEnd(task: Task<Input>, attempt: Attempt<Value>, { session }: Lease<Handles>): Promise<void> {
+  async #onEnd(task: Task<Input>, attempt: Attempt<Value>, browser: Lease<Handles>): Promise<void> {
     const { retries, lease } = this.#parts.settings;
     const { position, index, input, attempts } = task;
     this.#progress.running--;
@@ -188,7 +188,8 @@ export class Job<Handles, Input, Value> {
       void this.#backlog.putBack(task, backoffDelay(lease.retry, attempts));
       return;
     }
-    const outcome = { ...attempt, index, input, session, attempts };
+    const { session, recording: replays } = browser;
+    const outcome = { ...attempt, index, input, session, attempts, replays };
     try {
       await this.#checkpoint?.write(outcome);
     } catch (error) {

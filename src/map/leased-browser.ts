@@ -2,6 +2,7 @@ import type { Workspace } from '../connect/connector.js';
 import { ConnectError, TaskTimeoutError } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
 import { raceAbort, startTimer } from '../internal/race.js';
+import type { Callback } from '../run/callback.js';
 import type { Lease } from '../run/lease.js';
 import type { Backlog, Task } from './backlog.js';
 import { Lane } from './lane.js';
@@ -97,11 +98,11 @@ export class LeasedBrowser<Handles, Input, Value> {
     const { lease } = this.#parts;
     const { input, index, attempts: attempt } = task;
     try {
-      const value = await lease.call(({ session, signal }) =>
+      const run: Callback<Handles, Value> = ({ session, signal }) =>
         this.#withLimit(signal, (limited) =>
           this.#parts.fn({ ...handles, input, index, session, signal: limited, attempt }),
-        ),
-      );
+        );
+      const value = await lease.call(run, { index });
       return { status: 'fulfilled', value };
     } catch (reason) {
       return { status: 'rejected', reason };

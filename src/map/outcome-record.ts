@@ -7,6 +7,10 @@ interface RecordFacts {
   index: number;
   input: unknown;
   attempts: number;
+  /** Of the last attempt: `pooled-browser replays` lists its recordings. */
+  sessionId?: string;
+  /** Links to the recordings that show it, as far as they were known. */
+  replays?: string[];
 }
 
 /** An outcome as a line of a checkpoint. */
@@ -21,12 +25,20 @@ export interface RecordedReason {
   message: string;
 }
 
-/** The outcome as it goes into the file: without the session, whose URLs are secrets. */
+/** The outcome as it goes into the file: of the session only the id, for its URLs are secrets. */
 export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
-  const { index, input, attempts } = outcome;
+  const { index, input, attempts, session } = outcome;
+  const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
+  const facts = {
+    index,
+    input,
+    attempts,
+    sessionId: session.session_id,
+    ...(replays.length > 0 && { replays }),
+  };
   return outcome.status === 'fulfilled'
-    ? { status: 'fulfilled', index, input, attempts, value: outcome.value }
-    : { status: 'rejected', index, input, attempts, reason: recordReason(outcome.reason) };
+    ? { status: 'fulfilled', ...facts, value: outcome.value }
+    : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
 }
 
 function recordReason(reason: unknown): RecordedReason {

@@ -1,4 +1,4 @@
-import type { BrowserSession } from '../service/wire.js';
+import type { BrowserSession, Replay } from '../service/wire.js';
 
 interface OutcomeFacts<Input> {
   /** Place of the input among all inputs, from 0. */
@@ -8,6 +8,11 @@ interface OutcomeFacts<Input> {
   session: BrowserSession;
   /** How often the task was begun. */
   attempts: number;
+  /**
+   * With `replays: 'record'`, the recording that shows the last attempt; its film is written once the browser has been
+   * given back. Other recordings are known only then: the event `replays` tells them, with the id of the session.
+   */
+  replays: readonly Replay[];
 }
 
 export interface FulfilledOutcome<Input, Value> extends OutcomeFacts<Input> {

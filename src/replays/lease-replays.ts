@@ -53,6 +53,11 @@ export class LeaseReplays {
     return this.#recording !== undefined;
   }
 
+  /** What we record, once it has begun. */
+  get started(): readonly Replay[] {
+    return this.#withStarted([]);
+  }
+
   /** Which recordings there were before the lease, once that is known. */
   get earlier(): readonly string[] | undefined {
     return this.#earlierIds;
@@ -68,7 +73,7 @@ export class LeaseReplays {
     try {
       return await this.#inTime(() => this.#list());
     } catch (error) {
-      return { replays: this.#withStarted([]), replayStatus: 'unavailable', error: error as Error };
+      return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
     } finally {
       this.stop();
     }

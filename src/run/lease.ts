@@ -6,7 +6,7 @@ import type { LeaseReplays } from '../replays/lease-replays.js';
 import type { ReplayResult } from '../replays/replay-status.js';
 import { trackWork } from '../service/background.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserSession } from '../service/wire.js';
+import type { BrowserSession, Replay } from '../service/wire.js';
 import { DetachedLease } from './detached-lease.js';
 import { disconnect, sweep } from './let-go.js';
 import type { Link } from './link.js';
@@ -62,6 +62,11 @@ export class Lease<Handles> {
     return this.#parts.abort.signal;
   }
 
+  /** The recording that is being made of it, once it has begun. */
+  get recording(): readonly Replay[] {
+    return this.#parts.replays?.started ?? [];
+  }
+
   /** Calls `fn` with what the library hands out, over a connection that stands. */
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
     return this.#parts.link.use(fn);
@@ -83,8 +88,12 @@ export class Lease<Handles> {
     return new DetachedLease({ pool: pool.idOrName, baseUrl: pool.baseUrl, session, earlierReplays });
   }
 
-  /** Calls the callback, once. A callback that lost its browser is no success, whatever it returned. */
-  async call<Value>(fn: Callback<Handles, Value>): Promise<Value> {
+  /**
+   * Calls the callback, once. A callback that lost its browser is no success, whatever it returned.
+   *
+   * @param task Which one it is, where one lease has many.
+   */
+  async call<Value>(fn: Callback<Handles, Value>, task?: { index: number }): Promise<Value> {
     const { pool, recorder, settings, abort, link } = this.#parts;
     const { session, handles, signal, attempt } = this;
     const sessionId = session.session_id;
@@ -97,12 +106,13 @@ export class Lease<Handles> {
     try {
       signal.throwIfAborted();
       const call = () => callInside(pool, session, async () => fn({ ...handles, session, signal, attempt }));
-      const value = await recorder.time('callback', async () => {
+      const work = async () => {
         const returned = await raceAbort(call(), signal);
         link.check();
         signal.throwIfAborted();
         return returned;
-      });
+      };
+      const value = await recorder.time('callback', work, task);
       status = 'ok';
       return value;
     } catch (error) {

@@ -38,10 +38,14 @@ export class Recorder {
     callListener(this.#listener, event);
   };
 
-  /** Adds the time that the work takes to its stage, however it ends, and lets it be traced. */
-  async time<T>(stage: Stage, work: () => Promise<T>): Promise<T> {
+  /**
+   * Adds the time that the work takes to its stage, however it ends, and lets it be traced.
+   *
+   * @param facts What tells this work from others of its stage.
+   */
+  async time<T>(stage: Stage, work: () => Promise<T>, facts?: { index: number }): Promise<T> {
     const began = performance.now();
-    const trace = { pool: this.#pool, run: this.#number, ...this.lease };
+    const trace = { pool: this.#pool, run: this.#number, ...this.lease, ...facts };
     try {
       return await traceStage(stage, trace, work, (known) => Object.assign(known, this.lease));
     } finally {

@@ -3,183 +3,109 @@
  * driver over pages that it uses again and again. All open the same local pages, four at once, with the same Chromium
  * and its same flags; ours, and the bare loops, through the local pool's tunnel, puppeteer-cluster straight.
  *
- * PAGES (default 120; 1000 for the long run), ROUNDS (default 5), and MEMORY=1 for the memory over 10,000 inputs.
+ * PAGES (default 120; 1000 for the long run), ROUNDS (default 5), ONLY (a part of the ways' names), and MEMORY=1 for the
+ * memory over 10,000 inputs.
+ *
+ * A run ends after PAGES pages, or after PAGES fiftieths of a second: slow ways open fewer pages, or five rounds of them
+ * all would take a quarter of an hour. Measured is from the end of the fourth page to that of the last: no launch and no
+ * lease, but all that comes between two pages. A run that hangs ends the whole with an
+ * error that names it, and no browser outlives this.
  */
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium } from 'playwright-core';
-import { Cluster } from 'puppeteer-cluster';
-import puppeteer from 'puppeteer-core';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { raceAbort } from '../../src/internal/race.js';
 import { BrowserPool } from '../../src/index.js';
-import { chromiumFlags } from '../../src/local/browser/chromium-flags.js';
-import { startLocalPool } from '../../src/local.js';
-import * as ourPlaywright from '../../src/playwright.js';
+import { findBrowser, startLocalPool } from '../../src/local.js';
 import * as ourPuppeteer from '../../src/puppeteer.js';
-import { realSession } from '../support/real-session.js';
+import { kill, processesOf } from '../support/processes.js';
 import { median, printTable, slope } from './figures.js';
+import { AT_ONCE, waysOf, type AnyPage, type Visits, type Way } from './scraping-ways.js';
 
 const PAGES = Number(process.env['PAGES'] ?? 120);
 const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
-const AT_ONCE = 4;
+const ONLY = process.env['ONLY'] ?? '';
+/** Milliseconds in which a run begins new pages. */
+const RUN_TIME = (1000 / 50) * PAGES;
+/** Milliseconds without an end of a page, or of the run, after which it counts as hung. */
+const HUNG = 60_000;
 
-interface AnyPage {
-  goto(url: string): Promise<unknown>;
-  title(): Promise<string>;
-}
-
-const server = createServer((_request, response) => {
-  response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'seen=1' });
-  response.end(`<title>page</title>${'<p>Some text of a page.</p>'.repeat(200)}`);
-});
-await once(server.listen(0, '127.0.0.1'), 'listening');
-const site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
-const executablePath = chromiumPath();
-await using local = await startLocalPool({
+leaveNothing();
+const site = await serveSite();
+const executablePath = await findBrowser();
+const local = await startLocalPool({
   pools: [{ name: 'one' }, { name: 'four', size: AT_ONCE }],
   executablePath,
 });
-const [one, four] = ['one', 'four'].map(
-  (name) => new BrowserPool(name, { baseUrl: local.baseUrl, token: local.token }),
-);
-
-const WAYS: Record<string, () => Promise<void>> = {
-  'Playwright, bare loop': () => bareLoop(openPlaywrightPages),
-  "Playwright, ours, isolation 'none'": () => ours('playwright', 'none'),
-  "Playwright, ours, isolation 'storage'": () => ours('playwright', 'storage'),
-  "Playwright, ours, isolation 'context'": () => ours('playwright', 'context'),
-  'Puppeteer, bare loop': () => bareLoop(openPuppeteerPages),
-  "Puppeteer, ours, isolation 'none'": () => ours('puppeteer', 'none'),
-  "Puppeteer, ours, isolation 'storage'": () => ours('puppeteer', 'storage'),
-  "Puppeteer, ours, isolation 'context'": () => ours('puppeteer', 'context'),
-  'puppeteer-cluster, CONCURRENCY_PAGE': () => cluster(Cluster.CONCURRENCY_PAGE),
-  'puppeteer-cluster, CONCURRENCY_CONTEXT': () => cluster(Cluster.CONCURRENCY_CONTEXT),
-  "Puppeteer, ours, four browsers, 'context'": () => ours('puppeteer', 'context', { browsers: AT_ONCE }),
-  'puppeteer-cluster, CONCURRENCY_BROWSER (four)': () => cluster(Cluster.CONCURRENCY_BROWSER),
-};
 
 if (process.env['MEMORY']) await measureMemory();
 else await measureSpeed();
-await Promise.all([one!.close(), four!.close()]);
-server.close();
+process.exit();
 
 async function measureSpeed(): Promise<void> {
-  const times = new Map(Object.keys(WAYS).map((way) => [way, [] as number[]]));
-  // Not counted: the first of each library loads it, and warms up what all use.
-  await WAYS["Playwright, ours, isolation 'none'"]!();
-  await WAYS["Puppeteer, ours, isolation 'none'"]!();
+  const all = Object.entries(waysOf(local, executablePath));
+  const ways = all.filter(([name]) => name.includes(ONLY));
+  const rates = new Map(ways.map(([name]) => [name, [] as number[]]));
+  // Not counted: these load the libraries, and warm up what all use.
+  for (const [name, way] of ways) if (name.includes("'none'")) await rateOf(name, way);
   for (let round = 0; round < ROUNDS; round++) {
     // Taking turns, and in turning order: a busy moment meets all.
-    const ways = Object.entries(WAYS);
-    for (const [way, run] of round % 2 === 0 ? ways : ways.toReversed()) {
-      times.get(way)!.push(await timed(run));
+    for (const [name, way] of round % 2 === 0 ? ways : ways.toReversed()) {
+      rates.get(name)!.push(await rateOf(name, way));
     }
   }
-  const middle = (way: string) => median(times.get(way)!);
-  const against = (way: string, base: string) => (middle(base) / middle(way)).toFixed(2);
-  const rows = [...times.keys()].map((way) => [
-    way,
-    ((1000 * PAGES) / middle(way)).toFixed(1),
-    against(way, `${way.startsWith('Playwright') ? 'Playwright' : 'Puppeteer'}, bare loop`),
-    against(way, 'puppeteer-cluster, CONCURRENCY_CONTEXT'),
+  const against = (name: string, base: string) =>
+    rates.has(base) ? (median(rates.get(name)!) / median(rates.get(base)!)).toFixed(2) : '';
+  const rows = [...rates].map(([name, values]) => [
+    name,
+    median(values).toFixed(1),
+    `${Math.min(...values).toFixed(1)} to ${Math.max(...values).toFixed(1)}`,
+    against(name, `${name.startsWith('Playwright') ? 'Playwright' : 'Puppeteer'}, bare loop`),
+    against(name, 'puppeteer-cluster, CONCURRENCY_CONTEXT'),
   ]);
   console.log(
-    `${PAGES} pages, ${AT_ONCE} at once, one browser unless said otherwise; medians of ${ROUNDS} rounds.`,
+    `Up to ${PAGES} pages, ${AT_ONCE} at once, one browser unless said otherwise; medians of ${ROUNDS} rounds.`,
   );
-  printTable(['way', 'pages a second', '× bare loop', '× CONCURRENCY_CONTEXT'], rows);
+  printTable(['way', 'pages a second', 'from, to', '× bare loop', '× CONCURRENCY_CONTEXT'], rows);
 }
 
-async function timed(run: () => Promise<void>): Promise<number> {
+/** Pages a second of one run. */
+async function rateOf(name: string, way: Way): Promise<number> {
+  const ends: number[] = [];
+  const hang = new AbortController();
+  const timer = setTimeout(() => {
+    hang.abort(new Error(`${name} hangs: nothing for ${HUNG / 1000} s, after ${ends.length} pages`));
+  }, HUNG);
+  const visits: Visits = {
+    urls: urls(() => ends.length),
+    visit: async (page: AnyPage, url: string) => {
+      await page.goto(url);
+      await page.title();
+      ends.push(performance.now());
+      timer.refresh();
+    },
+  };
+  await raceAbort(way(visits), hang.signal);
+  clearTimeout(timer);
+  return (1000 * (ends.length - AT_ONCE)) / (ends.at(-1)! - ends[AT_ONCE - 1]!);
+}
+
+/** At least as many as a rate can be told from. */
+function* urls(done: () => number): Generator<string, undefined> {
   const began = performance.now();
-  await run();
-  return performance.now() - began;
-}
-
-function urls(count = PAGES): string[] {
-  return Array.from({ length: count }, (_, index) => `${site}/${index}`);
-}
-
-/** One browser with four pages, or four browsers. From the first lease to the last release. */
-async function ours(
-  library: 'playwright' | 'puppeteer',
-  isolation: 'none' | 'storage' | 'context',
-  { browsers = 1 } = {},
-): Promise<void> {
-  const [pool, pagesPerLease] = browsers === 1 ? [one!, AT_ONCE] : [four!, 1];
-  const options = { concurrency: browsers, pagesPerLease, isolation, replays: 'off' } as const;
-  const outcomes =
-    library === 'playwright'
-      ? ourPlaywright.mapPooledBrowsers(pool, urls(), ({ page, input }) => visit(page, input), options)
-      : ourPuppeteer.mapPooledBrowsers(pool, urls(), ({ page, input }) => visit(page, input), options);
-  let done = 0;
-  for await (const { status } of outcomes) if (status === 'fulfilled') done++;
-  if (done !== PAGES) throw new Error(`${PAGES - done} pages failed`);
-}
-
-async function visit(page: AnyPage, url: string): Promise<string> {
-  await page.goto(url);
-  return page.title();
-}
-
-/** What a careless script does: it leases, opens four pages, and goes from URL to URL with each. */
-async function bareLoop(
-  open: (url: string) => Promise<{ pages: AnyPage[]; close: () => Promise<unknown> }>,
-): Promise<void> {
-  const session = await realSession(local);
-  const { pages, close } = await open(String(session['cdp_ws_url']));
-  const queue = urls().values();
-  // One iterator, and every page takes its next URL from it.
-  const work = async (page: AnyPage) => {
-    for (const url of queue) await visit(page, url);
-  };
-  await Promise.all(pages.map(work));
-  await close();
-  await one!.release(String(session['session_id']));
-}
-
-async function openPlaywrightPages(endpoint: string) {
-  const browser = await chromium.connectOverCDP(endpoint);
-  const pages = await Promise.all(urls(AT_ONCE).map(() => browser.contexts()[0]!.newPage()));
-  const close = async () => {
-    await Promise.all(pages.map((page) => page.close()));
-    await browser.close();
-  };
-  return { pages, close };
-}
-
-async function openPuppeteerPages(browserWSEndpoint: string) {
-  const browser = await puppeteer.connect({ browserWSEndpoint, defaultViewport: null });
-  const pages = await Promise.all(urls(AT_ONCE).map(() => browser.newPage()));
-  const close = async () => {
-    await Promise.all(pages.map((page) => page.close()));
-    await browser.disconnect();
-  };
-  return { pages, close };
-}
-
-async function cluster(concurrency: number): Promise<void> {
-  const running = await Cluster.launch({
-    concurrency,
-    maxConcurrency: AT_ONCE,
-    puppeteer,
-    // The local pool's flags and no others.
-    puppeteerOptions: { executablePath, args: poolFlags(), ignoreDefaultArgs: true, defaultViewport: null },
-  });
-  let done = 0;
-  await running.task(async ({ page, data }: { page: AnyPage; data: string }) => {
-    await visit(page, data);
-    done++;
-  });
-  for (const url of urls()) void running.queue(url);
-  await running.idle();
-  await running.close();
-  if (done !== PAGES) throw new Error(`${PAGES - done} pages failed`);
+  for (let page = 0; page < PAGES; page++) {
+    if (performance.now() - began > RUN_TIME && done() > 2 * AT_ONCE) return;
+    yield `${site}/${page}`;
+  }
 }
 
 /** Heap after each thousand of 10,000 small tasks: flat, when nothing is kept of those that are done. */
 async function measureMemory(): Promise<void> {
   const inputs = 10_000;
+  const pool = new BrowserPool('one', { baseUrl: local.baseUrl, token: local.token });
   const heap: number[] = [];
   const task = ({ page, input }: { page: { evaluate(script: string): Promise<unknown> }; input: number }) =>
     page.evaluate(String(input));
@@ -188,8 +114,9 @@ async function measureMemory(): Promise<void> {
   })();
   const options = { concurrency: 1, pagesPerLease: AT_ONCE, isolation: 'none', replays: 'off' } as const;
   let done = 0;
-  for await (const { status } of ourPuppeteer.mapPooledBrowsers(one!, numbers, task, options)) {
-    if (status === 'fulfilled' && ++done % 1000 !== 0) continue;
+  for await (const outcome of ourPuppeteer.mapPooledBrowsers(pool, numbers, task, options)) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    if (++done % 1000 !== 0) continue;
     globalThis.gc?.();
     heap.push(process.memoryUsage().heapUsed / 1024 / 1024);
   }
@@ -199,13 +126,24 @@ async function measureMemory(): Promise<void> {
   );
 }
 
-/** Without those that say where the browser keeps its profile and listens. */
-function poolFlags(): string[] {
-  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: [] });
-  return flags.filter((flag) => !/^--(remote-debugging|user-data-dir)/.test(flag));
+async function serveSite(): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'seen=1' });
+    response.end(`<title>page</title>${'<p>Some text of a page.</p>'.repeat(200)}`);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The one that the drivers and the pool are to share. */
-function chromiumPath(): string {
-  return process.env['CHROME_PATH'] ?? '/usr/bin/chromium';
+/** All browsers have their files below one folder, by which they are found however this process ends. */
+function leaveNothing(): void {
+  const path = mkdtempSync(join(tmpdir(), 'pb-'));
+  process.env['TMPDIR'] = path;
+  process.once('exit', () => {
+    processesOf(path).forEach(kill);
+    rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
 }

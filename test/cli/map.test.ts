@@ -2,9 +2,11 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Site } from '../examples/support.js';
+import { FakeService } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
+import { realSession } from '../support/real-session.js';
 import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
 
 // Jobs of several programs, one after the other: on a busy machine that takes its time.
@@ -37,6 +39,7 @@ describe('results', () => {
         index,
         input: titled(value),
         attempts: 1,
+        sessionId: expect.any(String) as string,
         value,
       })),
     );
@@ -67,12 +70,20 @@ describe('results', () => {
     const { code, stdout, stderr } = await start(...args).ended;
     expect(code).toBe(1);
     expect(parse(stdout)).toEqual([
-      { status: 'fulfilled', index: 0, input: 'good', attempts: 2, value: 2 },
+      {
+        status: 'fulfilled',
+        index: 0,
+        input: 'good',
+        attempts: 2,
+        sessionId: expect.any(String) as string,
+        value: 2,
+      },
       {
         status: 'rejected',
         index: 1,
         input: 'bad',
         attempts: 2,
+        sessionId: expect.any(String) as string,
         reason: { name: 'TypeError', message: 'no bad' },
       },
     ]);
@@ -186,6 +197,100 @@ describe('a job that ends early', () => {
   });
 });
 
+describe('at a service that records', () => {
+  const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
+  const OLD = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
+  const NEW = { replay_id: 'r2', replay_view_url: LINK };
+  /** Long enough for a recording to have begun. */
+  const SLOW = 'export default () => new Promise((resolve) => setTimeout(resolve, 500));';
+
+  it('has the link to its recording in each result with --replays record, and says it at the end', async () => {
+    const { service, sessionId } = await startService();
+    service.script('start-replay', { status: 201, json: NEW });
+    const finished = { ...NEW, finished_at: '2026-01-02T00:00:00Z' };
+    service.script('replays', { status: 200, json: [OLD] }, { status: 200, json: [OLD, finished] });
+    const { code, stderr } = await run(service, SLOW, '--replays', 'record', '--out', out);
+    expect(code).toBe(0);
+    expect(results()).toMatchObject([
+      { input: 'a', sessionId, replays: [LINK] },
+      { input: 'b', sessionId, replays: [LINK] },
+    ]);
+    expect(stderr).toMatch(/Done: 2 fulfilled, 0 failed, in [\d.]+ s\.\n$/);
+    expect(stderr).toContain(`pooled-browser: session ${sessionId}: replay ${LINK}\n`);
+    expect(stderr).not.toContain('old.test');
+  });
+
+  it('lists what was recorded of its leases at the end, and gives a tidy browser back to its pool', async () => {
+    const { service, sessionId } = await startService();
+    service.script('replays', { status: 200, json: [OLD] }, { status: 200, json: [OLD, NEW] });
+    const { code, stdout, stderr } = await run(
+      service,
+      "export default () => { throw new Error('no good'); };",
+    );
+    expect(code).toBe(1);
+    expect(parse(stdout).map((result) => [result.sessionId, result.replays])).toEqual([
+      [sessionId, undefined],
+      [sessionId, undefined],
+    ]);
+    expect(stderr).toContain(`session ${sessionId}: replay ${LINK} (still being written)\n`);
+    expect(service.of('start-replay')).toEqual([]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse: true });
+  });
+
+  it('asks for no recordings with --replays off, and has the browser destroyed with --release destroy', async () => {
+    const { service, sessionId } = await startService();
+    const { code, stderr } = await run(service, SLOW, '--replays', 'off', '--release', 'destroy');
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('replay');
+    expect(service.of('replays')).toEqual([]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse: false });
+  });
+
+  it('does not wait after a second Ctrl-C, and asks for the release once more on the way out', async () => {
+    const { service, sessionId } = await startService();
+    service.script('release', () => {}, { status: 204 });
+    const task = script("export default () => { console.log('at work'); return new Promise(() => {}); };");
+    const running = startClient(['map', 'pool', task, file('in.txt', 'a\n')], service.options);
+    await running.prints(/at work/);
+    running.child.kill('SIGINT');
+    await running.prints(/A second signal does not wait\./);
+    await expect.poll(() => service.released.length).toBe(1);
+    expect(await running.insist(() => running.child.kill('SIGINT'))).toMatchObject({ code: 130 });
+    expect(service.released).toEqual([sessionId, sessionId]);
+  });
+
+  it('gives back a browser that is granted after Ctrl-C', async () => {
+    const { service, sessionId, lent } = await startService();
+    service.script('acquire', { status: 200, json: lent, delay: 1000 });
+    const inputs = file('in.txt', 'a\n');
+    const running = startClient(['map', 'pool', script(SLOW), inputs], service.options);
+    await expect.poll(() => service.of('acquire').length, { timeout: 60_000 }).toBe(1);
+    const { code, stdout, stderr } = await running.end('SIGINT');
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+    expect(stderr).toContain('Ended early: 0 fulfilled, 0 failed');
+    expect(service.released).toEqual([sessionId]);
+  });
+
+  /** A service with one real browser. */
+  async function startService() {
+    const service = await FakeService.start();
+    const lent = await realSession(used.local);
+    const sessionId = String(lent['session_id']);
+    onTestFinished(async () => {
+      await service.close();
+      await used.pool.release(sessionId, { reuse: false });
+    });
+    service.script('acquire', { status: 200, json: lent });
+    return { service, lent, sessionId };
+  }
+
+  function run(service: FakeService, task: string, ...args: string[]) {
+    const inputs = file('in.txt', 'a\nb\n');
+    const words = ['map', 'pool', script(task), inputs, '--concurrency', '1', ...args];
+    return startClient(words, service.options).ended;
+  }
+});
+
 describe('progress', () => {
   it('says now and then how far it is where there is no terminal', async () => {
     const held: ServerResponse[] = [];
@@ -267,6 +372,8 @@ interface Result {
   index: number;
   input: string;
   attempts: number;
+  sessionId: string;
+  replays?: string[];
   value?: unknown;
 }
 

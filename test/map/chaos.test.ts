@@ -8,7 +8,7 @@ import { useLocalPool } from '../support/local.js';
 import { kill, processesOf } from '../support/processes.js';
 import { range } from './support.js';
 
-const INPUTS = 500;
+const INPUTS = 1000;
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 
 /** Of the browsers that run, not of their many helpers. */

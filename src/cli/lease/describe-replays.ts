@@ -2,7 +2,7 @@ import type { ReplayResult } from '../../replays/replay-status.js';
 import type { Replay } from '../../service/wire.js';
 
 /** A line for each recording of a lease, and one where they could not be listed. */
-export function describeReplays({ replays, error }: ReplayResult): string[] {
+export function describeReplays({ replays, error }: Pick<ReplayResult, 'replays' | 'error'>): string[] {
   const lines = replays.map((replay) => `replay ${linkOf(replay)}${isWritten(replay)}`);
   return error ? [...lines, `The replays could not be listed: ${error.message}`] : lines;
 }

@@ -41,6 +41,16 @@ function addTaskOptions(command: Command): Command {
         .choices(['cdp', 'bidi'])
         .default('cdp'),
     )
+    .addOption(
+      new Option('--release <choice>', 'at the end: auto keeps a browser that is healthy and tidied up')
+        .choices(['auto', 'reuse', 'destroy'])
+        .default('auto'),
+    )
+    .addOption(
+      new Option('--replays <choice>', 'links of the recordings, on stderr; record: make one of each lease')
+        .choices(['list', 'record', 'off'])
+        .default('list'),
+    )
     .option('--out <file>', 'where the results go, instead of stdout')
     .option('--resume', 'go on with the job whose results are in --out')
     .addOption(
@@ -57,13 +67,22 @@ signal }, and returns what is to be kept of the page, or a promise of it:
     return { title: await page.title() };
   };
 
-Results are lines of JSON: {"status":"fulfilled","index":0,"input":"…","attempts":1,"value":…}, or
-{"status":"rejected",…,"reason":{"name":…,"message":…}}. They are written as the tasks end. What
-the script prints with console goes to stderr, so that stdout has nothing but results.
+Results are lines of JSON: {"status":"fulfilled","index":0,"input":"…","attempts":1,"sessionId":"…",
+"value":…}, or {"status":"rejected",…,"reason":{"name":…,"message":…}}. They are written as the
+tasks end. What the script prints with console goes to stderr, so that stdout has nothing but
+results.
 
 With --out a result is in the file before the next task of its browser begins: however the job
 ends, the same command with --resume goes on. Inputs that succeeded are not run again; those that
 failed are. Inputs are read as they are needed, so stdin may go on for as long as it likes.
+
+Each result has the sessionId of its browser. With --replays record, it has the links to the
+recording, too, as soon as that has begun: "replays":["https://…"]; the films are written when the
+browsers are back. At the end, the links to all recordings stand on stderr, by session.
+
+Ctrl-C ends the tasks that run, which then have no result, and gives the browsers back; while a
+browser is being asked for, that takes up to 5 s: one that is still granted is given back, too. A
+second Ctrl-C does not wait.
 
 With --name, the leases are called <name>-1, <name>-2, …
 ${ABOUT_TOKEN}

@@ -28,6 +28,8 @@ export interface MapCommandOptions extends LeaseRequestOptions {
   isolation: Isolation;
   library: 'playwright' | 'puppeteer';
   protocol: Protocol;
+  release: 'auto' | 'reuse' | 'destroy';
+  replays: 'list' | 'record' | 'off';
   out?: string;
   resume?: true;
   ordered?: true;
@@ -48,6 +50,7 @@ export async function map(poolName: string, command: MapCommand): Promise<void> 
     await checkOut(command);
     using inputs = await openInputs(command.inputs, signal);
     using display = await Display.open({ hasResults: command.out === undefined });
+    signal.addEventListener('abort', () => display.note(CALLED_OFF), { once: true });
     const outcomes = mapPooledBrowsers(pool, inputs.lines, await loadTask(command.script), {
       ...optionsOf(command),
       ...listeners(command, display, summary),
@@ -60,11 +63,13 @@ export async function map(poolName: string, command: MapCommand): Promise<void> 
       summary.isWhole = true;
     } finally {
       display.end();
-      display.note(summary.text);
+      summary.lines.forEach(display.note);
     }
   });
   if (summary.progress.failed > 0) throw new ExitStatus(EXIT.failed);
 }
+
+const CALLED_OFF = 'Ends its tasks and gives the browsers back. A second signal does not wait.';
 
 /** Loaded now: a library that is missing is to be known before anything is leased. */
 async function loadConnector(library: MapCommandOptions['library']): Promise<Connector> {
@@ -76,7 +81,7 @@ async function loadConnector(library: MapCommandOptions['library']): Promise<Con
 function optionsOf(command: MapCommand): MapOptions {
   const { script: _script, inputs: _inputs, baseUrl: _baseUrl, library: _library, ...options } = command;
   const { tag: tags, out: checkpoint, resume: _resume, ...same } = options;
-  return { ...same, tags, checkpoint, pollTimeout: POLL_TIMEOUT, replays: 'off' };
+  return { ...same, tags, checkpoint, pollTimeout: POLL_TIMEOUT };
 }
 
 function listeners(
@@ -89,6 +94,7 @@ function listeners(
     onEvent: (event) => {
       // As long as others work, a pool that is smaller than --concurrency is nothing to tell of.
       if (event.type !== 'waiting' || event.error || summary.progress.leases === 0) notes.add(event);
+      if (event.type === 'replays') summary.addReplays(event);
     },
     onProgress: (progress) => {
       summary.progress = progress;

@@ -1,4 +1,6 @@
 import type { MapProgress } from '../../map/progress.js';
+import type { ReplaysEvent } from '../../run/events.js';
+import { describeReplays } from '../lease/describe-replays.js';
 
 /** What became of a job, for the person who started it. */
 export class Summary {
@@ -14,13 +16,26 @@ export class Summary {
 
   readonly #out: string | undefined;
   readonly #began = performance.now();
+  /** By the number of their run: what was told last of it stands. */
+  readonly #replays = new Map<number, ReplaysEvent>();
 
   /** @param out The file of the results, if there is one. */
   constructor(out: string | undefined) {
     this.#out = out;
   }
 
-  get text(): string {
+  addReplays(event: ReplaysEvent & { run: number }): void {
+    this.#replays.set(event.run, event);
+  }
+
+  get lines(): string[] {
+    const links = [...this.#replays.values()].flatMap((event) =>
+      describeReplays(event).map((line) => `session ${event.sessionId}: ${line}`),
+    );
+    return [...links, this.#text];
+  }
+
+  get #text(): string {
     const { done, failed, skipped } = this.progress;
     const seconds = ((performance.now() - this.#began) / 1000).toFixed(1);
     const facts = [

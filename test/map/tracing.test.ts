@@ -1,0 +1,69 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { tracingChannel } from 'node:diagnostics_channel';
+import { expect, it, onTestFinished } from 'vitest';
+import type { RunEvent, StageTrace } from '../../src/index.js';
+import { collect, MapBench, range } from './support.js';
+
+const CHANNEL = 'pooled-browser:callback';
+
+/** What the channel of the callbacks tells from now on. A copy each: later events change the trace. */
+function listen(): [event: string, trace: StageTrace][] {
+  const seen: [string, StageTrace][] = [];
+  const channel = tracingChannel<unknown, StageTrace>(CHANNEL);
+  const note = (event: string) => (trace: unknown) => void seen.push([event, { ...(trace as StageTrace) }]);
+  const subscribers = { start: note('start'), asyncEnd: note('asyncEnd'), error: note('error') } as never;
+  channel.subscribe(subscribers);
+  onTestFinished(() => channel.unsubscribe(subscribers));
+  return seen;
+}
+
+it('traces each task as a callback of its lease, with the index of its input', async () => {
+  await using bench = await MapBench.start();
+  const seen = listen();
+  const runs = new Map<string, number>();
+  const onEvent = (event: RunEvent) => {
+    if (event.type === 'acquired') runs.set(event.session.session_id, event.run);
+  };
+  const options = { concurrency: 2, pagesPerLease: 2, onEvent };
+  const outcomes = await collect(bench.map(range(6), () => 'the value of the task', options));
+  for (const { index, session } of outcomes) {
+    const sessionId = session.session_id;
+    const facts = { pool: 'pool', run: runs.get(sessionId)!, attempt: 1, sessionId, index };
+    expect(seen.filter(([, trace]) => trace.index === index)).toStrictEqual([
+      ['start', facts],
+      ['asyncEnd', { ...facts, result: undefined }],
+    ]);
+  }
+  expect(seen).toHaveLength(2 * 6);
+});
+
+it('traces each attempt of a task, with what it threw', async () => {
+  await using bench = await MapBench.start();
+  const seen = listen();
+  const error = new Error('of the first attempt');
+  const task = ({ attempt }: { attempt: number }) => {
+    if (attempt === 1) throw error;
+  };
+  await collect(bench.map(['a'], task, { retries: 1 }));
+  expect(seen.map(([event, trace]) => [event, trace.index, trace.error])).toEqual([
+    ['start', 0, undefined],
+    ['error', 0, error],
+    ['asyncEnd', 0, error],
+    ['start', 0, undefined],
+    ['asyncEnd', 0, undefined],
+  ]);
+});
+
+it('carries a store of the channel into the task, one for each of those that run at once', async () => {
+  await using bench = await MapBench.start();
+  const store = new AsyncLocalStorage<string>();
+  const { start } = tracingChannel<string, StageTrace>(CHANNEL);
+  start.bindStore(store, ({ index }) => `inside ${index}`);
+  onTestFinished(() => void start.unbindStore(store));
+  const task = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return store.getStore();
+  };
+  const outcomes = await collect(bench.map(range(3), task, { pagesPerLease: 3, ordered: true }));
+  expect(outcomes).toMatchObject([0, 1, 2].map((index) => ({ value: `inside ${index}` })));
+});
