@@ -1,14 +1,13 @@
 import { PoolClosedError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { callListener, publish } from '../internal/diagnostics.js';
 import { raceAbort } from '../internal/race.js';
 import { trackWork, workSettled } from './background.js';
 import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
 import { downloadReplay } from './download-replay.js';
-import { holdLease, TICKET } from './held-leases.js';
+import { TICKET } from './held-leases.js';
 import { REQUEST_TIMEOUT, type HttpResponse } from './http.js';
+import { giveBackOrphan, tellUnknownOutcome } from './lost-grants.js';
 import { isOutcomeUnknown } from './outcome.js';
-import type { PoolEvent } from './pool-events.js';
 import type {
   AcquireOptions,
   BrowserPoolOptions,
@@ -19,7 +18,6 @@ import type {
 } from './pool-options.js';
 import { countersOf, type PoolStats } from './pool-stats.js';
 import type { ReleaseTicket } from './release-ticket.js';
-import { giveBack } from './release.js';
 import { listReplays, startReplay, stopReplay } from './replay-requests.js';
 import { readPoolRecord } from './resources.js';
 import { ServiceLink } from './service-link.js';
@@ -33,8 +31,6 @@ import type { AcquireRequest, BrowserSession, PoolRecord, Replay, ReplayRequest 
 const ACQUIRE_GRACE = 15_000;
 /** The same where the service decides how long to wait (interface: acquire_timeout_seconds). */
 const UNKNOWN_WAIT = 60 * 60_000;
-/** How long a browser that nobody took is tried to be given back. */
-const ORPHAN_RELEASE_TIMEOUT = 30_000;
 
 /** Tells when a pool's first request is on its way. */
 export const CONNECTED: unique symbol = Symbol('pooled-browser.connected');
@@ -75,7 +71,7 @@ export class BrowserPool {
     const grant = this.#requestGrant(request, options);
     trackWork(this, grant);
     return raceAbort(grant, options.signal, (session) => {
-      if (session) this.#giveBackOrphan(session.session_id, request, options);
+      if (session) giveBackOrphan(this, session.session_id, request, options.onEvent);
     });
   }
 
@@ -209,7 +205,7 @@ export class BrowserPool {
       const isUnknown = isOutcomeUnknown(error);
       // One that was given up before it was sent is none.
       if (error !== options.signal?.reason) countersOf(this).countRequest(isUnknown ? 'unknown' : 'failed');
-      if (isUnknown) tell({ type: 'outcome-unknown', ...this.#aboutLease(request), error }, options.onEvent);
+      if (isUnknown) tellUnknownOutcome(this.idOrName, request, error, options.onEvent);
       throw error;
     }
   }
@@ -222,33 +218,12 @@ export class BrowserPool {
       if (fault) throw responseError(fault, response, this.#facts(sessionId));
       return sealSession(json as Record<string, unknown>);
     } catch (error) {
-      if (sessionId) this.#giveBackOrphan(sessionId, request, options);
+      if (sessionId) giveBackOrphan(this, sessionId, request, options.onEvent);
       throw error;
     }
-  }
-
-  #giveBackOrphan(sessionId: string, request: AcquireRequest, { onEvent }: AcquireOptions): void {
-    const pool = this.idOrName;
-    countersOf(this).countRequest('orphaned');
-    tell({ type: 'grant-orphaned', ...this.#aboutLease(request), sessionId }, onEvent);
-    const letGo = holdLease(this, sessionId);
-    const released = giveBack(this, sessionId, { reuse: true, timeout: ORPHAN_RELEASE_TIMEOUT }).then(
-      () => tell({ type: 'released', pool, sessionId, released: 'reused' }, onEvent),
-      (error: Error) => tell({ type: 'release-failed', pool, sessionId, error }, onEvent),
-    );
-    trackWork(this, released.finally(letGo));
   }
 
   #facts<Id extends string | undefined = undefined>(sessionId?: Id) {
     return { pool: this.idOrName, sessionId: sessionId as Id };
   }
-
-  #aboutLease({ name, tags }: AcquireRequest) {
-    return { pool: this.idOrName, ...(name && { name }), ...(tags && { tags }) };
-  }
-}
-
-/** To the caller's listener; without one to the diagnostics channel, so that nothing goes unseen. */
-function tell(event: PoolEvent, listener: ((event: PoolEvent) => void) | undefined): void {
-  callListener(listener ?? publish, event);
 }

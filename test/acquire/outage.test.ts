@@ -55,8 +55,9 @@ it('hands the turn on when the caller whose turn it is gives up', async () => {
 it('takes a service that lets a request wait for one that is back, and lets the others ask as well', async () => {
   // Twelve seconds that last 50 ms.
   const { setTimeout: start } = globalThis;
-  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, delay?: number) =>
-    start(run, delay === 12_000 ? 50 : delay)) as typeof setTimeout);
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation((run: () => void, delay?: number) =>
+    start(run, delay === 12_000 ? 50 : delay),
+  );
   const down = { status: 503, text: 'down' };
   const waiting = new Set<() => void>();
   service.script('acquire', down, down, down, (response) => {

@@ -44,7 +44,12 @@ for (const library of ['playwright', 'puppeteer']) {
     figures.early.push(await firstLease(library, early));
   }
   const [lazy, before] = [median(figures.lazy), median(figures.early)];
-  rows.push([library, `${lazy.toFixed(0)} ms`, `${before.toFixed(0)} ms`, `${(lazy - before).toFixed(0)} ms`]);
+  rows.push([
+    library,
+    `${lazy.toFixed(0)} ms`,
+    `${before.toFixed(0)} ms`,
+    `${(lazy - before).toFixed(0)} ms`,
+  ]);
 }
 const head = ['first lease', 'imports as needed', 'all imported before', 'not hidden'];
 console.log(`A browser is granted ${WAIT} ms after it was asked for.`);
