@@ -3,7 +3,6 @@ import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { raceAbort } from '../internal/race.js';
 import { trackWork, workSettled } from './background.js';
 import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
-import { downloadReplay } from './download-replay.js';
 import { TICKET } from './held-leases.js';
 import { REQUEST_TIMEOUT, type HttpResponse } from './http.js';
 import { giveBackOrphan, tellUnknownOutcome } from './lost-grants.js';
@@ -143,6 +142,8 @@ export class BrowserPool {
     path: string,
     options: DownloadOptions = {},
   ): Promise<DownloadedReplay> {
+    // Few processes download: what it takes is imported then.
+    const { downloadReplay } = await import('./download-replay.js');
     return downloadReplay(this.#link, this.#facts(sessionId), { replayId, path, ...options });
   }
 
