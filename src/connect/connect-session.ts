@@ -1,6 +1,6 @@
 import { ConnectError, MissingLibraryError } from '../errors/index.js';
 import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort } from '../internal/race.js';
+import { raceAbort, raceEnd } from '../internal/race.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { Connection, Connector, ContextChoice } from './connector.js';
 import { endpointOf } from './endpoint.js';
@@ -66,12 +66,10 @@ async function connectOnce<Handles>(
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   // Not every driver notices that its socket is gone.
-  const dropped = async () => {
-    throw new ConnectError(`the websocket ended while connecting (${await ended})`);
-  };
+  const dropped = (how: SocketEnd) => new ConnectError(`the websocket ended while connecting (${how})`);
   try {
     const connecting = connector.connect({ socket, protocol, context, driver, pageUrl, timeout });
-    return { ...(await raceAbort(Promise.race([connecting, dropped()]), signal)), ended, cut };
+    return { ...(await raceAbort(raceEnd(connecting, ended, dropped), signal)), ended, cut };
   } catch (error) {
     cut();
     throw error;

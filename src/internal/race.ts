@@ -42,6 +42,19 @@ export async function raceTimeout<T>(
   }
 }
 
+/** The work's outcome, or, when something ends before that, the error that `onEnd` makes of it. */
+export async function raceEnd<T, End>(
+  work: Promise<T>,
+  ended: Promise<End>,
+  onEnd: (end: End) => Error,
+): Promise<T> {
+  let isSettled = false;
+  const settled = work.finally(() => (isSettled = true));
+  // Everything ends at some time: no error is made, with its stack, that nobody is told of.
+  const end = ended.then((how) => (isSettled ? settled : Promise.reject(onEnd(how))));
+  return Promise.race([settled, end]);
+}
+
 /** `setTimeout` fires at once for anything past its range; this waits for ever instead. */
 export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
   return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);

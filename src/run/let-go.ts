@@ -1,6 +1,7 @@
 import type { OpenConnection } from '../connect/connect-session.js';
+import type { SocketEnd } from '../connect/socket.js';
 import { SweepError } from '../errors/index.js';
-import { raceTimeout } from '../internal/race.js';
+import { raceEnd, raceTimeout } from '../internal/race.js';
 
 /** Milliseconds for closing the pages and contexts of a lease, and for the answer of those that stay. */
 const SWEEP_TIMEOUT = 5000;
@@ -14,12 +15,10 @@ const DISCONNECT_TIMEOUT = 2000;
  */
 export async function sweep(connection: OpenConnection<unknown>, sessionId: string): Promise<void> {
   // Not every driver notices that its socket is gone.
-  const dropped = async () => {
-    throw new SweepError(`The websocket ended (${await connection.ended})`, { sessionId });
-  };
+  const dropped = (how: SocketEnd) => new SweepError(`The websocket ended (${how})`, { sessionId });
   const late = () => new SweepError(`The browser did not follow within ${SWEEP_TIMEOUT} ms`, { sessionId });
   try {
-    await raceTimeout(SWEEP_TIMEOUT, () => Promise.race([connection.sweep(), dropped()]), late);
+    await raceTimeout(SWEEP_TIMEOUT, () => raceEnd(connection.sweep(), connection.ended, dropped), late);
   } catch (cause) {
     throw new SweepError('Not all pages of the lease could be closed.', { sessionId, cause });
   }

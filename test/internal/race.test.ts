@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { raceAbort, raceTimeout, startTimer } from '../../src/internal/race.js';
+import { raceAbort, raceEnd, raceTimeout, startTimer } from '../../src/internal/race.js';
 import { rejection } from '../service/support.js';
 
 const REASON = new Error('enough');
@@ -137,5 +137,30 @@ describe('startTimer', () => {
     expect(onEnd).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
     expect(onEnd).toHaveBeenCalledOnce();
+  });
+});
+
+describe('raceEnd', () => {
+  const never = new Promise<never>(() => {});
+  const onEnd = (how: string) => new Error(`ended: ${how}`);
+
+  it('settles as the work does, and makes no error of an end that comes later', async () => {
+    const made: string[] = [];
+    const remember = (how: string) => {
+      made.push(how);
+      return onEnd(how);
+    };
+    const ended = new Promise<string>((resolve) => setTimeout(resolve, 10, 'closed'));
+    expect(await raceEnd(Promise.resolve('done'), ended, remember)).toBe('done');
+    await expect(raceEnd(Promise.reject(new Error('mine')), ended, remember)).rejects.toThrow('mine');
+    await ended;
+    expect(made).toEqual([]);
+  });
+
+  it('fails with the error of an end that comes first, whatever the work does after that', async () => {
+    await expect(raceEnd(never, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');
+    const late = new Promise<never>((_resolve, reject) => setTimeout(reject, 1, new Error('late')));
+    await expect(raceEnd(late, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');
+    await late.catch(() => {});
   });
 });
