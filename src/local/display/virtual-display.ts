@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { LocalPoolError } from '../../errors/local-pool-error.js';
 import { environment } from '../../internal/environment.js';
@@ -103,13 +104,14 @@ function spawnGuarded(program: string, { width, height }: ScreenSize): ChildProc
   return guard;
 }
 
+/** The whole line: Xvfb writes the line break by itself, and ends when there is nobody to read it. */
 async function readName(guard: ChildProcess): Promise<string> {
-  const numbers = guard.stdio[3] as Readable;
-  const ended = once(numbers, 'end').then(() => {
+  const lines = createInterface({ input: guard.stdio[3] as Readable });
+  const ended = once(lines, 'close').then(() => {
     throw new Error('it ended at once.');
   });
-  const [number] = (await Promise.race([once(numbers, 'data'), ended])) as [Buffer];
   ended.catch(() => {});
-  numbers.destroy();
-  return `:${number.toString().trim()}`;
+  const [number] = (await Promise.race([once(lines, 'line'), ended])) as [string];
+  guard.stdio[3]!.destroy();
+  return `:${number}`;
 }
