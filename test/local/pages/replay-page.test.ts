@@ -103,8 +103,8 @@ async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
   await page.evaluate(() => console.warn('the cart is empty'));
   await page.getByRole('button').click();
   await page.getByText('1').waitFor();
-  // Long enough for the film to have a time before the click, and one after it.
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+  // Long enough for the film to have a time before the click, one after it, and not to end while we look.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 5_000)));
   await browser.close();
 }
 
