@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
@@ -32,6 +33,17 @@ describe('acquiring', () => {
     expect(value).toBe(2);
     expect(run).toMatchObject({ attempts: 2, released: 'reused' });
     expect(twice.told('acquired').map(({ attempt }) => attempt)).toEqual([1, 2]);
+  });
+
+  it('loads the automation library once the request is on its way, which loading would hold up', async () => {
+    const order: string[] = [];
+    const onSent = () => void order.push('sent');
+    const load = async () => void order.push('loaded');
+    await using played = await PlayedLease.start({ load });
+    subscribe('undici:client:sendHeaders', onSent);
+    await played.run();
+    unsubscribe('undici:client:sendHeaders', onSent);
+    expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 
   it('sends nothing after an abort', async () => {
