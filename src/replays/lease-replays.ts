@@ -94,10 +94,9 @@ export class LeaseReplays {
   }
 
   async #list(): Promise<ReplayResult> {
-    const [earlier, all] = await Promise.all([
-      this.#earlier,
-      this.#pool.replays(this.#sessionId, { signal: this.#abort.signal }),
-    ]);
+    // One after the other: where the second overtakes the first, what was recorded in between counts as earlier.
+    const earlier = await this.#earlier;
+    const all = await this.#pool.replays(this.#sessionId, { signal: this.#abort.signal });
     // Ours may have started before the first list was made.
     const started = this.#recording?.replay;
     if (started) earlier.delete(identify(started));

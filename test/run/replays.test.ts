@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BrowserPool, runOf } from '../../src/index.js';
 import { DRIVERS } from '../support/drivers.js';
-import { FakeService, type Answer } from '../support/fake-service.js';
+import { FakeService, reply, type Answer } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { realSession } from '../support/real-session.js';
 
@@ -47,6 +48,14 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     await run(pool, () => {});
     const order = service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
     expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
+  });
+
+  it('knows its recordings even where the use was over before the service looked for earlier ones', async () => {
+    const lists = [[earlier], [earlier, ours]];
+    const answer: Answer = (response) => reply(response, { status: 200, json: lists.shift() });
+    // The service looks when it answers, and takes longer to look the first time than all of the run.
+    service.script('replays', async (...asked) => sleep(500).then(() => answer(...asked)), answer);
+    expect(await run(pool, () => {})).toMatchObject({ replays: [ours], replayStatus: 'ready' });
   });
 
   it('calls an unfinished recording pending, and none none; null and missing fields are no fault', async () => {
