@@ -18,12 +18,16 @@ const USER_INFO = /(?<=:)\/\/[^\s/?#@"'<>\\]+@/g;
 
 const secrets = new Set<string>();
 
+/** The longest first: a secret may begin with another. Missing while it is out of date. */
+let ordered: readonly string[] | undefined;
+
 /** From now on `redact` blanks this value out wherever it stands. */
 export function hideSecret(secret: string): void {
   if (secret.length < SHORTEST_SECRET) return;
   secrets.delete(secret);
   secrets.add(secret);
   if (secrets.size > MOST_SECRETS) secrets.delete(secrets.values().next().value!);
+  ordered = undefined;
 }
 
 /** The characters that would drive a terminal, line breaks excepted. */
@@ -38,9 +42,8 @@ export function excerpt(text: string, length: number): string {
 /** The text without bearer tokens and jwts: those made known by `hideSecret`, and all that look like one. */
 export function redact(text: string): string {
   let clean = text;
-  // The longest first: a secret may begin with another.
-  for (const secret of [...secrets].toSorted((a, b) => b.length - a.length))
-    clean = clean.replaceAll(secret, HIDDEN);
+  ordered ??= [...secrets].toSorted((a, b) => b.length - a.length);
+  for (const secret of ordered) if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);
   return clean
     .replace(NAMED, `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)

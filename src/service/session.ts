@@ -10,16 +10,18 @@ import type { BrowserSession } from './wire.js';
  */
 export function sealSession(json: Record<string, unknown>): BrowserSession {
   const fields = readFields(json);
+  Object.values(fields).forEach(rememberJwt);
   const session = {};
+  const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fields)) {
+    const clean = redactDeep(value);
+    shown[field] = clean;
     // Its place is taken; JSON and inspect show it.
     if (field === 'toJSON') continue;
-    const secret = hasSecret(value);
-    if (secret) rememberJwt(value);
+    const secret = JSON.stringify(clean) !== JSON.stringify(value);
     const descriptor = secret ? { get: () => value } : { value };
     Object.defineProperty(session, field, { ...descriptor, enumerable: !secret });
   }
-  const shown = redactDeep(fields);
   Object.defineProperty(session, 'toJSON', { value: () => shown });
   Object.defineProperty(session, inspect.custom, { value: () => shown });
   return session as BrowserSession;
@@ -29,10 +31,6 @@ export function sealSession(json: Record<string, unknown>): BrowserSession {
 export function revealSession(session: BrowserSession): Record<string, unknown> {
   const fields = Object.getOwnPropertyNames(session).filter((field) => field !== 'toJSON');
   return Object.fromEntries(fields.map((field) => [field, session[field]]));
-}
-
-function hasSecret(value: unknown): boolean {
-  return JSON.stringify(value) !== JSON.stringify(redactDeep(value));
 }
 
 function rememberJwt(value: unknown): void {

@@ -32,6 +32,7 @@ interface Steps {
   release(sessionId: string): PromiseLike<unknown>;
 }
 
+/** Connects, calls `use`, and disconnects. */
 type Drive = (session: Session, use: (page: UsablePage) => Promise<unknown>) => Promise<unknown>;
 
 export const PROTOCOLS = ['Playwright over CDP', 'Puppeteer over CDP', 'Puppeteer over BiDi'] as const;
@@ -62,6 +63,24 @@ const DRIVE: Record<ProtocolName, Drive> = {
 /** Raw HTTP and the bare driver, one step after the other. */
 export function byHand(service: Service, protocol: ProtocolName): LeaseOnce {
   return inSteps(rawSteps(service), DRIVE[protocol]);
+}
+
+/**
+ * The same, with two steps that nearly nobody writes: the replays are listed before the use as well, so that those of
+ * the lease before can be told from ours, and the page is asked whether it still answers.
+ */
+export function byHandWithAllSteps(service: Service, protocol: ProtocolName): LeaseOnce {
+  const { acquire, replays, release } = rawSteps(service);
+  return async (use) => {
+    const session = await acquire();
+    const earlier = replays(session.session_id);
+    await DRIVE[protocol](session, async (page) => {
+      await use(page);
+      await earlier;
+      await Promise.all([replays(session.session_id), page.evaluate('0')]);
+    });
+    await release(session.session_id);
+  };
 }
 
 /** The public service's own SDK and the bare driver. */
