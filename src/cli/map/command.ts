@@ -78,7 +78,8 @@ failed are. Inputs are read as they are needed, so stdin may go on for as long a
 
 Each result has the sessionId of its browser. With --replays record, it has the links to the
 recording, too, as soon as that has begun: "replays":["https://…"]; the films are written when the
-browsers are back. At the end, the links to all recordings stand on stderr, by session.
+browsers are back. At the end, the links to all recordings stand on stderr, by session. A link
+lets in whoever has it: keep the results, and the log, as private as the films.
 
 Ctrl-C ends the tasks that run, which then have no result, and gives the browsers back; while a
 browser is being asked for, that takes up to 5 s: one that is still granted is given back, too. A
