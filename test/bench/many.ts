@@ -4,10 +4,15 @@
  * CALLS (default 1,000) and OUTAGE (seconds, default 10) set the size.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { BrowserPool, withPooledBrowser } from '../../src/index.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { startProgram } from './child.js';
 import { percentile, printTable } from './figures.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const CALLS = Number(process.env['CALLS'] ?? 1000);
 const OUTAGE = Number(process.env['OUTAGE'] ?? 10);
@@ -32,12 +37,13 @@ async function measureLoad(): Promise<[string, string][]> {
   const service = await startProgram('busy-service.mjs', [String(SIZE)]);
   const pool = new BrowserPool('bench', { ...service.facts, token: 'bench-token-0123456789' });
   await call(pool, 0);
-  const memoryBefore = process.memoryUsage().rss;
+  const memoryBefore = memoryInUse();
   const cpuBefore = process.cpuUsage();
   const began = performance.now();
   const calls = Array.from({ length: CALLS }, (_, index) => call(pool, index + 1));
   await sleep(500);
-  const memory = process.memoryUsage().rss - memoryBefore;
+  const { waiting } = pool.stats();
+  const memory = memoryInUse() - memoryBefore;
   await Promise.all(calls);
   const elapsed = performance.now() - began;
   const { user, system } = process.cpuUsage(cpuBefore);
@@ -52,7 +58,7 @@ async function measureLoad(): Promise<[string, string][]> {
     ],
     ['share of time that browsers were leased', (busy / (elapsed * SIZE)).toFixed(2)],
     ['requests a call', (requests / CALLS).toFixed(2)],
-    ['memory a waiting call', `${Math.round(memory / CALLS / 1024)} KiB`],
+    ['memory a waiting call', `${Math.round(memory / waiting / 1024)} KiB`],
     ['CPU a call', `${((user + system) / 1000 / CALLS).toFixed(2)} ms`],
   ];
 }
@@ -78,6 +84,13 @@ async function measureOutage(): Promise<[string, string][]> {
       `${Math.round(firstAfter)} ms, ${Math.round(recovered)} ms`,
     ],
   ];
+}
+
+/** Bytes, once what nobody holds any more is gone. */
+function memoryInUse(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }
 
 async function call(pool: BrowserPool, number: number): Promise<void> {

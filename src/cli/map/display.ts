@@ -14,6 +14,8 @@ export class Display implements Disposable {
   readonly #console = globalThis.console;
   #bar: SingleBar | undefined;
   #lastLine = performance.now();
+  /** What the next line will say, once it is due. */
+  #nextLine: { text: string; timer: NodeJS.Timeout } | undefined;
 
   /** @param options.hasResults The results go to stdout: on one terminal they and a bar would tear each other up. */
   static async open({ hasResults }: { hasResults: boolean }): Promise<Display> {
@@ -45,6 +47,7 @@ export class Display implements Disposable {
 
   /** Leaves the bar as it stands: what is said now comes below it. */
   end(): void {
+    clearTimeout(this.#nextLine?.timer);
     if (!this.#bar) return;
     // What was said since the last redraw would be lost.
     this.#bars!.update();
@@ -57,10 +60,21 @@ export class Display implements Disposable {
     globalThis.console = this.#console;
   }
 
+  /** The last of what was told between two lines is not lost: nothing else may be told for long. */
   #showLine(text: string): void {
-    if (performance.now() - this.#lastLine < INTERVAL) return;
+    if (this.#nextLine) {
+      this.#nextLine.text = text;
+      return;
+    }
+    const wait = INTERVAL - (performance.now() - this.#lastLine);
+    const timer = setTimeout(() => this.#showNextLine(), Math.max(0, wait)).unref();
+    this.#nextLine = { text, timer };
+  }
+
+  #showNextLine(): void {
     this.#lastLine = performance.now();
-    this.note(text);
+    this.note(this.#nextLine!.text);
+    this.#nextLine = undefined;
   }
 
   #print(text: string): void {
