@@ -2,9 +2,9 @@ import Kernel from '@onkernel/sdk';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { request } from 'undici';
-import * as ours from '../../src/playwright.js';
-import * as oursPuppeteer from '../../src/puppeteer.js';
-import { BrowserPool } from '../../src/index.js';
+import * as ours from 'pooled-browser/playwright';
+import * as oursPuppeteer from 'pooled-browser/puppeteer';
+import { BrowserPool } from 'pooled-browser';
 
 /** What each way of leasing needs to know. */
 export interface Service {

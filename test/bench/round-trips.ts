@@ -3,7 +3,7 @@
  * callback's end to the end of the call. A proxy holds every byte back; the slope over the delay is the number.
  * ROUNDS (default 7) sets how often.
  */
-import { BrowserPool } from '../../src/index.js';
+import { BrowserPool } from 'pooled-browser';
 import { byHand, PROTOCOLS, withOurs, type LeaseOnce } from './by-hand.js';
 import { DelayProxy } from './delay-proxy.js';
 import { median, printTable } from './figures.js';

@@ -3,8 +3,8 @@
  * driver over pages that it uses again and again. All open the same local pages, four at once, with the same Chromium
  * and its same flags; ours, and the bare loops, through the local pool's tunnel, puppeteer-cluster straight.
  *
- * PAGES (default 120; 1000 for the long run), ROUNDS (default 5), ONLY (a part of the ways' names), and MEMORY=1 for the
- * memory over 10,000 inputs.
+ * PAGES (default 120; 1000 for the long run), ROUNDS (default 5), ONLY (a regular expression that finds the ways by
+ * name), and MEMORY=1 for the memory over 10,000 inputs.
  *
  * A run ends after PAGES pages, or after PAGES fiftieths of a second: slow ways open fewer pages, or five rounds of them
  * all would take a quarter of an hour. Measured is from the end of the fourth page to that of the last: no launch and no
@@ -27,7 +27,7 @@ import { AT_ONCE, waysOf, type AnyPage, type Visits, type Way } from './scraping
 
 const PAGES = Number(process.env['PAGES'] ?? 120);
 const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
-const ONLY = process.env['ONLY'] ?? '';
+const ONLY = new RegExp(process.env['ONLY'] ?? '');
 /** Milliseconds in which a run begins new pages. */
 const RUN_TIME = (1000 / 50) * PAGES;
 /** Milliseconds without an end of a page, or of the run, after which it counts as hung. */
@@ -47,7 +47,7 @@ process.exit();
 
 async function measureSpeed(): Promise<void> {
   const all = Object.entries(waysOf(local, executablePath));
-  const ways = all.filter(([name]) => name.includes(ONLY));
+  const ways = all.filter(([name]) => ONLY.test(name));
   const rates = new Map(ways.map(([name]) => [name, [] as number[]]));
   // Not counted: these load the libraries, and warm up what all use.
   for (const [name, way] of ways) if (name.includes("'none'")) await rateOf(name, way);

@@ -41,3 +41,11 @@ it.each([
 ])('knows whether %s stays on this machine: %s', (hostname, expected) => {
   expect(isLoopback(hostname)).toBe(expected);
 });
+
+it.each(['"\\u005f_proto__"', '"__\\u0070roto__"', '"__proto\\u005F_"'])(
+  'drops it however it is written: %s',
+  (key) => {
+    const json = parseJson(`{${key}: {"x": 1}, "b": 2}`);
+    expect(Object.keys(json as object)).toEqual(['b']);
+  },
+);
