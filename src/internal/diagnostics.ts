@@ -1,5 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
-import { inspect } from 'node:util';
 import { redact } from './redact.js';
 
 const events = channel('pooled-browser:event');
@@ -15,12 +14,17 @@ export function callListener<Event>(
   event: Event,
   option = 'onEvent',
 ): void {
-  const warn = (error: unknown) =>
-    process.emitWarning(`${option} threw: ${redact(inspect(error))}`, 'PooledBrowserWarning');
+  const warn = (error: unknown) => void warnOf(`${option} threw`, error);
   try {
     // An async listener rejects where a plain one throws: unhandled, that would end the process.
     Promise.resolve(listener?.(event)).catch(warn);
   } catch (error) {
     warn(error);
   }
+}
+
+/** node:util takes longer to import than all of ours: it is, when there is something to show. */
+async function warnOf(what: string, error: unknown): Promise<void> {
+  const { inspect } = await import('node:util');
+  process.emitWarning(`${what}: ${redact(inspect(error))}`, 'PooledBrowserWarning');
 }

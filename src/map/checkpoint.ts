@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { CheckpointError, InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import type { Outcome } from './outcome.js';
@@ -36,6 +36,7 @@ export class Checkpoint {
   #writing: Promise<void> = Promise.resolve();
 
   static async open({ path, retryRejected }: CheckpointOptions): Promise<Checkpoint> {
+    const { open } = await import('node:fs/promises');
     const file = await open(path, 'a+').catch((cause: unknown) => {
       throw new CheckpointError(`The checkpoint ${path} can't be opened.`, { cause });
     });

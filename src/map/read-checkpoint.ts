@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { CheckpointError } from '../errors/index.js';
 import { readRecords } from './checkpoint-records.js';
 import type { OutcomeRecord } from './outcome-record.js';
@@ -10,6 +9,7 @@ import type { OutcomeRecord } from './outcome-record.js';
  * @throws `CheckpointError` when there is no such file, or it is no checkpoint.
  */
 export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
+  const { open } = await import('node:fs/promises');
   const file = await open(path).catch((cause: unknown) => {
     throw new CheckpointError(`The checkpoint ${path} can't be opened.`, { cause });
   });

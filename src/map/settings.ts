@@ -1,6 +1,7 @@
 import type { Connector, Isolation } from '../connect/connector.js';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
+import { showValue } from '../internal/show-value.js';
 import { checkLeaseName } from '../service/checks.js';
 import { checkOptions, type Settings } from '../run/settings.js';
 import { checkCheckpoint, type CheckpointOptions } from './checkpoint.js';
@@ -79,7 +80,7 @@ function checkNumbers(options: Record<string, unknown>): void {
     if (typeof value === 'number' && value > 0) continue;
     throw new InvalidOptionError(
       option,
-      `${option} must be a number of milliseconds above 0, not ${String(value)}.`,
+      `${option} must be a number of milliseconds above 0, not ${showValue(value)}.`,
     );
   }
 }
@@ -88,7 +89,7 @@ function checkCount(option: string, value: unknown, least: number): void {
   if (Number.isSafeInteger(value) && (value as number) >= least) return;
   throw new InvalidOptionError(
     option,
-    `${option} must be a whole number, ${least} or more, not ${String(value)}.`,
+    `${option} must be a whole number, ${least} or more, not ${showValue(value)}.`,
   );
 }
 

@@ -1,5 +1,5 @@
-import { inspect } from 'node:util';
 import { InvalidOptionError } from '../errors/index.js';
+import { INSPECT } from '../internal/inspect-symbol.js';
 import { isRecord } from '../internal/is-record.js';
 import { parseJson } from '../internal/json.js';
 import { hideSecret } from '../internal/redact.js';
@@ -41,9 +41,9 @@ export class DetachedLease {
   }
 
   /** @internal The types of a program without those of node do not know `inspect`. */
-  [inspect.custom](): string {
+  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
     const { sessionId, expiresAfter } = this;
-    return `DetachedLease ${inspect({ sessionId, expiresAfter })}`;
+    return `DetachedLease ${inspect({ sessionId, expiresAfter }, options)}`;
   }
 }
 

@@ -4,6 +4,7 @@ import { PROTOCOLS, type Protocol } from '../connect/protocol.js';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { isRecord } from '../internal/is-record.js';
+import { showValue } from '../internal/show-value.js';
 import { checkRecordingOptions, type RecordingOptions } from '../replays/recording-options.js';
 import { checkLeaseName, checkStartUrl, checkTags } from '../service/checks.js';
 import type { RunEvent } from './events.js';
@@ -120,7 +121,7 @@ function checkTime(option: string, milliseconds: unknown): void {
   if (typeof milliseconds === 'number' && milliseconds > 0) return;
   throw new InvalidOptionError(
     option,
-    `${option} must be a number of milliseconds above 0, not ${String(milliseconds)}.`,
+    `${option} must be a number of milliseconds above 0, not ${showValue(milliseconds)}.`,
   );
 }
 
@@ -166,5 +167,5 @@ function checkRecording({ replays, recording }: Settings): void {
 function checkChoice(option: string, value: unknown, allowed: readonly string[]): void {
   if (allowed.includes(value as string)) return;
   const choices = allowed.map((choice) => `'${choice}'`).join(', ');
-  throw new InvalidOptionError(option, `${option} must be one of ${choices}, not ${String(value)}.`);
+  throw new InvalidOptionError(option, `${option} must be one of ${choices}, not ${showValue(value)}.`);
 }

@@ -1,7 +1,7 @@
-import { inspect } from 'node:util';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
 import { isRecord } from '../internal/is-record.js';
+import { showValue } from '../internal/show-value.js';
 import type { AcquireRequest } from './wire.js';
 
 const NAME = /^[a-zA-Z0-9._-]{1,255}$/;
@@ -38,7 +38,7 @@ function checkWait(seconds: unknown): void {
   if (seconds === undefined || (Number.isSafeInteger(seconds) && (seconds as number) >= 0)) return;
   throw new InvalidOptionError(
     'acquire_timeout_seconds',
-    `acquire_timeout_seconds must be a whole number of seconds, 0 or more, not ${inspect(seconds)}.`,
+    `acquire_timeout_seconds must be a whole number of seconds, 0 or more, not ${showValue(seconds)}.`,
   );
 }
 

@@ -1,6 +1,6 @@
-import { inspect } from 'node:util';
 import { InvalidOptionError } from '../errors/index.js';
 import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
+import { showValue } from '../internal/show-value.js';
 import { checkPathSegment } from './checks.js';
 import { REQUEST_TIMEOUT } from './http.js';
 import type { RequestOptions } from './pool-options.js';
@@ -70,6 +70,9 @@ function checkReplayRequest(request: ReplayRequest): void {
   for (const field of ['framerate', 'max_duration_in_seconds'] as const) {
     const value = request[field];
     if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue;
-    throw new InvalidOptionError(field, `${field} must be a whole number, 1 or more, not ${inspect(value)}.`);
+    throw new InvalidOptionError(
+      field,
+      `${field} must be a whole number, 1 or more, not ${showValue(value)}.`,
+    );
   }
 }

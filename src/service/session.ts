@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { INSPECT } from '../internal/inspect-symbol.js';
 import { isRecord } from '../internal/is-record.js';
 import { hideSecret, redact } from '../internal/redact.js';
 import { readFields } from './session-fields.js';
@@ -23,7 +23,7 @@ export function sealSession(json: Record<string, unknown>): BrowserSession {
     Object.defineProperty(session, field, { ...descriptor, enumerable: !secret });
   }
   Object.defineProperty(session, 'toJSON', { value: () => shown });
-  Object.defineProperty(session, inspect.custom, { value: () => shown });
+  Object.defineProperty(session, INSPECT, { value: () => shown });
   return session as BrowserSession;
 }
 

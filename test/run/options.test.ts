@@ -73,8 +73,21 @@ describe('refuses before anything is sent', () => {
     );
     await expect(puppeteer.leaseBrowser(pool, unknown)).rejects.toThrow(/leaseBrowser has no option timeOut/);
     await expect(puppeteer.leaseBrowser(pool, { context: 'fresh' } as never)).rejects.toThrow(
-      "context must be one of 'default', 'new', not fresh.",
+      "context must be one of 'default', 'new', not 'fresh'.",
     );
+  });
+
+  it('a value that has no text of its own, and says what it is', async () => {
+    const bare = Object.create(null) as never;
+    for (const [acquireTimeout, shown] of [
+      [bare, 'an object'],
+      [[1], 'an array'],
+      ['5', "'5'"],
+    ]) {
+      await expect(puppeteer.leaseBrowser(pool, { acquireTimeout } as never)).rejects.toThrow(
+        `acquireTimeout must be a number of milliseconds above 0, not ${shown}.`,
+      );
+    }
   });
 
   it('Playwright over BiDi, with the reason and the way out', async () => {
