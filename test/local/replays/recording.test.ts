@@ -65,7 +65,9 @@ it('shows a still page as it is, from the first frame to the last', { timeout: 2
   const id = await drive(session, async (page) => {
     await page.goto(STILL);
     // Loaded, it may still be white.
-    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+    await page.evaluate(
+      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+    );
     const id = await replays.start(session);
     await sleep(4_000);
     await replays.stop(session, id);
