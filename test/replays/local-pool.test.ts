@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { Cinema, hue, STILL } from '../local/replays/support.js';
+import { Cinema, hue, PAINTED, STILL } from '../local/replays/support.js';
 import { DRIVERS } from '../support/drivers.js';
 import { useLocalPool } from '../support/local.js';
 
@@ -18,7 +18,7 @@ it.each(DRIVERS)(
       used.pool,
       async ({ page }) => {
         await page.goto(STILL);
-        return page.title();
+        await page.evaluate(PAINTED);
       },
       { replays: 'record', replaysTimeout: 60_000 },
     );

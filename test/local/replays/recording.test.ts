@@ -11,6 +11,7 @@ import {
   hue,
   RAINBOW,
   Replays,
+  PAINTED,
   STILL,
   type Colour,
 } from './support.js';
@@ -64,10 +65,7 @@ it('shows a still page as it is, from the first frame to the last', { timeout: 2
   const session = await borrow(api);
   const id = await drive(session, async (page) => {
     await page.goto(STILL);
-    // Loaded, it may still be white.
-    await page.evaluate(
-      'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
-    );
+    await page.evaluate(PAINTED);
     const id = await replays.start(session);
     await sleep(4_000);
     await replays.stop(session, id);

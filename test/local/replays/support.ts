@@ -148,6 +148,10 @@ export function coloured(colour: string): string {
   </script>`);
 }
 
+/** To be evaluated in a page. Loaded, it may still be white. */
+export const PAINTED =
+  'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))';
+
 /** A page of one colour, on which nothing moves. */
 export const STILL = page('<body style="background:blue">');
 
