@@ -27,8 +27,6 @@ export default defineConfig(({ mode }) => ({
     testTimeout: mode === 'long' ? 20 * 60_000 : 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
-    // Real browsers on a machine that others share: one of thousands may meet a standstill. CI names those.
-    retry: process.env['CI'] && mode !== 'long' ? 1 : 0,
     // The default of a second is too short for a busy machine.
     expect: { poll: { timeout: 15_000 } },
     restoreMocks: true,

@@ -4,15 +4,11 @@
  * CALLS (default 1,000) and OUTAGE (seconds, default 10) set the size.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { BrowserPool, withPooledBrowser } from '../../src/index.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { startProgram } from './child.js';
+import { collectGarbage } from './collect-garbage.js';
 import { percentile, printTable } from './figures.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 const CALLS = Number(process.env['CALLS'] ?? 1000);
 const OUTAGE = Number(process.env['OUTAGE'] ?? 10);

@@ -22,6 +22,7 @@ import { BrowserPool } from '../../src/index.js';
 import { findBrowser, startLocalPool } from '../../src/local.js';
 import * as ourPuppeteer from '../../src/puppeteer.js';
 import { kill, processesOf } from '../support/processes.js';
+import { collectGarbage } from './collect-garbage.js';
 import { median, printTable, slope } from './figures.js';
 import { AT_ONCE, waysOf, type AnyPage, type Visits, type Way } from './scraping-ways.js';
 
@@ -117,7 +118,7 @@ async function measureMemory(): Promise<void> {
   for await (const outcome of ourPuppeteer.mapPooledBrowsers(pool, numbers, task, options)) {
     if (outcome.status === 'rejected') throw outcome.reason;
     if (++done % 1000 !== 0) continue;
-    globalThis.gc?.();
+    collectGarbage();
     heap.push(process.memoryUsage().heapUsed / 1024 / 1024);
   }
   const shown = heap.map((megabytes) => megabytes.toFixed(1)).join(', ');

@@ -7,13 +7,12 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { BrowserPool } from '../../src/index.js';
 import { startLocalPool } from '../../src/local.js';
 import { Random } from '../simulation/random.js';
 import { DRIVERS, type AnyLease } from '../support/drivers.js';
 import { processesOf } from '../support/processes.js';
+import { collectGarbage } from './collect-garbage.js';
 import { printTable, slope } from './figures.js';
 
 const LEASES = Number(process.env['LEASES'] ?? 2000);
@@ -25,8 +24,6 @@ const random = new Random(Number(process.env['SEED'] ?? 1));
 // Browsers of this run alone can be counted by this folder.
 const folder = mkdtempSync(join(tmpdir(), 'pb-soak-'));
 process.env['TMPDIR'] = folder;
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 const FAULTS = {
   none: async ({ page }: AnyLease) => void (await page.goto('data:text/html,<title>soak</title>')),

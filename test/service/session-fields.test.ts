@@ -56,6 +56,14 @@ it('keeps fields that it does not know, null and nested ones included', async ()
   expect(await grant(unknown)).toMatchObject(unknown);
 });
 
+it('hides a jwt of one of its URLs in every other field too, and in those that come before', async () => {
+  const jwt = 'opaque-and-in-two-places';
+  // Keys that are numbers come first, wherever they stand in the JSON.
+  const granted = await grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
+  expect(granted['1']).toBe(jwt);
+  for (const shown of [granted, { ...granted }]) expect(JSON.stringify(shown)).not.toContain(jwt);
+});
+
 it.each(Object.keys(OPTIONAL))('treats a wrong-typed %s as missing', async (field) => {
   expect(await grant({ [field]: 7 })).not.toHaveProperty(field);
   expect(await grant({ [field]: [] })).not.toHaveProperty(field);
