@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { Cinema, hue, PAINTED, STILL } from '../local/replays/support.js';
 import { DRIVERS } from '../support/drivers.js';
@@ -20,8 +19,6 @@ it.each(DRIVERS)(
       async ({ page }) => {
         await page.goto(STILL);
         await page.evaluate(PAINTED);
-        // The picture of a page that is left within moments may not reach its film.
-        await sleep(2_000);
       },
       { replays: 'record', replaysTimeout: 60_000 },
     );

@@ -3,7 +3,8 @@ import type { CdpConnection } from '../browser/cdp-connection.js';
 /** Longest side of a frame, in pixels. */
 const LARGEST = 1280;
 
-const FORMAT = { format: 'jpeg', quality: 70, maxWidth: LARGEST, maxHeight: LARGEST };
+const JPEG = { format: 'jpeg', quality: 70 };
+const FRAME_FORMAT = { ...JPEG, maxWidth: LARGEST, maxHeight: LARGEST };
 
 /** Intervals without a frame after which a page counts as still. */
 const STILL = 2;
@@ -31,10 +32,16 @@ export class RecordedPage {
     this.#connection.ask(method, params, this.#session).catch(() => {});
   }
 
+  /** A JPEG picture of what the page shows now; it comes late, or never, from a page that is busy or hangs. */
+  async picture(): Promise<Buffer> {
+    const { data } = await this.#connection.ask('Page.captureScreenshot', JPEG, this.#session);
+    return Buffer.from(String(data), 'base64');
+  }
+
   /** Begins the screencast anew: its first frame comes at once, even when nothing moves. */
   restart(): void {
     this.send('Page.stopScreencast');
-    this.send('Page.startScreencast', FORMAT);
+    this.send('Page.startScreencast', FRAME_FORMAT);
   }
 
   /**

@@ -45,6 +45,11 @@ export class RecordedPages {
     return this.#connection.closed;
   }
 
+  /** A JPEG picture of what is shown now. */
+  async picture(): Promise<Buffer | undefined> {
+    return this.#followed?.picture();
+  }
+
   close(): void {
     for (const page of this.#pages.values()) page.stop();
     this.#connection.close();

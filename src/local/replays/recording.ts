@@ -1,4 +1,4 @@
-import { raceTimeout, startTimer } from '../../internal/race.js';
+import { raceAbort, raceTimeout, startTimer } from '../../internal/race.js';
 import type { TelemetryCategory } from '../../service/wire.js';
 import type { RecordingEnd } from '../events.js';
 import { newId } from '../identifiers.js';
@@ -28,6 +28,9 @@ const REASONS: Readonly<Record<RecordingEnd, string>> = {
 
 /** Milliseconds that a browser may take for its first frame: one without a page shows none. */
 const FIRST_FRAME = 5_000;
+
+/** Milliseconds that a page may take for its last picture. */
+const LAST_PICTURE = 1_000;
 
 /** What a recording needs from its recorder. */
 export interface RecordingHost {
@@ -67,6 +70,7 @@ export class Recording implements LocalReplay {
   readonly #spool: Spool;
   readonly #ending = new AbortController();
   readonly #started = performance.now();
+  #pages: RecordedPages | undefined;
   #length: number | undefined;
   #finished: Promise<void> | undefined;
 
@@ -124,6 +128,7 @@ export class Recording implements LocalReplay {
       onEvent: (event) => events.add(event),
     });
     if (this.ended) return pages.close();
+    this.#pages = pages;
     this.#ending.signal.addEventListener('abort', () => pages.close());
     void pages.closed.then(() => this.stop('browser-gone'));
     const late = () => new Error('No page shows anything.');
@@ -135,9 +140,27 @@ export class Recording implements LocalReplay {
     if (!this.ended) this.#timeline.add(kind, protocol);
   }
 
+  /**
+   * Ends it with a picture of what is shown now: of a page that is left within moments no frame may have come yet.
+   * Resolves when the browser is not looked at any more; the film is made after that.
+   */
+  async stopWithPicture(): Promise<void> {
+    const at = this.length;
+    const jpeg = await this.#takePicture().catch(() => undefined);
+    if (jpeg && !this.ended) this.#sampler.add({ at, jpeg });
+    void this.stop('stopped');
+  }
+
   /** Ends it; the first reason counts. Resolves when the film is made, or it is known that there is none. */
   stop(reason: RecordingEnd): Promise<void> {
     return (this.#finished ??= this.#finish(reason));
+  }
+
+  async #takePicture(): Promise<Buffer | undefined> {
+    const pages = this.#pages;
+    const late = () => new Error('The page does not answer.');
+    if (!pages || this.ended) return undefined;
+    return raceTimeout(LAST_PICTURE, () => raceAbort(pages.picture(), this.#ending.signal), late);
   }
 
   #stopWith(lease: AbortSignal): void {
@@ -161,14 +184,15 @@ export class Recording implements LocalReplay {
     this.#sampler.flush();
     this.#timeline.add('recording-ended', `The recording ended: ${REASONS[reason]}.`);
     await this.#spool.end();
+    let film: Film | undefined;
     try {
-      const film = await this.#develop();
-      if (film) this.film = film;
+      film = await this.#develop();
     } catch (error) {
       this.failure = (error as Error).message;
     }
-    if (!this.film) await this.#file.discard().catch(() => {});
+    if (!film) await this.#file.discard().catch(() => {});
     await this.#spool.remove().catch(() => {});
+    if (film) this.film = film;
     this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
     this.#host.onFinished(this, reason);
   }

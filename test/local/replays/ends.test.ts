@@ -39,6 +39,20 @@ it.each([
   },
 );
 
+it('is stopped, and keeps its film, although its page hangs', { timeout: FILM_LIMIT }, async () => {
+  const { api, events } = await observed();
+  const replays = new Replays(api);
+  const session = await borrow(api);
+  const id = await replays.start(session);
+  await drive(session, async (page) => {
+    await page.goto(RAINBOW);
+    page.evaluate('for (;;);').catch(() => {});
+    expect(await replays.stop(session, id)).toBe(204);
+  });
+  await replays.film(session, id);
+  expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('stopped');
+});
+
 it('ends by itself after the longest duration', { timeout: FILM_LIMIT }, async () => {
   const { api, events } = await observed();
   const replays = new Replays(api);

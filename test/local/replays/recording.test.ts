@@ -144,6 +144,27 @@ it('shows in the end what a page showed when it went still', { timeout: 2 * FILM
   expect(colours.map(hue)).toEqual(['red', 'blue']);
 });
 
+it(
+  'shows in the end what the page showed when the recording was stopped',
+  { timeout: 2 * FILM_LIMIT },
+  async () => {
+    const session = await borrow(api);
+    const id = await drive(session, async (page) => {
+      await page.goto(coloured('red'));
+      await page.evaluate(PAINTED);
+      // A frame a second: none of them is due between the change and the stop.
+      const id = await replays.start(session, { framerate: 1 });
+      await sleep(SCENE + 500);
+      await page.evaluate('document.body.style.background = "blue"');
+      await page.evaluate(PAINTED);
+      await replays.stop(session, id);
+      return id;
+    });
+    const { colours } = await cinema.show(await replays.film(session, id), [0, 1]);
+    expect(colours.map(hue)).toEqual(['red', 'blue']);
+  },
+);
+
 it("lists a session's recordings of all its leases, finished when their films are written", async () => {
   const first = await borrow(api);
   const earlier = await replays.list(first);

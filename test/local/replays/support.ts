@@ -126,8 +126,15 @@ async function watch({ film, times }: { film: string; times: readonly number[] }
     const sought = new Promise((resolve) => (video.onseeked = resolve));
     video.currentTime = time * duration;
     await sought;
-    canvas.drawImage(video, 0, 0, 1, 1);
-    const [red = 0, green = 0, blue = 0] = canvas.getImageData(0, 0, 1, 1).data;
+    let picture: Uint8ClampedArray;
+    do {
+      // A busy browser has the picture a moment later, and draws nothing until then.
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.drawImage(video, 0, 0, 1, 1);
+      picture = canvas.getImageData(0, 0, 1, 1).data;
+    } while (picture[3] === 0);
+    const [red = 0, green = 0, blue = 0] = picture;
     colours.push([red, green, blue]);
   }
   return { duration, width, height, colours };
