@@ -14,10 +14,11 @@ export function callListener<Event>(
   event: Event,
   option = 'onEvent',
 ): void {
+  if (!listener) return;
   const warn = (error: unknown) => void warnOf(`${option} threw`, error);
   try {
     // An async listener rejects where a plain one throws: unhandled, that would end the process.
-    Promise.resolve(listener?.(event)).catch(warn);
+    Promise.resolve(listener(event)).catch(warn);
   } catch (error) {
     warn(error);
   }

@@ -27,16 +27,18 @@ export function raceAbort<T>(
   });
 }
 
-/** The work's outcome within `milliseconds`; else what `onTimeout` returns is thrown and the work's signal aborts. */
+/** The work's outcome within `milliseconds`; else what `onTimeout` returns is thrown. */
 export async function raceTimeout<T>(
   milliseconds: number,
-  work: (signal: AbortSignal) => Promise<T>,
+  work: () => Promise<T>,
   onTimeout: () => Error,
 ): Promise<T> {
-  const controller = new AbortController();
-  const timer = startTimer(milliseconds, () => controller.abort(onTimeout()));
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<never>((_resolve, reject) => {
+    timer = startTimer(milliseconds, () => reject(onTimeout()));
+  });
   try {
-    return await raceAbort(work(controller.signal), controller.signal);
+    return await Promise.race([work(), timeUp]);
   } finally {
     clearTimeout(timer);
   }

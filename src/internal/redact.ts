@@ -16,6 +16,15 @@ const NAMED =
 /** User name and password in a URL. */
 const USER_INFO = /(?<=:)\/\/[^\s/?#@"'<>\\]+@/g;
 
+/** Header and payload of a jwt are JSON objects: `{"` is `eyJ` in base64. It may stand in the midst of a word. */
+const JWT = /eyJ[\w-]{5,}\.eyJ[\w-]*(\.[\w-]*)*/g;
+const ONLY_JWT = new RegExp(`^${JWT.source}$`);
+
+/** What looks like the beginning of a jwt. */
+const CUT_JWT = /(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g;
+
+const BEARER = /\b(Bearer)\s+[^\s"'<>\\]+/gi;
+
 const secrets = new Set<string>();
 
 /** The longest first: a secret may begin with another. Missing while it is out of date. */
@@ -23,7 +32,8 @@ let ordered: readonly string[] | undefined;
 
 /** From now on `redact` blanks this value out wherever it stands. */
 export function hideSecret(secret: string): void {
-  if (secret.length < SHORTEST_SECRET) return;
+  // A jwt is known by its looks: every lease brings two, and each that is remembered makes `redact` slower.
+  if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
   secrets.delete(secret);
   secrets.add(secret);
   if (secrets.size > MOST_SECRETS) secrets.delete(secrets.values().next().value!);
@@ -47,6 +57,7 @@ export function redact(text: string): string {
   return clean
     .replace(NAMED, `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)
-    .replace(/\b(Bearer)\s+[^\s"'<>\\]+/gi, `$1 ${HIDDEN}`)
-    .replace(/(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g, HIDDEN);
+    .replace(BEARER, `$1 ${HIDDEN}`)
+    .replace(JWT, HIDDEN)
+    .replace(CUT_JWT, HIDDEN);
 }

@@ -73,9 +73,8 @@ export class LeaseReplays {
     try {
       return await this.#inTime(() => this.#list());
     } catch (error) {
-      return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
-    } finally {
       this.stop();
+      return { replays: this.started, replayStatus: 'unavailable', error: error as Error };
     }
   }
 

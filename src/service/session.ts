@@ -34,7 +34,7 @@ export function revealSession(session: BrowserSession): Record<string, unknown> 
 }
 
 function rememberJwt(value: unknown): void {
-  if (typeof value !== 'string' || !URL.canParse(value)) return;
+  if (typeof value !== 'string' || !value.includes('jwt') || !URL.canParse(value)) return;
   const jwt = new URL(value).searchParams.get('jwt');
   if (jwt) hideSecret(jwt);
 }

@@ -87,15 +87,14 @@ describe('raceTimeout', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('throws what onTimeout says when time is up, and aborts the work with it', async () => {
-    let seen: AbortSignal | undefined;
-    const work = (signal: AbortSignal) => ((seen = signal), new Promise<never>(() => {}));
-    const race = rejection(raceTimeout(5000, work, () => REASON));
+  it('throws what onTimeout says when time is up', async () => {
+    const onEnd = vi.fn();
+    const work = () => new Promise<never>(() => {});
+    const race = rejection(raceTimeout(5000, work, () => REASON)).finally(onEnd);
     await vi.advanceTimersByTimeAsync(4999);
-    expect(seen?.aborted).toBe(false);
+    expect(onEnd).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
     expect(await race).toBe(REASON);
-    expect(seen?.reason).toBe(REASON);
   });
 
   it('leaves no timer after the work is done or has failed', async () => {
