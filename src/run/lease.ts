@@ -145,13 +145,16 @@ export class Lease<Handles> {
   }
 
   async #tearDown({ leave = false, ...outcome }: LeaseEnd): Promise<RunTail> {
-    const { recorder, settings, owned, abort, link } = this.#parts;
+    const { pool, recorder, settings, owned, abort, link } = this.#parts;
     const { session } = this;
     const leaves = leave || settings.release === 'leave';
     const { healthy, recorded } = await this.#finishUse(leaves);
     await disconnect(link.connection);
     const choice = leave ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
-    const released = await owned.release(choice, settings.releaseTimeout);
+    const release = owned.release(choice, settings.releaseTimeout);
+    const waits = settings.awaitRelease || choice === 'leave';
+    if (!waits) trackWork(pool, release);
+    const released = waits ? await release : 'pending';
     abort.dispose();
     const { replays, replayStatus } = await this.#finishReplays(recorded);
     const { attempts, unknownOutcomes, timings, cleanupErrors } = recorder;

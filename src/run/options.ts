@@ -113,4 +113,10 @@ export interface RunOptions<
 > extends LeaseOptions<Driver, P> {
   /** Limit of the callback, in ms. Default: none. */
   timeout?: number | undefined;
+  /**
+   * `false`: end the run as soon as the release is under way, a round trip earlier; `released` is then `'pending'`.
+   * What becomes of it is told by the event `released` or `release-failed`. It is owed all the same: the end of the
+   * process sees to it, and `pool.close()` waits for it. Default: `true` (beyond the given interface).
+   */
+  awaitRelease?: boolean | undefined;
 }

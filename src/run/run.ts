@@ -32,7 +32,8 @@ export interface RunTail {
   /** The recordings made during this lease: neither those of the lease before nor of the one after. */
   replays: readonly Replay[];
   replayStatus: ReplayStatus;
-  released: Released;
+  /** `'pending'` only with `awaitRelease: false`. */
+  released: Released | 'pending';
   /** Acquire requests sent. */
   attempts: number;
   /** Those of them of which it can't be known whether they leased a browser (events `outcome-unknown`). */
@@ -51,7 +52,7 @@ export interface Run<Value> extends RunTail {
 /** The run behind an error; without a session where none was leased. */
 export interface FailedRun extends Omit<RunTail, 'session' | 'released'> {
   session?: BrowserSession;
-  released?: Released;
+  released?: Released | 'pending';
 }
 
 const runs = new WeakMap<object, FailedRun>();

@@ -25,6 +25,7 @@ export interface Settings {
   timeout: number;
   release: NonNullable<LeaseOptions['release']>;
   releaseTimeout: number;
+  awaitRelease: boolean;
   replays: 'list' | 'record' | 'off';
   replaysTimeout: number;
   recording: RecordingOptions | undefined;
@@ -38,11 +39,22 @@ export interface Settings {
 
 type AllOptions = RunOptions & HeldLeaseOptions;
 
+const OF_A_RUN: readonly (keyof RunOptions)[] = ['timeout', 'awaitRelease'];
+
 /** Options that a function does not take, though others do. */
 const FOREIGN: Record<string, readonly (keyof AllOptions)[]> = {
   withPooledBrowser: ['reconnect', 'keepAlive'],
-  leaseBrowser: ['timeout'],
-  attachBrowser: ['timeout', 'name', 'tags', 'startUrl', 'acquireTimeout', 'pollTimeout', 'connectAttempts'],
+  leaseBrowser: OF_A_RUN,
+  mapPooledBrowsers: ['awaitRelease'],
+  attachBrowser: [
+    ...OF_A_RUN,
+    'name',
+    'tags',
+    'startUrl',
+    'acquireTimeout',
+    'pollTimeout',
+    'connectAttempts',
+  ],
 };
 
 /** Checks all options before anything is sent. */
@@ -82,6 +94,7 @@ function withDefaults({
   timeout = Number.POSITIVE_INFINITY,
   release = 'auto',
   releaseTimeout = 10_000,
+  awaitRelease = true,
   replays = 'list',
   replaysTimeout = 10_000,
   recording,
@@ -105,6 +118,7 @@ function withDefaults({
     timeout,
     release,
     releaseTimeout,
+    awaitRelease,
     replays,
     replaysTimeout,
     recording,
@@ -134,6 +148,7 @@ function checkChoices({
   watch,
   reconnect,
   keepAlive,
+  awaitRelease,
   signal,
   onEvent,
 }: Settings): void {
@@ -141,7 +156,7 @@ function checkChoices({
   checkChoice('context', context, ['default', 'new']);
   checkChoice('replays', replays, ['list', 'record', 'off']);
   if (typeof release !== 'function') checkChoice('release', release, ['auto', 'reuse', 'destroy', 'leave']);
-  for (const [option, value] of Object.entries({ watch, reconnect, keepAlive })) {
+  for (const [option, value] of Object.entries({ watch, reconnect, keepAlive, awaitRelease })) {
     if (typeof value === 'boolean') continue;
     throw new InvalidOptionError(option, `${option} must be true or false.`);
   }

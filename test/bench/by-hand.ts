@@ -99,11 +99,13 @@ export function withOurs(
   service: Service,
   protocol: ProtocolName,
   pool = new BrowserPool('bench', service),
+  options: { awaitRelease?: boolean } = {},
 ): LeaseOnce {
   if (protocol === 'Playwright over CDP')
-    return (use) => ours.withPooledBrowser(pool, ({ page }) => use(page));
+    return (use) => ours.withPooledBrowser(pool, ({ page }) => use(page), options);
   const bidi = protocol === 'Puppeteer over BiDi' ? ({ protocol: 'bidi' } as const) : {};
-  return (use) => oursPuppeteer.withPooledBrowser(pool, ({ page }) => use(page as UsablePage), bidi);
+  const all = { ...options, ...bidi };
+  return (use) => oursPuppeteer.withPooledBrowser(pool, ({ page }) => use(page as UsablePage), all);
 }
 
 function inSteps(steps: Steps, drive: Drive): LeaseOnce {

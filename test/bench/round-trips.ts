@@ -3,6 +3,7 @@
  * callback's end to the end of the call. A proxy holds every byte back; the slope over the delay is the number.
  * ROUNDS (default 7) sets how often.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool } from 'pooled-browser';
 import { byHand, PROTOCOLS, withOurs, type LeaseOnce } from './by-hand.js';
 import { DelayProxy } from './delay-proxy.js';
@@ -24,6 +25,12 @@ for (const protocol of PROTOCOLS) {
   };
   await row('by hand, warm', byHand(service, protocol));
   await row('pooled-browser, warm', withOurs(service, protocol, warm));
+  await row(
+    'the same, awaitRelease: false',
+    withOurs(service, protocol, warm, { awaitRelease: false }),
+    // The release that is under way: the next acquire would wait for it.
+    () => sleep(2 * proxy.roundTrip + 20),
+  );
   await warm.close();
   // With its last pool, the sockets of an origin are closed.
   let cold = new BrowserPool('bench', service);

@@ -52,6 +52,7 @@ describe('a process that ends while it has a browser', () => {
 
   it.each([
     ['process.exit', 'exit', 7],
+    ['process.exit while its release is under way', 'exit-after-run', 7],
     ['an uncaught exception', 'throw', 1],
     ['an unhandled rejection', 'reject', 1],
     ['an event loop that runs empty', 'empty', 0],

@@ -317,6 +317,47 @@ describe('the option release', () => {
   });
 });
 
+describe('the option awaitRelease', () => {
+  it.each([
+    ['returns its value', () => 'value'],
+    ['throws', () => Promise.reject(new Error('mine'))],
+  ])('ends a run that %s while its release is under way; the pool waits for it', async (_what, fn) => {
+    await using played = await PlayedLease.start();
+    let answer!: () => void;
+    const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
+    played.service.script('release', async (response) => {
+      await mayAnswer;
+      response.writeHead(204).end();
+    });
+    const { run } = await played.run(fn, { awaitRelease: false });
+    expect(run).toMatchObject({ released: 'pending', session: { session_id: 'session-1' } });
+    expect(played.told('released')).toEqual([]);
+    let hasClosed = false;
+    const closed = played.pool.close().then(() => (hasClosed = true));
+    await sleep(50);
+    expect(hasClosed).toBe(false);
+    answer();
+    await closed;
+    expect(played.told('released')).toMatchObject([{ sessionId: 'session-1', released: 'reused' }]);
+  });
+
+  it('tells of a release that failed after the run', async () => {
+    await using played = await PlayedLease.start();
+    played.service.script('release', { status: 403 });
+    const { value } = await played.run(undefined, { awaitRelease: false });
+    expect(value).toBe('value');
+    await played.pool.close();
+    expect(played.told('release-failed')).toMatchObject([{ error: { code: 'ERR_RELEASE' } }]);
+  });
+
+  it('has no say in a browser that is left', async () => {
+    await using played = await PlayedLease.start();
+    const { run } = await played.run(undefined, { awaitRelease: false, release: 'leave' });
+    expect(run).toMatchObject({ released: 'left' });
+    expect(played.releases).toEqual([]);
+  });
+});
+
 describe('the replays of a lease', () => {
   it('are told, and returned', async () => {
     await using played = await PlayedLease.start();

@@ -53,6 +53,7 @@ describe('refuses before anything is sent', () => {
     ['replaysTimeout', { replaysTimeout: -5 }],
     ['driver', { driver: 'slow' }],
     ['watch', { watch: 'yes' }],
+    ['awaitRelease', { awaitRelease: 0 }],
     ['signal', { signal: new AbortController() }],
     ['onEvent', { onEvent: 'log' }],
     ['acquireTimout', { acquireTimout: 5000 }],

@@ -1,6 +1,6 @@
 // Leases a browser and then ends in the way that its first argument says. Run by the tests beside this folder.
 import { BrowserPool } from '../../../dist/index.js';
-import { leaseBrowser } from '../../../dist/puppeteer.js';
+import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 
 const [, , ending] = process.argv;
 const pool = new BrowserPool('test', {});
@@ -11,6 +11,11 @@ const endings = {
   hang: () => new Promise(() => {}),
   watched: () => new Promise(() => {}),
   exit: () => process.exit(7),
+  'exit-after-run': async () => {
+    await lease.release();
+    await withPooledBrowser(pool, () => {}, { awaitRelease: false });
+    process.exit(7);
+  },
   throw: () =>
     setTimeout(() => {
       throw new Error('uncaught');
