@@ -12,7 +12,7 @@ export interface ConnectRequest {
   pageUrl?: string | undefined;
   /** The automation library's own connect options. */
   driver: object;
-  /** Milliseconds until a page must be usable. */
+  /** Milliseconds until a page must be usable; the socket is cut then. */
   timeout: number;
 }
 

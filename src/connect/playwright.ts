@@ -33,12 +33,14 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, driver, pageUrl, timeout }: ConnectRequest,
+  { socket, context: choice, driver, pageUrl }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
   const [relay, artifacts] = await Promise.all([openRelay(socket), makeArtifactsFolder()]);
   // Once the socket has ended, however that came about, Playwright keeps nothing there any more.
   const removed = socket.ended.then(() => artifacts.remove());
-  const options: ConnectOverCDPOptions = { timeout, artifactsDir: artifacts.path, ...driver };
+  // Whoever asked limits it, by cutting the socket. Playwright does not always notice that, and would go on to its own
+  // limit with a timer that holds the process.
+  const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...driver };
   const browser = await chromium.connectOverCDP(relay.url, options).finally(relay.close);
   const ownContext = browser.contexts()[0]!;
   const firstPages = new Set(ownContext.pages());
