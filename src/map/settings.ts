@@ -27,6 +27,8 @@ export interface MapSettings {
 
 const CALLER = 'mapPooledBrowsers';
 const ISOLATIONS: readonly Isolation[] = ['context', 'storage', 'none'];
+/** Options of other functions that lease. */
+const FOREIGN = ['context', 'timeout', 'awaitRelease', 'reconnect', 'keepAlive'];
 /** More leases than any job takes: the number is part of their names. */
 const LAST_LEASE = 999_999;
 
@@ -64,10 +66,10 @@ export function nameOfLease(name: string, lease: number): string {
   return `${name}-${lease}`;
 }
 
-/** Those of a run that make sense here: `isolation` stands for `context`, and `taskTimeout` for `timeout`. */
+/** Those of a lease that make sense here: `isolation` stands for `context`, and `taskTimeout` for `timeout`. */
 function leaseOptionNames(connector: Connector): string[] {
   const names = Object.keys(checkOptions({}, connector, CALLER));
-  return names.filter((name) => name !== 'context' && name !== 'timeout');
+  return names.filter((name) => !FOREIGN.includes(name));
 }
 
 function checkNumbers(options: Record<string, unknown>): void {

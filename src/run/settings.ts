@@ -45,7 +45,6 @@ const OF_A_RUN: readonly (keyof RunOptions)[] = ['timeout', 'awaitRelease'];
 const FOREIGN: Record<string, readonly (keyof AllOptions)[]> = {
   withPooledBrowser: ['reconnect', 'keepAlive'],
   leaseBrowser: OF_A_RUN,
-  mapPooledBrowsers: ['awaitRelease'],
   attachBrowser: [
     ...OF_A_RUN,
     'name',

@@ -23,6 +23,8 @@ it.each<[string, object]>([
   ['acquireTimeout', { acquireTimeout: -1 }],
   ['timeout', { timeout: 100 }],
   ['context', { context: 'new' }],
+  ['awaitRelease', { awaitRelease: false }],
+  ['reconnect', { reconnect: true }],
   ['concurency', { concurency: 2 }],
 ])('refuses %s in %o, at once', async (option, options) => {
   await using bench = await MapBench.start();
