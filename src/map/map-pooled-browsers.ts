@@ -17,7 +17,8 @@ export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>
  * pulled before the loop begins; the inputs are pulled as they are needed, and wait while the loop does.
  *
  * A task that fails is an outcome, not an error of the loop. Leaving the loop, and an abort of `signal`, ends every task
- * at work, gives the browsers back and closes the inputs. Inputs that were at work then have no outcome.
+ * at work, gives the browsers back and closes the inputs. Inputs that were at work then have no outcome. A browser that
+ * is granted when nobody needs it any more is given back as it comes; `pool.close()` waits for that.
  *
  * @param pool A `BrowserPool`, or the id or name of one: then the environment says which service.
  * @param inputs An array, or another iterable or async iterable. What it throws ends the loop once the tasks that were

@@ -145,16 +145,13 @@ export class Lease<Handles> {
   }
 
   async #tearDown({ leave = false, ...outcome }: LeaseEnd): Promise<RunTail> {
-    const { pool, recorder, settings, owned, abort, link } = this.#parts;
+    const { recorder, settings, abort, link } = this.#parts;
     const { session } = this;
     const leaves = leave || settings.release === 'leave';
     const { healthy, recorded } = await this.#finishUse(leaves);
     await disconnect(link.connection);
     const choice = leave ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
-    const release = owned.release(choice, settings.releaseTimeout);
-    const waits = settings.awaitRelease || choice === 'leave';
-    if (!waits) trackWork(pool, release);
-    const released = waits ? await release : 'pending';
+    const released = await this.#release(choice);
     abort.dispose();
     const { replays, replayStatus } = await this.#finishReplays(recorded);
     const { attempts, unknownOutcomes, timings, cleanupErrors } = recorder;
@@ -195,6 +192,15 @@ export class Lease<Handles> {
       recorder.tell({ type: 'swept', sessionId, error: error as Error });
       return false;
     }
+  }
+
+  /** Gives the browser back, or begins to: the pool waits for what the caller does not. */
+  async #release(choice: ReleaseChoice): Promise<RunTail['released']> {
+    const { pool, settings, owned } = this.#parts;
+    const released = owned.release(choice, settings.releaseTimeout);
+    if (settings.awaitRelease || choice === 'leave') return released;
+    trackWork(pool, released);
+    return 'pending';
   }
 
   /** Waits for the films of this lease; by then the browser may be somebody else's. */

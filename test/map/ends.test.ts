@@ -36,7 +36,9 @@ describe('leaving the loop', () => {
       for await (const { status } of bench.map(source.inputs, () => sleep(5))) if (status) throw error;
     };
     await expect(loop()).rejects.toBe(error);
-    expect([bench.leased, source.closed]).toEqual([0, 1]);
+    expect(source.closed).toBe(1);
+    // One that is granted only now goes back behind the scenes.
+    await expect.poll(() => bench.leased).toBe(0);
   });
 
   it('gives a browser without a task back as it is, and one at work as bad', async () => {
@@ -73,7 +75,7 @@ describe('leaving the loop', () => {
       await using outcomes = bench.map([1, 2, 3], () => sleep(1));
       await outcomes.next();
     }
-    expect(bench.leased).toBe(0);
+    await expect.poll(() => bench.leased).toBe(0);
   });
 
   it('does not wait for inputs that never come', async () => {
