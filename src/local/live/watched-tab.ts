@@ -1,4 +1,5 @@
 import type { CdpConnection, CdpEvent } from '../browser/cdp-connection.js';
+import { startScreencast } from '../browser/start-screencast.js';
 
 /** Where pictures go. */
 export interface Screen {
@@ -55,7 +56,8 @@ export class WatchedTab {
     const { sessionId } = await this.#connection.ask('Target.attachToTarget', params);
     this.#sessionId = String(sessionId);
     await this.#connection.ask('Page.enable', {}, this.#sessionId);
-    await this.#connection.ask('Page.startScreencast', CAST, this.#sessionId);
+    // Commands need not wait for pictures.
+    startScreencast((method, cast) => this.ask(method, cast), CAST).catch(() => {});
     return this.#sessionId;
   }
 

@@ -1,4 +1,5 @@
 import type { CdpConnection } from '../browser/cdp-connection.js';
+import { startScreencast } from '../browser/start-screencast.js';
 
 /** Longest side of a frame, in pixels. */
 const LARGEST = 1280;
@@ -41,7 +42,8 @@ export class RecordedPage {
   /** Begins the screencast anew: its first frame comes at once, even when nothing moves. */
   restart(): void {
     this.send('Page.stopScreencast');
-    this.send('Page.startScreencast', FRAME_FORMAT);
+    const ask = (method: string, cast: object) => this.#connection.ask(method, cast, this.#session);
+    startScreencast(ask, FRAME_FORMAT).catch(() => {});
   }
 
   /**
