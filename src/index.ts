@@ -1,4 +1,4 @@
-export type { RetryOptions } from './acquire/retry-rules.js';
+export type { RetryOptions } from './lease/retry-rules.js';
 export type {
   Connection,
   Connector,
@@ -8,8 +8,10 @@ export type {
   Workspace,
 } from './connect/connector.js';
 export type { Protocol } from './connect/protocol.js';
-export * from './errors/index.js';
-export type { Stage, StageTrace } from './internal/tracing.js';
+export * from './shared/errors.js';
+export * from './shared/service-errors.js';
+export * from './shared/lease-errors.js';
+export type { Stage, StageTrace } from './shared/telemetry.js';
 export type { CheckpointOptions } from './map/checkpoint.js';
 export { mapPooledBrowsers, type Outcomes } from './map/map-pooled-browsers.js';
 export type { MapOptions } from './map/options.js';
@@ -17,14 +19,14 @@ export type { FulfilledOutcome, Outcome, RejectedOutcome, TaskCallback, TaskFact
 export type { OutcomeRecord, RecordedReason } from './map/outcome-record.js';
 export type { MapProgress } from './map/progress.js';
 export { readCheckpoint } from './map/read-checkpoint.js';
-export type { RecordingOptions, RecordingStart, RecordingStop } from './replays/recording-options.js';
-export type { ReplayStatus } from './replays/replay-status.js';
-export type { Callback, LeaseFacts } from './run/callback.js';
-export type { RunEvent, RunStep } from './run/events.js';
-export { attachBrowser } from './run/attach-browser.js';
-export { DetachedLease } from './run/detached-lease.js';
-export { leaseBrowser } from './run/lease-browser.js';
-export type { PooledBrowser } from './run/pooled-browser.js';
+export type { RecordingOptions, RecordingStart, RecordingStop } from './lease/recording-options.js';
+export type { ReplayStatus } from './lease/replay-status.js';
+export type { Callback, LeaseFacts } from './lease/callback.js';
+export type { RunEvent, RunStep } from './lease/events.js';
+export { attachBrowser } from './lease/attach-browser.js';
+export { DetachedLease } from './lease/detached-lease.js';
+export { leaseBrowser } from './lease/lease-browser.js';
+export type { PooledBrowser } from './lease/pooled-browser.js';
 export type {
   AttachOptions,
   HeldLeaseOptions,
@@ -32,9 +34,9 @@ export type {
   LeaseOutcome,
   ReleaseChoice,
   RunOptions,
-} from './run/options.js';
-export { runOf, type FailedRun, type Released, type Run, type RunTail, type Timings } from './run/run.js';
-export { withPooledBrowser } from './run/with-pooled-browser.js';
+} from './lease/options.js';
+export { runOf, type FailedRun, type Released, type Run, type RunTail, type Timings } from './lease/run.js';
+export { withPooledBrowser } from './lease/with-pooled-browser.js';
 export { BrowserPool } from './service/browser-pool.js';
 export type { Token } from './service/authorization.js';
 export type { PoolEvent } from './service/pool-events.js';

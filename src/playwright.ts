@@ -7,4 +7,4 @@ export {
   type PlaywrightAttachOptions,
   type PlaywrightLeaseOptions,
   type PlaywrightRunOptions,
-} from './run/playwright.js';
+} from './lease/playwright.js';

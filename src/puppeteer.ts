@@ -7,4 +7,4 @@ export {
   type PuppeteerAttachOptions,
   type PuppeteerLeaseOptions,
   type PuppeteerRunOptions,
-} from './run/puppeteer.js';
+} from './lease/puppeteer.js';

@@ -5,7 +5,7 @@ const LONG = ['test/bench/**/*.test.ts', 'test/**/*.long.test.ts'];
 
 /** Whole programs, pages, films and jobs, and what takes long: `npm run test:more`, so that `npm test` stays short. */
 const MORE = [
-  'test/{cli,examples,fixtures,map,package,replays}/**/*.test.ts',
+  'test/{cli,examples,fixtures,map,package,lease/replays}/**/*.test.ts',
   'test/local/{display,live,pages,replays}/**/*.test.ts',
   'test/local/{browser-loss,lifetime,start-failures}.test.ts',
   'test/{faults/load,simulation/failpoints/failpoints}.test.ts',

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { environment } from '../internal/environment.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { environment } from '../shared/environment.js';
 import { BrowserPool } from '../service/browser-pool.js';
 import { CliError } from './cli-error.js';
 import { EXIT } from './exit-codes.js';

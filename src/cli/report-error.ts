@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { CommanderError } from 'commander';
-import { InvalidOptionError, isAcquireTimeoutError, isPooledBrowserError } from '../errors/index.js';
-import { withoutSecrets } from '../errors/without-secrets.js';
-import { redact } from '../internal/redact.js';
+import { InvalidOptionError, isPooledBrowserError, withoutSecrets } from '../shared/errors.js';
+import { isAcquireTimeoutError } from '../shared/service-errors.js';
+import { redact } from '../shared/redact.js';
 import { CliError, ExitStatus } from './cli-error.js';
 import { EXIT } from './exit-codes.js';
 

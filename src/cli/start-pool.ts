@@ -1,4 +1,4 @@
-import { raceAbort } from '../internal/race.js';
+import { raceAbort } from '../shared/abort.js';
 import type { LocalPool } from '../local/local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
 

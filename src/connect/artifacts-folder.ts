@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeProcessEnds } from '../internal/process-end.js';
+import { beforeProcessEnds } from '../shared/process-end.js';
 
 /** A folder for what Playwright keeps while it is connected, such as downloads. */
 export interface ArtifactsFolder {

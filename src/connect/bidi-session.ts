@@ -1,4 +1,4 @@
-import { isRecord } from '../internal/is-record.js';
+import { isRecord } from '../shared/json.js';
 import type { Transport } from './transport.js';
 
 /** Ids of our own commands: far above any that a driver counts up to. */

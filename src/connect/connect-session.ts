@@ -1,6 +1,6 @@
-import { ConnectError, MissingLibraryError } from '../errors/index.js';
-import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort, raceEnd } from '../internal/race.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import { MissingLibraryError } from '../shared/errors.js';
+import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { Connection, Connector, ContextChoice } from './connector.js';
 import { endpointOf } from './endpoint.js';

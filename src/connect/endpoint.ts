@@ -1,5 +1,5 @@
-import { ConnectError } from '../errors/index.js';
-import { isLoopback } from '../internal/loopback.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import { isLoopback } from '../shared/loopback.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { Protocol } from './protocol.js';
 

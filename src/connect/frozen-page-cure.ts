@@ -1,4 +1,4 @@
-import { startTimer } from '../internal/race.js';
+import { startTimer } from '../shared/abort.js';
 import type { BrowserSession } from '../service/wire.js';
 import { endpointOf } from './endpoint.js';
 import { Socket } from './socket.js';

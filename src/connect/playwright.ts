@@ -1,7 +1,6 @@
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
-import { lazy } from '../internal/lazy.js';
+import { lazy, loadLibrary } from '../shared/lazy.js';
 import type { Connection, Connector, ConnectRequest } from './connector.js';
-import { loadLibrary } from './load-library.js';
 import { makeArtifactsFolder } from './artifacts-folder.js';
 import { openRelay } from './relay.js';
 import { openPlaywrightWorkspace, type PlaywrightHandles } from './playwright-workspace.js';

@@ -1,8 +1,7 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
-import { lazy } from '../internal/lazy.js';
+import { lazy, loadLibrary } from '../shared/lazy.js';
 import { withAnySession } from './bidi-session.js';
 import type { Connection, Connector, ConnectRequest } from './connector.js';
-import { loadLibrary } from './load-library.js';
 import { openPuppeteerWorkspace, type PuppeteerHandles } from './puppeteer-workspace.js';
 import { socketTransport } from './transport.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { WebSocket } from 'ws';
-import { loadWs } from './load-library.js';
+import { loadWs } from '../shared/lazy.js';
 import type { Socket } from './socket.js';
 
 /**

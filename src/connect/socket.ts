@@ -1,8 +1,7 @@
 import type { WebSocket } from 'ws';
-import { ConnectError, type LossReason } from '../errors/index.js';
-import { isRecord } from '../internal/is-record.js';
-import { parseJson } from '../internal/json.js';
-import { loadWs } from './load-library.js';
+import { ConnectError, type LossReason } from '../shared/lease-errors.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { loadWs } from '../shared/lazy.js';
 
 /** How a socket ended; `closed-by-us` is the one due end. */
 export type SocketEnd = LossReason | 'closed-by-us';

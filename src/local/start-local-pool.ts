@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
-import { InvalidOptionError } from '../errors/invalid-option-error.js';
-import { ownOrigins } from '../internal/own-origins.js';
-import { hideSecret } from '../internal/redact.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { ownOrigins } from '../shared/process-end.js';
+import { hideSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';

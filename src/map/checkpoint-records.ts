@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { CheckpointError } from '../errors/index.js';
-import { parseJson } from '../internal/json.js';
+import { CheckpointError } from '../shared/lease-errors.js';
+import { parseJson } from '../shared/json.js';
 import { isOutcomeRecord, type OutcomeRecord } from './outcome-record.js';
 
 const NEWLINE = 0x0a;

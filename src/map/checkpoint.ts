@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { CheckpointError, InvalidOptionError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
+import { CheckpointError } from '../shared/lease-errors.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../shared/errors.js';
 import type { Outcome } from './outcome.js';
 import { recordOf } from './outcome-record.js';
 import { readRecords } from './checkpoint-records.js';

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { raceTimeout } from '../internal/race.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { raceTimeout } from '../shared/abort.js';
 
 /** Milliseconds that the caller's iterator has to close: one that waits inside may never do. */
 const CLOSE_TIMEOUT = 1000;

@@ -1,9 +1,9 @@
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises';
-import { backoffDelay } from '../acquire/backoff.js';
+import { backoffDelay } from '../lease/backoff.js';
 import type { Connector } from '../connect/connector.js';
-import { LinkedAbort } from '../internal/linked-abort.js';
-import type { Lease } from '../run/lease.js';
-import { openLease } from '../run/open-lease.js';
+import { LinkedAbort } from '../shared/abort.js';
+import type { Lease } from '../lease/lease.js';
+import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { Backlog, type Reservation, type Task } from './backlog.js';
 import { Checkpoint } from './checkpoint.js';

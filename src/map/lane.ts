@@ -1,5 +1,5 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
-import { raceTimeout } from '../internal/race.js';
+import { raceTimeout } from '../shared/abort.js';
 
 /** Milliseconds that a page may take to open, to be made ready for the next task, and to close. */
 const STEP_TIMEOUT = 10_000;

@@ -1,11 +1,10 @@
 import {
   AcquireTimeoutError,
-  BrowserLostError,
-  ConnectError,
   PoolConnectionError,
   PoolResponseError,
   PoolServiceError,
-} from '../errors/index.js';
+} from '../shared/service-errors.js';
+import { BrowserLostError, ConnectError } from '../shared/lease-errors.js';
 
 /** Leases in a row that may come to nothing, for one worker, while no other browser works. */
 const MOST_FAILURES = 3;

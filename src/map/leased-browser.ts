@@ -1,9 +1,8 @@
 import type { Workspace } from '../connect/connector.js';
-import { ConnectError, TaskTimeoutError } from '../errors/index.js';
-import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort, startTimer } from '../internal/race.js';
-import type { Callback } from '../run/callback.js';
-import type { Lease } from '../run/lease.js';
+import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
+import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
+import type { Callback } from '../lease/callback.js';
+import type { Lease } from '../lease/lease.js';
 import type { Backlog, Task } from './backlog.js';
 import { Lane } from './lane.js';
 import type { TaskCallback } from './outcome.js';

@@ -1,6 +1,6 @@
 import type { Connector } from '../connect/connector.js';
-import { InvalidOptionError } from '../errors/index.js';
-import { resolvePool } from '../run/resolve-pool.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { resolvePool } from '../lease/resolve-pool.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { Inputs } from './inputs.js';
 import { Job } from './job.js';

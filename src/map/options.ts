@@ -1,6 +1,6 @@
 import type { Isolation } from '../connect/connector.js';
 import type { Protocol } from '../connect/protocol.js';
-import type { LeaseOptions } from '../run/options.js';
+import type { LeaseOptions } from '../lease/options.js';
 import type { CheckpointOptions } from './checkpoint.js';
 import type { MapProgress } from './progress.js';
 

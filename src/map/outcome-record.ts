@@ -1,5 +1,5 @@
-import { isRecord } from '../internal/is-record.js';
-import { redact } from '../internal/redact.js';
+import { isRecord } from '../shared/json.js';
+import { redact } from '../shared/redact.js';
 import type { Outcome } from './outcome.js';
 
 interface RecordFacts {

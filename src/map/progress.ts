@@ -1,4 +1,4 @@
-import { callListener } from '../internal/diagnostics.js';
+import { callListener } from '../shared/telemetry.js';
 
 /** How far a job is. */
 export interface MapProgress {

@@ -1,4 +1,4 @@
-import { CheckpointError } from '../errors/index.js';
+import { CheckpointError } from '../shared/lease-errors.js';
 import { readRecords } from './checkpoint-records.js';
 import type { OutcomeRecord } from './outcome-record.js';
 

@@ -1,9 +1,8 @@
 import type { Connector, Isolation } from '../connect/connector.js';
-import { InvalidOptionError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { showValue } from '../internal/show-value.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../shared/errors.js';
+import { showValue } from '../shared/json.js';
 import { checkLeaseName } from '../service/checks.js';
-import { checkOptions, type Settings } from '../run/settings.js';
+import { checkOptions, type Settings } from '../lease/settings.js';
 import { checkCheckpoint, type CheckpointOptions } from './checkpoint.js';
 import type { MapOptions } from './options.js';
 import type { MapProgress } from './progress.js';

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { hideSecret } from '../internal/redact.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { hideSecret } from '../shared/redact.js';
 import { checkToken } from './checks.js';
 
 /** A bearer token, or a function that gives one. The function is asked before each request, and again after a 401. */

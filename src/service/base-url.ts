@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { isLoopback } from '../internal/loopback.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isLoopback } from '../shared/loopback.js';
 
 /** The service's address, checked. A token must not travel in the clear: plain http is for loopback only. */
 export function checkBaseUrl(baseUrl: unknown): URL {

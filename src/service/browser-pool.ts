@@ -1,6 +1,6 @@
-import { PoolClosedError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { raceAbort } from '../internal/race.js';
+import { PoolClosedError } from '../shared/service-errors.js';
+import { rejectUnknownOptions } from '../shared/errors.js';
+import { raceAbort } from '../shared/abort.js';
 import { trackWork, workSettled } from './background.js';
 import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
 import { TICKET } from './held-leases.js';

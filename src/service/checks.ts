@@ -1,7 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { isRecord } from '../internal/is-record.js';
-import { showValue } from '../internal/show-value.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../shared/errors.js';
+import { isRecord, showValue } from '../shared/json.js';
 import type { AcquireRequest } from './wire.js';
 
 const NAME = /^[a-zA-Z0-9._-]{1,255}$/;

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InvalidOptionError, ReplayNotReadyError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { Deadline } from '../internal/deadline.js';
-import { raceAbort } from '../internal/race.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../shared/errors.js';
+import { ReplayNotReadyError } from '../shared/service-errors.js';
+import { Deadline, raceAbort } from '../shared/abort.js';
 import type { HttpResponse } from './http.js';
 import type { DownloadedReplay, DownloadOptions } from './pool-options.js';
 import { replaysPath, type SessionFacts } from './replay-requests.js';

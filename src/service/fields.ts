@@ -1,4 +1,4 @@
-import { isRecord } from '../internal/is-record.js';
+import { isRecord } from '../shared/json.js';
 
 /** What a field of a resource must be. */
 export type FieldType = 'string' | 'boolean' | 'number' | 'object';

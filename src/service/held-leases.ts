@@ -1,6 +1,5 @@
-import { environment } from '../internal/environment.js';
-import { ownOrigins } from '../internal/own-origins.js';
-import { beforeProcessEnds, END_TIMEOUT } from '../internal/process-end.js';
+import { environment } from '../shared/environment.js';
+import { ownOrigins, beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { giveBack, type Releaser } from './release.js';
 import { RELEASE_PROCESS, type ReleaseTicket } from './release-ticket.js';
 import { watchLease } from './watcher.js';

@@ -1,7 +1,6 @@
-import { PoolConnectionError } from '../errors/index.js';
-import type { ErrorFacts } from '../errors/pooled-browser-error.js';
-import { LinkedAbort } from '../internal/linked-abort.js';
-import { raceAbort } from '../internal/race.js';
+import { PoolConnectionError } from '../shared/service-errors.js';
+import type { ErrorFacts } from '../shared/errors.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import type { Authorization } from './authorization.js';
 import type { Dispatcher } from 'undici';
 

@@ -1,4 +1,4 @@
-import { callListener, publish } from '../internal/diagnostics.js';
+import { callListener, publish } from '../shared/telemetry.js';
 import { trackWork } from './background.js';
 import { holdLease, type LeaseHolder } from './held-leases.js';
 import type { PoolEvent } from './pool-events.js';

@@ -1,4 +1,4 @@
-import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../errors/index.js';
+import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 
 /** Error statuses with which a service says that it did nothing. After any other 5xx it may have granted a browser. */
 const NOTHING_DONE = [503, 504];

@@ -1,4 +1,4 @@
-import { AcquireTimeoutError } from '../errors/index.js';
+import { AcquireTimeoutError } from '../shared/service-errors.js';
 
 /** Upper bounds of the buckets that waits are counted in, in ms. */
 const BOUNDS = [10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 300_000] as const;

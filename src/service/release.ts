@@ -1,6 +1,7 @@
-import { InvalidOptionError, PoolClosedError, ReleaseError } from '../errors/index.js';
-import { isRecord } from '../internal/is-record.js';
-import { withRetries } from '../internal/with-retries.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { PoolClosedError, ReleaseError } from '../shared/service-errors.js';
+import { isRecord } from '../shared/json.js';
+import { withRetries } from '../shared/lazy.js';
 
 /** The part of a pool that gives browsers back. */
 export interface Releaser {

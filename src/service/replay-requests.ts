@@ -1,6 +1,5 @@
-import { InvalidOptionError } from '../errors/index.js';
-import { rejectUnknownOptions } from '../errors/invalid-option-error.js';
-import { showValue } from '../internal/show-value.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../shared/errors.js';
+import { showValue } from '../shared/json.js';
 import { checkPathSegment } from './checks.js';
 import { REQUEST_TIMEOUT } from './http.js';
 import type { RequestOptions } from './pool-options.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../internal/is-record.js';
+import { isRecord } from '../shared/json.js';
 import { withoutFaulty, type FieldType } from './fields.js';
 import type { PoolRecord, Replay } from './wire.js';
 

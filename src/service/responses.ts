@@ -1,8 +1,7 @@
-import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../errors/index.js';
-import type { ErrorFacts } from '../errors/pooled-browser-error.js';
-import { isRecord } from '../internal/is-record.js';
-import { parseJson } from '../internal/json.js';
-import { excerpt } from '../internal/redact.js';
+import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
+import type { ErrorFacts } from '../shared/errors.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { excerpt } from '../shared/redact.js';
 import type { HttpResponse } from './http.js';
 import { retryAfter } from './retry-after.js';
 

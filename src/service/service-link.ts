@@ -1,4 +1,4 @@
-import { environment } from '../internal/environment.js';
+import { environment } from '../shared/environment.js';
 import { Authorization } from './authorization.js';
 import { checkBaseUrl, endpointPath } from './base-url.js';
 import { sendAuthorized, type HttpRequest, type HttpResponse } from './http.js';

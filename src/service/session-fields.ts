@@ -1,4 +1,4 @@
-import { isRecord } from '../internal/is-record.js';
+import { isRecord } from '../shared/json.js';
 import { pathSegmentFault } from './checks.js';
 import { requiredFault, withoutFaulty, type FieldType } from './fields.js';
 

@@ -1,5 +1,4 @@
-import { isRecord } from '../internal/is-record.js';
-import { parseJson } from '../internal/json.js';
+import { isRecord, parseJson } from '../shared/json.js';
 import { pathSegmentFault } from './checks.js';
 
 /** The session id in a body that is no valid session: whoever can read it owes a release. */

@@ -1,6 +1,5 @@
-import { INSPECT } from '../internal/inspect-symbol.js';
-import { isRecord } from '../internal/is-record.js';
-import { hideSecret, redact } from '../internal/redact.js';
+import { INSPECT, hideSecret, redact } from '../shared/redact.js';
+import { isRecord } from '../shared/json.js';
 import { readFields } from './session-fields.js';
 import type { BrowserSession } from './wire.js';
 

@@ -1,4 +1,4 @@
-import { PoolClosedError } from '../errors/index.js';
+import { PoolClosedError } from '../shared/service-errors.js';
 import type { Dispatcher } from 'undici';
 
 interface Sockets {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { environment } from '../internal/environment.js';
+import { environment } from '../shared/environment.js';
 import { RELEASE_PROCESS, type ReleaseTicket } from './release-ticket.js';
 
 /**

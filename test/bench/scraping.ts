@@ -17,7 +17,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { raceAbort } from '../../src/internal/race.js';
+import { raceAbort } from '../../src/shared/abort.js';
 import { BrowserPool } from '../../src/index.js';
 import { findBrowser, startLocalPool } from '../../src/local.js';
 import * as ourPuppeteer from '../../src/puppeteer.js';

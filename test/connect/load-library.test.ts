@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadLibrary } from '../../src/connect/load-library.js';
+import { loadLibrary } from '../../src/shared/lazy.js';
 import { MissingLibraryError } from '../../src/index.js';
 import { rejection } from '../service/support.js';
 

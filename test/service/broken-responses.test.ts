@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { PoolConnectionError, PoolResponseError } from '../../src/errors/index.js';
+import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/pool-events.js';
 import { FakeService, JWT, session, TOKEN, type Answer } from '../support/fake-service.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isPoolServiceError, PoolServiceError } from '../../src/errors/index.js';
+import { isPoolServiceError, PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, JWT, TOKEN, type Answer } from '../support/fake-service.js';
 import { expectNoSecret, rejection } from './support.js';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { InvalidOptionError, ReleaseError } from '../../src/errors/index.js';
+import { InvalidOptionError } from '../../src/shared/errors.js';
+import { ReleaseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { giveBack } from '../../src/service/release.js';
 import { FakeService, type Answer } from '../support/fake-service.js';

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { InvalidOptionError, isPooledBrowserError } from '../../src/errors/index.js';
+import { InvalidOptionError, isPooledBrowserError } from '../../src/shared/errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
 import { expectNoSecret, rejection } from './support.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { PoolServiceError } from '../../src/errors/index.js';
+import type { PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService } from '../support/fake-service.js';
 import { rejection } from './support.js';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { isPooledBrowserError, PoolResponseError } from '../../src/errors/index.js';
+import { isPooledBrowserError } from '../../src/shared/errors.js';
+import { PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/pool-events.js';
 import type { BrowserSession } from '../../src/service/wire.js';

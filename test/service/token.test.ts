@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { InvalidOptionError, PoolServiceError } from '../../src/errors/index.js';
+import { InvalidOptionError } from '../../src/shared/errors.js';
+import { PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { expectNoSecret, hang, rejection } from './support.js';

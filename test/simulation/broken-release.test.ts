@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
-import { OwnedSession } from '../../src/run/owned-session.js';
+import { OwnedSession } from '../../src/lease/owned-session.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
 afterEach(() => vi.restoreAllMocks());

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import type { BrowserPool, LeaseOptions, PooledBrowser, Run, RunEvent, RunTail } from '../../src/index.js';
 import type { PoolEvent } from '../../src/service/pool-events.js';
-import type { LeaseFacts } from '../../src/run/callback.js';
+import type { LeaseFacts } from '../../src/lease/callback.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
 import { callOf } from './simulated-replays.js';
 import type { SimulatedService } from './simulated-service.js';

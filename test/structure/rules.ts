@@ -3,32 +3,16 @@
  * A file in the list, instead of a folder, allows that file alone.
  */
 export const arrows: Readonly<Record<string, readonly string[]>> = {
-  entry: [
-    'entry',
-    'cli',
-    'fixtures',
-    'map',
-    'run',
-    'local',
-    'acquire',
-    'replays',
-    'connect',
-    'service',
-    'errors',
-    'internal',
-  ],
-  cli: ['map', 'run', 'local', 'acquire', 'replays', 'connect', 'service', 'errors', 'internal'],
-  fixtures: ['run', 'replays', 'service', 'errors', 'internal'],
-  map: ['run', 'acquire', 'connect', 'service', 'errors', 'internal'],
-  run: ['acquire', 'replays', 'connect', 'service', 'errors', 'internal'],
-  acquire: ['service', 'errors', 'internal'],
-  replays: ['service', 'errors', 'internal'],
-  connect: ['service', 'errors', 'internal'],
-  // The local pool speaks the interface from the other side: it shares the wire's types with the client and nothing else.
-  local: ['service/wire.ts', 'errors', 'internal'],
-  service: ['errors', 'internal'],
-  errors: ['internal'],
-  internal: [],
+  entry: ['entry', 'cli', 'fixtures', 'map', 'lease', 'local', 'connect', 'service', 'shared'],
+  cli: ['map', 'lease', 'local', 'connect', 'service', 'shared'],
+  fixtures: ['lease', 'service', 'shared'],
+  map: ['lease', 'connect', 'service', 'shared'],
+  lease: ['connect', 'service', 'shared'],
+  connect: ['service', 'shared'],
+  // The local pool is the other side of the API: it shares the types of the wire with the client and nothing else.
+  local: ['service/wire.ts', 'shared'],
+  service: ['shared'],
+  shared: [],
 };
 
 /** Loaded only through the subpath that is named after them, or by `import()`. */

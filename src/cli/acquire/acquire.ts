@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { LONGEST_TIMER } from '../../internal/race.js';
+import { LONGEST_TIMER } from '../../shared/abort.js';
 import { revealSession } from '../../service/session.js';
 import type { BrowserSession } from '../../service/wire.js';
 import { ExitStatus } from '../cli-error.js';

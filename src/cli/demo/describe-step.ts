@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../run/events.js';
+import type { RunEvent } from '../../lease/events.js';
 
 /** What a step of a run means, in a few words; nothing for steps that say nothing new. */
 export function describeStep(event: RunEvent): string | undefined {

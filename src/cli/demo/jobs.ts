@@ -1,9 +1,9 @@
 import type { Page as PlaywrightPage } from 'playwright-core';
 import type { Page as PuppeteerPage } from 'puppeteer-core';
-import type { RunEvent } from '../../run/events.js';
-import { withPooledBrowser as withPlaywright } from '../../run/playwright.js';
-import { withPooledBrowser as withPuppeteer } from '../../run/puppeteer.js';
-import type { Run } from '../../run/run.js';
+import type { RunEvent } from '../../lease/events.js';
+import { withPooledBrowser as withPlaywright } from '../../lease/playwright.js';
+import { withPooledBrowser as withPuppeteer } from '../../lease/puppeteer.js';
+import type { Run } from '../../lease/run.js';
 import type { BrowserPool } from '../../service/browser-pool.js';
 
 /** What a job works with. */

@@ -1,4 +1,4 @@
-import { runOf, type FailedRun, type Run } from '../../run/run.js';
+import { runOf, type FailedRun, type Run } from '../../lease/run.js';
 import type { BrowserPool } from '../../service/browser-pool.js';
 import { describeStep } from './describe-step.js';
 import type { Job } from './jobs.js';

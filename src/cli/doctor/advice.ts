@@ -1,10 +1,6 @@
-import {
-  AcquireTimeoutError,
-  ConnectError,
-  PoolConnectionError,
-  PoolServiceError,
-} from '../../errors/index.js';
-import { environment } from '../../internal/environment.js';
+import { AcquireTimeoutError, PoolConnectionError, PoolServiceError } from '../../shared/service-errors.js';
+import { ConnectError } from '../../shared/lease-errors.js';
+import { environment } from '../../shared/environment.js';
 
 /** What to do about an error; nothing where its own message says so. */
 export function adviceFor(error: unknown): string | undefined {

@@ -1,5 +1,5 @@
-import type { Run } from '../../run/run.js';
-import type { RunOptions } from '../../run/options.js';
+import type { Run } from '../../lease/run.js';
+import type { RunOptions } from '../../lease/options.js';
 import type { BrowserPool } from '../../service/browser-pool.js';
 import { isInstalled } from '../is-installed.js';
 import { openPool } from '../open-pool.js';
@@ -24,7 +24,7 @@ const WAYS: readonly Way[] = [
     name: 'playwright cdp',
     library: 'playwright-core',
     calculate: async (pool, options) => {
-      const { withPooledBrowser } = await import('../../run/playwright.js');
+      const { withPooledBrowser } = await import('../../lease/playwright.js');
       return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
     },
   },
@@ -32,7 +32,7 @@ const WAYS: readonly Way[] = [
     name: `puppeteer ${protocol}`,
     library: 'puppeteer-core',
     calculate: async (pool: BrowserPool, options: Options) => {
-      const { withPooledBrowser } = await import('../../run/puppeteer.js');
+      const { withPooledBrowser } = await import('../../lease/puppeteer.js');
       return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
     },
   })),

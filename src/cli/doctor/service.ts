@@ -1,5 +1,5 @@
-import { PoolConnectionError, PoolServiceError } from '../../errors/index.js';
-import { environment } from '../../internal/environment.js';
+import { PoolConnectionError, PoolServiceError } from '../../shared/service-errors.js';
+import { environment } from '../../shared/environment.js';
 import { checkBaseUrl } from '../../service/base-url.js';
 import { ANY_POOL, NO_ADDRESS, openPool } from '../open-pool.js';
 import type { Case, Result } from './check.js';

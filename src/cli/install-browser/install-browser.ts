@@ -1,4 +1,4 @@
-import { BrowserNotFoundError } from '../../errors/index.js';
+import { BrowserNotFoundError } from '../../shared/lease-errors.js';
 import { findBrowser } from '../../local/browser/find-browser.js';
 import { CliError } from '../cli-error.js';
 import { interruptible } from '../interruptible.js';

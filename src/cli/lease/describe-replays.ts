@@ -1,4 +1,4 @@
-import type { ReplayResult } from '../../replays/replay-status.js';
+import type { ReplayResult } from '../../lease/replay-status.js';
 import type { Replay } from '../../service/wire.js';
 
 /** A line for each recording of a lease, and one where they could not be listed. */

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../run/events.js';
+import type { RunEvent } from '../../lease/events.js';
 import { note } from '../note.js';
 
 /** Tells the person what holds a lease up, or goes wrong with it; each thing once, however often it is tried. */

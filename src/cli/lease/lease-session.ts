@@ -1,10 +1,10 @@
-import { acquireSession } from '../../acquire/acquire-session.js';
-import { checkRetryOptions } from '../../acquire/backoff.js';
-import { LeaseReplays } from '../../replays/lease-replays.js';
-import type { ReplayResult } from '../../replays/replay-status.js';
-import { OwnedSession } from '../../run/owned-session.js';
-import { Recorder } from '../../run/recorder.js';
-import type { Released } from '../../run/run.js';
+import { acquireSession } from '../../lease/acquire-session.js';
+import { checkRetryOptions } from '../../lease/backoff.js';
+import { LeaseReplays } from '../../lease/lease-replays.js';
+import type { ReplayResult } from '../../lease/replay-status.js';
+import { OwnedSession } from '../../lease/owned-session.js';
+import { Recorder } from '../../lease/recorder.js';
+import type { Released } from '../../lease/run.js';
 import type { BrowserPool } from '../../service/browser-pool.js';
 import type { BrowserSession } from '../../service/wire.js';
 import { note } from '../note.js';

@@ -1,5 +1,5 @@
 import type { MapProgress } from '../../map/progress.js';
-import type { ReplaysEvent } from '../../run/events.js';
+import type { ReplaysEvent } from '../../lease/events.js';
 import { describeReplays } from '../lease/describe-replays.js';
 
 /** What became of a job, for the person who started it. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { InvalidOptionError } from '../../errors/index.js';
-import { environment } from '../../internal/environment.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { environment } from '../../shared/environment.js';
 import type { LocalPoolEvent } from '../../local/events.js';
 import type { LocalPoolOptions } from '../../local/options.js';
 import { CliError } from '../cli-error.js';

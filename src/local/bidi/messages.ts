@@ -1,4 +1,4 @@
-import { isRecord } from '../../internal/is-record.js';
+import { isRecord } from '../../shared/json.js';
 
 /** A BiDi message of either direction. */
 export type Message = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import { isRecord } from '../../internal/is-record.js';
+import { isRecord } from '../../shared/json.js';
 
 /** Where a browser's DevTools server is. */
 export interface DevToolsAddress {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
-import { BrowserNotFoundError } from '../../errors/browser-not-found-error.js';
-import { rejectUnknownOptions } from '../../errors/invalid-option-error.js';
-import { environment } from '../../internal/environment.js';
+import { BrowserNotFoundError } from '../../shared/lease-errors.js';
+import { rejectUnknownOptions } from '../../shared/errors.js';
+import { environment } from '../../shared/environment.js';
 import { isExecutable } from './is-executable.js';
 
 /** Options of `findBrowser`. */

@@ -1,4 +1,4 @@
-import { raceAbort, raceTimeout } from '../../internal/race.js';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { CdpConnection, type DevToolsAddress } from './cdp-connection.js';
 
 const LONGEST_WAIT = 15_000;

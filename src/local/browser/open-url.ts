@@ -1,4 +1,4 @@
-import { raceAbort, raceTimeout } from '../../internal/race.js';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { CdpConnection, type DevToolsAddress } from './cdp-connection.js';
 
 /** A slow page must not hold up the lease: it goes on loading. */

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { redact } from '../../internal/redact.js';
+import { redact } from '../../shared/redact.js';
 
 const START_TIMEOUT = 30_000;
 

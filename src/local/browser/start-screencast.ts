@@ -1,4 +1,4 @@
-import { withRetries } from '../../internal/with-retries.js';
+import { withRetries } from '../../shared/lazy.js';
 import { CdpFault } from './cdp-connection.js';
 
 /** Milliseconds between two tries, and how many follow the first: for 10 seconds. */

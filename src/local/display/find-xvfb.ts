@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { environment } from '../../internal/environment.js';
+import { environment } from '../../shared/environment.js';
 import { isExecutable } from '../browser/is-executable.js';
 
 /** Path of Xvfb, the X server that needs no screen. */

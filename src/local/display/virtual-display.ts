@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { LocalPoolError } from '../../errors/local-pool-error.js';
-import { environment } from '../../internal/environment.js';
-import { raceTimeout } from '../../internal/race.js';
+import { LocalPoolError } from '../../shared/lease-errors.js';
+import { environment } from '../../shared/environment.js';
+import { raceTimeout } from '../../shared/abort.js';
 import { findXvfb } from './find-xvfb.js';
 
 /** In pixels. */

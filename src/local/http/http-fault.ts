@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '../../errors/pool-service-error.js';
+import type { ErrorDetail } from '../../shared/service-errors.js';
 
 /** What an error response says besides its code and message. */
 export interface FaultExtras {

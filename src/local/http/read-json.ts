@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isRecord } from '../../internal/is-record.js';
-import { parseJson } from '../../internal/json.js';
+import { isRecord, parseJson } from '../../shared/json.js';
 import { badRequest, HttpFault } from './http-fault.js';
 
 /** Far above any request of this interface. */

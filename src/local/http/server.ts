@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { LocalPoolError } from '../../errors/local-pool-error.js';
+import { LocalPoolError } from '../../shared/lease-errors.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../events.js';
 import { callPage } from '../pages/call-page.js';

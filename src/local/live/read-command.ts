@@ -1,5 +1,4 @@
-import { isRecord } from '../../internal/is-record.js';
-import { parseJson } from '../../internal/json.js';
+import { isRecord, parseJson } from '../../shared/json.js';
 import type { LiveCommand } from '../pages/messages.js';
 
 type Check = (value: unknown) => boolean;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { InvalidOptionError, rejectUnknownOptions } from '../../errors/invalid-option-error.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../../shared/errors.js';
 import type { Log } from '../events.js';
 import type { LocalPoolOptions } from '../options.js';
 import { check, CALLER, checkObject, isText } from './check.js';

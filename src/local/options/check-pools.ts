@@ -1,4 +1,4 @@
-import { InvalidOptionError, rejectUnknownOptions } from '../../errors/invalid-option-error.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../../shared/errors.js';
 import { NAME_PATTERN, newId } from '../identifiers.js';
 import type { LocalPoolSettings, LocalPoolViewport } from '../options.js';
 import type { TelemetryCategory } from '../../service/wire.js';

@@ -1,4 +1,4 @@
-import { rejectUnknownOptions } from '../../errors/invalid-option-error.js';
+import { rejectUnknownOptions } from '../../shared/errors.js';
 import type { LocalPoolQuirks } from '../options.js';
 import { check, CALLER, checkObject } from './check.js';
 

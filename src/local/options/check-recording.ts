@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { InvalidOptionError, rejectUnknownOptions } from '../../errors/invalid-option-error.js';
+import { InvalidOptionError, rejectUnknownOptions } from '../../shared/errors.js';
 import type { LocalPoolRecording } from '../options.js';
 import { CALLER, check, checkObject, isText } from './check.js';
 

@@ -1,4 +1,4 @@
-import { rejectUnknownOptions } from '../../errors/invalid-option-error.js';
+import { rejectUnknownOptions } from '../../shared/errors.js';
 import type { TelemetryCategory } from '../../service/wire.js';
 import type { LocalPoolTelemetry } from '../options.js';
 import { CALLER, check, checkObject } from './check.js';

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../../errors/invalid-option-error.js';
-import { isRecord } from '../../internal/is-record.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { isRecord } from '../../shared/json.js';
 
 /** Whose options these are, for messages. */
 export const CALLER = 'startLocalPool';

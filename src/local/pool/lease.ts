@@ -1,4 +1,4 @@
-import { startTimer } from '../../internal/race.js';
+import { startTimer } from '../../shared/abort.js';
 import type { AcquireRequest } from '../../service/wire.js';
 import type { PooledChromium } from './pooled-chromium.js';
 

@@ -1,4 +1,4 @@
-import { startTimer } from '../../internal/race.js';
+import { startTimer } from '../../shared/abort.js';
 import type { Lease, LeaseRequest } from './lease.js';
 
 /** An acquire request that waits for a browser. */

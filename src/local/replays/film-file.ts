@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import type { StreamTargetChunk } from 'mediabunny';
-import { beforeProcessEnds } from '../../internal/process-end.js';
+import { beforeProcessEnds } from '../../shared/process-end.js';
 
 /** By how much the room of a film is enlarged at a time: so much more than is needed is always there. */
 const STEP = Buffer.alloc(512 * 1024);

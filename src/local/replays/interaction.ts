@@ -1,5 +1,4 @@
-import { isRecord } from '../../internal/is-record.js';
-import { parseJson } from '../../internal/json.js';
+import { isRecord, parseJson } from '../../shared/json.js';
 
 /** Calls back from the pages. It stands in a world of its own, where the page's scripts don't see it. */
 export const BINDING = 'pooledBrowserInteraction';

@@ -1,4 +1,4 @@
-import { raceAbort, raceTimeout, startTimer } from '../../internal/race.js';
+import { raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
 import type { TelemetryCategory } from '../../service/wire.js';
 import type { RecordingEnd } from '../events.js';
 import { newId } from '../identifiers.js';

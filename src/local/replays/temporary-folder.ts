@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeProcessEnds } from '../../internal/process-end.js';
+import { beforeProcessEnds } from '../../shared/process-end.js';
 
 /** A folder that is there from its first use until `remove`, or until this process ends. */
 export class TemporaryFolder {

@@ -1,4 +1,4 @@
-import { excerpt } from '../../internal/redact.js';
+import { excerpt } from '../../shared/redact.js';
 import type { TelemetryCategory } from '../../service/wire.js';
 import type { TimelineEntry } from './local-replay.js';
 

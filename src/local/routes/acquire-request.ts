@@ -1,4 +1,4 @@
-import { isRecord } from '../../internal/is-record.js';
+import { isRecord } from '../../shared/json.js';
 import type { AcquireRequest } from '../../service/wire.js';
 import { badRequest } from '../http/http-fault.js';
 import { NAME_PATTERN } from '../identifiers.js';

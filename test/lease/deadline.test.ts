@@ -1,0 +1,150 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { isAcquireTimeoutError } from '../../src/shared/service-errors.js';
+import { session, type Answer } from '../support/fake-service.js';
+import { hang } from '../service/support.js';
+import { acquireWith, GRANT, NONE, waitAsAsked, waits } from './support.js';
+
+// Loads what is loaded on first use, so that the short times below are those of requests.
+beforeAll(() => acquireWith([GRANT]));
+
+describe.concurrent('the deadline of acquireSession', () => {
+  it('ends in an AcquireTimeoutError with the requests sent and the time waited', async () => {
+    const { error, requests, elapsed } = await acquireWith([NONE], { acquireTimeout: 500 });
+    expect(isAcquireTimeoutError(error)).toBe(true);
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', pool: 'pool', attempts: requests.length });
+    expect(error?.['waited']).toBeGreaterThanOrEqual(490);
+    expect(error?.['waited']).toBe(error?.['elapsed']);
+    expect(error?.message).toMatch(/pool pool within 500 ms.*acquireTimeout/);
+    expect(elapsed).toBeLessThan(10_000);
+  });
+
+  it('says what the service said last', async () => {
+    const answer: Answer = { status: 503, json: { code: 'pool_empty', message: 'none' } };
+    const { error } = await acquireWith([answer], { acquireTimeout: 300 });
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503, code: 'pool_empty' } });
+  });
+
+  it('holds for a service that never answers, and gives back what it grants later', async () => {
+    const late: Answer = { status: 200, json: session(), delay: 3000 };
+    const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 300 });
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
+    expect(elapsed).toBeLessThan(3000);
+    expect(released).toStrictEqual(['session-1']);
+    expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
+  });
+
+  it('asks for whole seconds, at least one, and for none past the deadline', async () => {
+    const outcome = await acquireWith([waitAsAsked({ status: 204 })], {
+      acquireTimeout: 3700,
+      pollTimeout: 1200,
+    });
+    expect(outcome.error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT' });
+    const left = outcome.events.flatMap((event) => (event.type === 'acquiring' ? [event.timeLeft] : []));
+    const allowed = left.map((ms) => Math.max(1, Math.min(2, Math.floor(ms / 1000))));
+    expect(waits(outcome)).toStrictEqual(allowed);
+    expect(allowed.length).toBeGreaterThanOrEqual(3);
+    expect(allowed[0]).toBe(2);
+    expect(outcome.elapsed).toBeLessThan(20_000);
+  });
+
+  it.each([
+    [1, 1],
+    [999, 1],
+    [1000, 1],
+    [1001, 2],
+    [25_000, 25],
+    [100_000, 60],
+  ])('rounds a pollTimeout of %i ms to %i seconds', async (pollTimeout, expected) => {
+    const outcome = await acquireWith([GRANT], { acquireTimeout: 60_900, pollTimeout });
+    expect(waits(outcome)).toStrictEqual([expected]);
+  });
+
+  it('asks for one second when there is less left', async () => {
+    expect(waits(await acquireWith([GRANT], { acquireTimeout: 200 }))).toStrictEqual([1]);
+  });
+
+  it('leaves the wait to the service when pollTimeout is false', async () => {
+    const { requests } = await acquireWith([NONE, GRANT], { pollTimeout: false });
+    expect(requests.map(({ body }) => body)).toStrictEqual([{}, {}]);
+  });
+
+  it('waits without end for an answer when acquireTimeout is Infinity', async () => {
+    const { session } = await acquireWith([NONE, GRANT], { acquireTimeout: Number.POSITIVE_INFINITY });
+    expect(session?.session_id).toBe('session-1');
+  });
+});
+
+describe.concurrent('Retry-After', () => {
+  it.each([429, 503])('is honoured after a %i', async (status) => {
+    const { requests } = await acquireWith([{ status, headers: { 'retry-after': '1' } }, GRANT]);
+    expect(requests).toHaveLength(2);
+    expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(950);
+  });
+
+  it('is honoured as a date', async () => {
+    const headers = {
+      date: 'Wed, 01 Jan 2020 00:00:00 GMT',
+      'retry-after': 'Wed, 01 Jan 2020 00:00:01 GMT',
+    };
+    const { requests } = await acquireWith([{ status: 503, headers }, GRANT]);
+    expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(950);
+  });
+
+  it.each(['Wed, 01 Jan 2020 00:00:00 GMT', 'soon', '-1', '0', ''])('is ignored as %j', async (value) => {
+    const { session, events } = await acquireWith([
+      { status: 503, headers: { 'retry-after': value } },
+      GRANT,
+    ]);
+    expect(session?.session_id).toBe('session-1');
+    // No more than the back-off.
+    expect(events.find((event) => event.type === 'waiting')?.delay).toBeLessThanOrEqual(50);
+  });
+
+  it('is capped by the deadline', async () => {
+    const { error, requests, elapsed, events } = await acquireWith(
+      [{ status: 503, headers: { 'retry-after': '1000000000' } }, GRANT],
+      { acquireTimeout: 600 },
+    );
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1, cause: { status: 503 } });
+    expect(requests).toHaveLength(1);
+    expect(elapsed).toBeLessThan(10_000);
+    const waiting = events.find((event) => event.type === 'waiting');
+    expect(waiting?.delay).toBeLessThanOrEqual(600);
+  });
+});
+
+describe.concurrent('an abort of acquireSession', () => {
+  const REASON = new Error('enough');
+
+  it.each<[string, Answer]>([
+    ['during a request', { status: 204, delay: 4000 }],
+    ['during a pause', { status: 503, headers: { 'retry-after': '60' } }],
+  ])('%s rejects at once with its reason', async (_when, answer) => {
+    const signal = AbortSignal.timeout(200);
+    const { error, elapsed, requests } = await acquireWith([answer], { signal });
+    expect(error).toBe(signal.reason);
+    expect(elapsed).toBeLessThan(4000);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('before it rejects without a request', async () => {
+    const { error, requests } = await acquireWith([hang], { signal: AbortSignal.abort(REASON) });
+    expect(error).toBe(REASON);
+    expect(requests).toHaveLength(0);
+  });
+
+  it.each(['a string', 0, null])('passes the reason %j as it is', async (reason) => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(reason), 50);
+    const { error } = await acquireWith([{ status: 503 }], { signal: controller.signal });
+    expect(error).toBe(reason);
+  });
+
+  it('gives back a grant that arrives later', async () => {
+    const signal = AbortSignal.timeout(100);
+    const late: Answer = { status: 200, json: session(), delay: 400 };
+    const { error, released } = await acquireWith([late], { signal });
+    expect(error).toBe(signal.reason);
+    expect(released).toStrictEqual(['session-1']);
+  });
+});

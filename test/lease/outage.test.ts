@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { checkRetryOptions } from '../../src/lease/backoff.js';
+import { acquireSession } from '../../src/lease/acquire-session.js';
+import { BrowserPool } from '../../src/index.js';
+import { FakeService, reply, session } from '../support/fake-service.js';
+
+const CALLERS = 200;
+
+let service: FakeService;
+let pool: BrowserPool;
+
+beforeEach(async () => {
+  service = await FakeService.start();
+  pool = new BrowserPool('pool', service.options);
+});
+
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+});
+
+function acquire(signal: AbortSignal = new AbortController().signal) {
+  const retry = checkRetryOptions({ minTimeout: 20, maxTimeout: 100 });
+  const plan = { request: {}, acquireTimeout: 60_000, pollTimeout: 1000, retry, signal, onEvent: () => {} };
+  return acquireSession(pool, plan);
+}
+
+it('sends about one request a caller through an outage, and serves all once the service is back', async () => {
+  service.script('acquire', { status: 503, text: 'down' });
+  const callers = Array.from({ length: CALLERS }, () => acquire());
+  await expect.poll(() => service.of('acquire').length).toBeGreaterThanOrEqual(CALLERS + 5);
+  const during = service.of('acquire').length;
+  let granted = 0;
+  service.script('acquire', (response) =>
+    reply(response, { status: 200, json: session({ session_id: `session-${++granted}` }) }),
+  );
+  const sessions = await Promise.all(callers);
+  expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(CALLERS);
+  // Retries are one at a time, whoever makes them: not one a caller.
+  expect(during).toBeLessThan(CALLERS * 1.5);
+  expect(service.of('acquire').length - during).toBeLessThan(CALLERS * 1.2);
+});
+
+it('hands the turn on when the caller whose turn it is gives up', async () => {
+  service.script('acquire', { status: 503, text: 'down' });
+  const controllers = Array.from({ length: 20 }, () => new AbortController());
+  const callers = controllers.map(({ signal }) => acquire(signal));
+  await expect.poll(() => service.of('acquire').length).toBeGreaterThan(20);
+  for (const controller of controllers.slice(1)) controller.abort(new Error('gone'));
+  await Promise.allSettled(callers.slice(1));
+  service.script('acquire', { status: 200, json: session() });
+  expect((await callers[0]!).session_id).toBe('session-1');
+});
+
+it('takes a service that lets a request wait for one that is back, and lets the others ask as well', async () => {
+  // Twelve seconds that last 50 ms.
+  const { setTimeout: start } = globalThis;
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation((run: () => void, delay?: number) =>
+    start(run, delay === 12_000 ? 50 : delay),
+  );
+  const down = { status: 503, text: 'down' };
+  const waiting = new Set<() => void>();
+  service.script('acquire', down, down, down, (response) => {
+    waiting.add(() => reply(response, { status: 200, json: session({ session_id: `s-${waiting.size}` }) }));
+  });
+  const callers = Array.from({ length: 3 }, () => acquire());
+  await expect.poll(() => waiting.size).toBe(3);
+  for (const answer of waiting) answer();
+  await Promise.all(callers);
+});
+
+it('does not take turns where a service answers 504 after it has waited', async () => {
+  service.script('acquire', { status: 504, delay: 700 });
+  const controller = new AbortController();
+  const callers = Array.from({ length: 10 }, () => acquire(controller.signal));
+  await expect.poll(() => service.of('acquire').length, { timeout: 10_000 }).toBeGreaterThanOrEqual(30);
+  controller.abort(new Error('enough'));
+  await Promise.allSettled(callers);
+});

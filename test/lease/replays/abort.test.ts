@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { hang, until } from '../../service/support.js';
+import { useCollected } from '../../support/collected.js';
+import type { Answer, Route } from '../../support/fake-service.js';
+import { useRecordingBench } from './support.js';
+
+useCollected();
+const bench = useRecordingBench();
+
+const UNFINISHED: Answer = { status: 200, json: [{ replay_id: 'replay-1' }] };
+
+it.each<[string, Route, number, Answer[]]>([
+  ['the recording starts', 'start-replay', 1, [hang]],
+  ['the recording stops', 'stop-replay', 1, [hang]],
+  ['the recordings are listed', 'replays', 2, [{ status: 200, json: [] }, hang]],
+  ['the browser is given back', 'release', 1, [{ status: 204, delay: 300 }]],
+  ['the film is waited for', 'replays', 4, [{ status: 200, json: [] }, UNFINISHED]],
+  ['the film is asked for', 'replays', 3, [{ status: 200, json: [] }, UNFINISHED, hang]],
+])(
+  'rejects with the reason, and gives the browser back, when the abort comes while %s',
+  async (_when, route, count, answers) => {
+    bench.service.script('replays', UNFINISHED);
+    bench.service.script(route, ...answers);
+    const caller = new AbortController();
+    const reason = new Error('mine');
+    const running = bench.run({ signal: caller.signal, replaysTimeout: 3000 });
+    await until(() => bench.service.of(route).length === count);
+    const abortedAt = performance.now();
+    caller.abort(reason);
+    const { error } = await running;
+    expect(error).toBe(reason);
+    // The second that an aborted call may take, and a busy machine's.
+    expect(performance.now() - abortedAt).toBeLessThan(1000 + 3000);
+    await bench.pool.close();
+    expect(bench.service.released).toEqual(['session-1']);
+  },
+);
+
+it('asks for nothing after the release once the caller has left', async () => {
+  bench.service.script('replays', UNFINISHED);
+  const caller = new AbortController();
+  await bench.run({ signal: caller.signal }, () => {
+    caller.abort();
+    return new Promise(() => {});
+  });
+  await bench.pool.close();
+  expect(bench.asked.at(-1)).toBe('POST release');
+});

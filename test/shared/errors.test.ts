@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import * as errors from '../../src/index.js';
+import { rejectUnknownOptions } from '../../src/shared/errors.js';
+import { JWT, TOKEN } from '../support/fake-service.js';
+import { asJson, expectNoSecret } from '../service/support.js';
+
+const URL_WITH_JWT = `wss://h.example.com/?jwt=${JWT}`;
+const FACTS = { pool: 'pool', sessionId: 's-1', attempts: 2, elapsed: 10, requestId: 'req-1' };
+
+/** One of each class, with the code that it promises. */
+const ALL: [errors.PooledBrowserError, string][] = [
+  [new errors.AcquireTimeoutError('m', { ...FACTS }), 'ERR_ACQUIRE_TIMEOUT'],
+  [new errors.BrowserLostError('m', 'dropped', FACTS), 'ERR_BROWSER_LOST'],
+  [new errors.BrowserNotFoundError('m'), 'ERR_BROWSER_NOT_FOUND'],
+  [new errors.CallbackTimeoutError(5, FACTS), 'ERR_CALLBACK_TIMEOUT'],
+  [new errors.ConnectError('m', { ...FACTS, status: 403 }), 'ERR_CONNECT'],
+  [new errors.InvalidOptionError('option', 'm', FACTS), 'ERR_INVALID_OPTION'],
+  [new errors.LocalPoolError('m'), 'ERR_LOCAL_POOL'],
+  [new errors.MissingLibraryError('lib', FACTS), 'ERR_MISSING_LIBRARY'],
+  [new errors.PoolClosedError(FACTS), 'ERR_POOL_CLOSED'],
+  [new errors.PoolConnectionError('m', 'ERR_POOL_NO_RESPONSE', FACTS), 'ERR_POOL_NO_RESPONSE'],
+  [new errors.PoolResponseError('m', 200, FACTS), 'ERR_POOL_RESPONSE'],
+  [new errors.PoolServiceError({ status: 400, code: 'bad_request', message: 'm' }, FACTS), 'bad_request'],
+  [new errors.ReleaseError('m', { ...FACTS }), 'ERR_RELEASE'],
+  [new errors.SweepError('m', FACTS), 'ERR_SWEEP'],
+];
+
+describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%s', (_name, error, code) => {
+  it('is of one family, with a literal name and a stable code', () => {
+    expect(error).toBeInstanceOf(Error);
+    expect(error).toBeInstanceOf(errors.PooledBrowserError);
+    expect(errors.isPooledBrowserError(error)).toBe(true);
+    expect(error.name).toBe(error.constructor.name);
+    expect(errors).toHaveProperty(error.name, error.constructor);
+    expect(error.code).toBe(code);
+    expect(error.stack).toContain('errors.test.ts');
+  });
+
+  it('shows its name, code and facts in JSON', () => {
+    const json = asJson(error);
+    expect(json).toMatchObject({ name: error.name, code });
+    if (error.pool) expect(json).toMatchObject(FACTS);
+  });
+});
+
+it('leaves out the facts that are not known', () => {
+  const error = new errors.PooledBrowserError('m', 'CODE', { pool: undefined, attempts: 0 });
+  expect(error).not.toHaveProperty('pool');
+  expect(error).not.toHaveProperty('sessionId');
+  expect(error).not.toHaveProperty('cause');
+  expect(error.attempts).toBe(0);
+});
+
+it('keeps a cause of its own family as it is', () => {
+  const cause = new errors.PoolClosedError();
+  expect(new errors.PooledBrowserError('m', 'CODE', { cause }).cause).toBe(cause);
+});
+
+it('knows the errors of another copy of this library', () => {
+  class FromAnotherCopy extends Error {}
+  Object.defineProperty(FromAnotherCopy.prototype, Symbol.for('pooled-browser.error'), { value: true });
+  expect(errors.isPooledBrowserError(new FromAnotherCopy())).toBe(true);
+});
+
+it.each([
+  undefined,
+  null,
+  'text',
+  new Error('plain'),
+  { name: 'PooledBrowserError', code: 'x' },
+  { [Symbol.for('pooled-browser.error')]: true },
+])('takes %o for no error of this library', (value) => {
+  expect(errors.isPooledBrowserError(value)).toBe(false);
+  expect(errors.isAcquireTimeoutError(value)).toBe(false);
+  expect(errors.isBrowserLostError(value)).toBe(false);
+  expect(errors.isPoolServiceError(value)).toBe(false);
+});
+
+it('has guards that are true for their own class only', () => {
+  const guards = {
+    AcquireTimeoutError: errors.isAcquireTimeoutError,
+    BrowserLostError: errors.isBrowserLostError,
+    PoolServiceError: errors.isPoolServiceError,
+  };
+  for (const [name, guard] of Object.entries(guards)) {
+    expect(ALL.filter(([error]) => guard(error)).map(([error]) => error.name)).toStrictEqual([name]);
+  }
+});
+
+it('tells in a ConnectError the status of a refused upgrade, where there was one', () => {
+  expect(new errors.ConnectError('m', { status: 403 }).status).toBe(403);
+  expect(new errors.ConnectError('m')).not.toHaveProperty('status');
+});
+
+it('holds no secret in any of its fields, whatever it is made of', () => {
+  const text = `${TOKEN} ${URL_WITH_JWT} Bearer ${JWT}`;
+  // As the client does with each token that it sends; the jwt is known by its form alone.
+  const known = text.replaceAll(TOKEN, `Bearer ${TOKEN}`);
+  const detail = { code: known, message: known };
+  const cause = Object.assign(new Error(known), { url: URL_WITH_JWT, headers: { authorization: TOKEN } });
+  const facts = { pool: 'pool', sessionId: 's-1', requestId: known, cause };
+  const fault = { status: 400, code: known, message: known, hint: known };
+  for (const error of [
+    new errors.PooledBrowserError(known, 'CODE', facts),
+    new errors.PoolServiceError({ ...fault, details: [detail], inner_error: detail }, facts),
+    new errors.InvalidOptionError('option', known, facts),
+    new errors.BrowserLostError(known, 'dropped', facts),
+  ]) {
+    expectNoSecret(error);
+  }
+});
+
+it('names an unknown option and the ones there are', () => {
+  expect(() => rejectUnknownOptions({ one: 1, tow: 2 }, ['one', 'two'], 'acquire')).toThrow(
+    'acquire has no option tow. It takes: one, two.',
+  );
+  expect(() => rejectUnknownOptions({ one: undefined }, ['one'], 'acquire')).not.toThrow();
+});

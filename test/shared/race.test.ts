@@ -1,0 +1,165 @@
+import { getEventListeners } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { raceAbort, raceEnd, raceTimeout, startTimer } from '../../src/shared/abort.js';
+import { rejection } from '../service/support.js';
+
+const REASON = new Error('enough');
+
+/** A promise with its two ends. */
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((...ends) => ([resolve, reject] = ends));
+  return { promise, resolve, reject };
+}
+
+describe('raceAbort', () => {
+  it('gives the value to the caller when nothing aborts', async () => {
+    const onLate = vi.fn();
+    const { signal } = new AbortController();
+    expect(await raceAbort(Promise.resolve('value'), signal, onLate)).toBe('value');
+    expect(await raceAbort(Promise.resolve('value'), undefined, onLate)).toBe('value');
+    expect(onLate).not.toHaveBeenCalled();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('passes a failure of the work', async () => {
+    const { signal } = new AbortController();
+    expect(await rejection(raceAbort(Promise.reject(REASON), signal))).toBe(REASON);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
+  it('rejects at once after an abort and hands the late value on', async () => {
+    const { promise, resolve } = deferred<string>();
+    const controller = new AbortController();
+    const onLate = vi.fn();
+    const race = rejection(raceAbort(promise, controller.signal, onLate));
+    controller.abort(REASON);
+    expect(await race).toBe(REASON);
+    expect(onLate).not.toHaveBeenCalled();
+    resolve('late');
+    await promise;
+    expect(onLate.mock.calls).toStrictEqual([['late']]);
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+  });
+
+  it('rejects for a signal that was aborted before, and hands the value on', async () => {
+    const onLate = vi.fn();
+    const signal = AbortSignal.abort(REASON);
+    expect(await rejection(raceAbort(Promise.resolve('value'), signal, onLate))).toBe(REASON);
+    await Promise.resolve();
+    expect(onLate.mock.calls).toStrictEqual([['value']]);
+  });
+
+  it('keeps quiet about work that fails after the abort', async () => {
+    const { promise, reject } = deferred<string>();
+    const race = rejection(raceAbort(promise, AbortSignal.abort(REASON)));
+    reject(new Error('too late to matter'));
+    expect(await race).toBe(REASON);
+  });
+
+  const TICKS = [0, 1, 2, 3, 4, 5, 6];
+  const ORDERS = TICKS.flatMap((abortAfter) =>
+    TICKS.map((resolveAfter) => [abortAfter, resolveAfter] as const),
+  );
+
+  it.each(ORDERS)(
+    'gives a value to one taker, with an abort after %i ticks and the value after %i',
+    async (abortAfter, resolveAfter) => {
+      const { promise, resolve } = deferred<string>();
+      const controller = new AbortController();
+      const onLate = vi.fn();
+      const onTime = vi.fn();
+      const race = raceAbort(promise, controller.signal, onLate).then(onTime, () => {});
+      for (const tick of TICKS) {
+        if (tick === resolveAfter) resolve('value');
+        if (tick === abortAfter) controller.abort();
+        await Promise.resolve();
+      }
+      await race;
+      await promise;
+      expect([...onTime.mock.calls, ...onLate.mock.calls]).toStrictEqual([['value']]);
+    },
+  );
+});
+
+describe('raceTimeout', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('throws what onTimeout says when time is up', async () => {
+    const onEnd = vi.fn();
+    const work = () => new Promise<never>(() => {});
+    const race = rejection(raceTimeout(5000, work, () => REASON)).finally(onEnd);
+    await vi.advanceTimersByTimeAsync(4999);
+    expect(onEnd).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await race).toBe(REASON);
+  });
+
+  it('leaves no timer after the work is done or has failed', async () => {
+    expect(
+      await raceTimeout(
+        5000,
+        () => Promise.resolve('value'),
+        () => REASON,
+      ),
+    ).toBe('value');
+    await rejection(
+      raceTimeout(
+        5000,
+        () => Promise.reject(new Error('mine')),
+        () => REASON,
+      ),
+    );
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('startTimer', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it.each([2 ** 31, Number.POSITIVE_INFINITY])(
+    'waits for ever rather than firing at once after %s ms',
+    (ms) => {
+      const onEnd = vi.fn();
+      expect(startTimer(ms, onEnd)).toBeUndefined();
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  it('fires after its time', () => {
+    const onEnd = vi.fn();
+    startTimer(100, onEnd);
+    vi.advanceTimersByTime(99);
+    expect(onEnd).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(onEnd).toHaveBeenCalledOnce();
+  });
+});
+
+describe('raceEnd', () => {
+  const never = new Promise<never>(() => {});
+  const onEnd = (how: string) => new Error(`ended: ${how}`);
+
+  it('settles as the work does, and makes no error of an end that comes later', async () => {
+    const made: string[] = [];
+    const remember = (how: string) => {
+      made.push(how);
+      return onEnd(how);
+    };
+    const ended = new Promise<string>((resolve) => setTimeout(resolve, 10, 'closed'));
+    expect(await raceEnd(Promise.resolve('done'), ended, remember)).toBe('done');
+    await expect(raceEnd(Promise.reject(new Error('mine')), ended, remember)).rejects.toThrow('mine');
+    await ended;
+    expect(made).toEqual([]);
+  });
+
+  it('fails with the error of an end that comes first, whatever the work does after that', async () => {
+    await expect(raceEnd(never, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');
+    const late = new Promise<never>((_resolve, reject) => setTimeout(reject, 1, new Error('late')));
+    await expect(raceEnd(late, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');
+    await late.catch(() => {});
+  });
+});

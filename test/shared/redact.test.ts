@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import { hideSecret, redact } from '../../src/shared/redact.js';
+
+it.each([
+  ['wss://h.example.com/cdp?jwt=abc.def-1&x=2', 'wss://h.example.com/cdp?jwt=[redacted]&x=2'],
+  ['https://h.example.com/?replay_id=1&jwt=abc', 'https://h.example.com/?replay_id=1&jwt=[redacted]'],
+  ['?access_token=abc&token=def', '?access_token=[redacted]&token=[redacted]'],
+  ['JWT=abc', 'JWT=[redacted]'],
+  ['Authorization: Bearer abc.def', 'Authorization: Bearer [redacted]'],
+  ['authorization: bearer abc', 'authorization: bearer [redacted]'],
+  ['{"u":"wss://h/?jwt=abc"}', '{"u":"wss://h/?jwt=[redacted]"}'],
+  ['<a href="?jwt=abc">', '<a href="?jwt=[redacted]">'],
+  ['the jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln is', 'the jwt [redacted] is'],
+])('blanks the secrets out of %s', (text, expected) => {
+  expect(redact(text)).toBe(expected);
+});
+
+it.each([
+  ['escapes of JSON', String.raw`https://h/?a=1\u0026jwt=hidden-part`],
+  ['escapes of HTML', 'https://h/?a=1&amp;jwt=hidden-part'],
+  ['escapes of a URL', 'https://login/?next=https%3A%2F%2Fh%2F%3Fjwt%3Dhidden-part'],
+  ['a JSON field', '{"jwt": "hidden-part"}'],
+  ['a JSON field of a token', '{"access_token":"hidden-part"}'],
+  ['a jwt that was cut', '/session/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0'],
+])('sees a secret through %s', (_what, text) => {
+  expect(redact(text)).not.toMatch(/hidden-part|eyJzdWIi/);
+});
+
+it.each(['the token is missing', 'a jwt parameter', 'eyJ', 'bearers of news', 'token: none', ''])(
+  'leaves %j alone',
+  (text) => {
+    expect(redact(text)).toBe(text);
+  },
+);
+
+it('blanks out what it was told to hide, wherever it stands', () => {
+  expect(redact('x my-own-secret-1 y')).toBe('x my-own-secret-1 y');
+  hideSecret('my-own-secret-1');
+  expect(redact('x my-own-secret-1 y(my-own-secret-1)')).toBe('x [redacted] y([redacted])');
+});
+
+it('takes a hidden value for text, not for a pattern', () => {
+  hideSecret('a+b$&(secret)*');
+  expect(redact('1 a+b$&(secret)* 2')).toBe('1 [redacted] 2');
+});
+
+it('hides a longer secret whole, even when its beginning is a secret too', () => {
+  hideSecret('nested-secret');
+  hideSecret('nested-secret-and-more');
+  expect(redact('nested-secret-and-more')).toBe('[redacted]');
+});
+
+it('does not blank out short, ordinary words', () => {
+  hideSecret('page');
+  expect(redact('a page')).toBe('a page');
+});
+
+it('forgets the oldest of very many secrets, and none that was used again', () => {
+  hideSecret('secret-of-old');
+  hideSecret('secret-in-use');
+  for (let count = 0; count < 999; count++) {
+    hideSecret(`rotating-secret-${count}-`);
+    hideSecret('secret-in-use');
+  }
+  expect(redact('secret-in-use rotating-secret-998-')).toBe('[redacted] [redacted]');
+  expect(redact('secret-of-old')).toBe('secret-of-old');
+});

@@ -1,0 +1,50 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { expect, it } from 'vitest';
+import { traceStage, type StageTrace } from '../../src/shared/telemetry.js';
+
+const trace = (): StageTrace => ({ pool: 'pool', run: 1, attempt: 1 });
+
+it('leaves the trace alone while nobody listens', async () => {
+  const given = trace();
+  const learn = () => expect.unreachable('nobody wants to know');
+  expect(await traceStage('sweep', given, async () => 'done', learn)).toBe('done');
+  expect(given).toStrictEqual(trace());
+});
+
+it('does the work and passes its failure on though a listener throws', async () => {
+  const channel = 'tracing:pooled-browser:sweep:start';
+  const uncaught: unknown[] = [];
+  const others = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => uncaught.push(error));
+  const listener = () => {
+    throw new Error('of the listener');
+  };
+  subscribe(channel, listener);
+  try {
+    expect(
+      await traceStage(
+        'sweep',
+        trace(),
+        async () => 'done',
+        () => {},
+      ),
+    ).toBe('done');
+    const failure = new Error('of the work');
+    await expect(
+      traceStage(
+        'sweep',
+        trace(),
+        () => Promise.reject(failure),
+        () => {},
+      ),
+    ).rejects.toBe(failure);
+    await expect
+      .poll(() => uncaught)
+      .toMatchObject([{ message: 'of the listener' }, { message: 'of the listener' }]);
+  } finally {
+    unsubscribe(channel, listener);
+    process.removeAllListeners('uncaughtException');
+    for (const other of others) process.on('uncaughtException', other);
+  }
+});
