@@ -29,3 +29,6 @@ export const heavy = ['undici', 'ws', 'chrome-launcher', 'jose', 'commander'] as
 
 /** Files that import what the person names when they run: where that leads can't be checked. */
 export const runTimeImports: readonly string[] = ['src/cli/map/load-task.ts'];
+
+/** Packages that the build takes into our own files: nobody has to install them. */
+export const bundled = ['valibot', 'leven'] as const;
