@@ -1,9 +1,9 @@
-/** Holds a browser for as long as a block lasts: for sessions that outlive one function. */
+/** Leases a browser until the end of a block, for work that does not fit into one callback. */
 import { BrowserPool } from 'pooled-browser';
 import { startLocalPool } from 'pooled-browser/local';
 import { leaseBrowser } from 'pooled-browser/playwright';
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 

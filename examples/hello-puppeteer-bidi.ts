@@ -1,9 +1,9 @@
-/** Leases a browser, drives it with Puppeteer over WebDriver BiDi, gives it back. */
+/** Leases a browser, drives it with Puppeteer over WebDriver BiDi, and releases it. */
 import { BrowserPool } from 'pooled-browser';
 import { startLocalPool } from 'pooled-browser/local';
 import { withPooledBrowser } from 'pooled-browser/puppeteer';
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 

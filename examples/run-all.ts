@@ -1,12 +1,13 @@
 /**
- * Runs the other examples, one after the other; ends with the first that fails. Without those of test runners: one of
- * their two tests fails, to show its replay, which is no news here (test/examples runs them and reads their reports).
+ * Runs the other examples in sequence, until one fails. It does not run the examples of test runners, because one of
+ * their tests fails on purpose.
  */
 for (const load of [
   () => import('./hello-playwright.js'),
   () => import('./hello-puppeteer-bidi.js'),
   () => import('./await-using.js'),
   () => import('./opentelemetry/main.js'),
+  () => import('./other-library/main.js'),
   () => import('./ai-agent/main.js'),
   () => import('./agent-session/main.js'),
   () => import('./mcp/main.js'),

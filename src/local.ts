@@ -1,6 +1,7 @@
 export { startLocalPool } from './local/start-local-pool.js';
 export { findBrowser, type FindBrowserOptions } from './local/browser/find-browser.js';
-export type { LocalPool, LocalPoolStats } from './local/local-pool.js';
+export type { LocalPool } from './local/start-local-pool.js';
+export type { LocalPoolStats } from './local/pool/chromium-pool.js';
 export type { LocalPoolEvent } from './local/events.js';
 export type {
   LocalPoolOptions,

@@ -1,4 +1,9 @@
-export { createTest, type PooledFixtures } from './fixtures/vitest/create-test.js';
-export { test } from './fixtures/vitest/test.js';
-export type { LeaseScope, ProvidedOptions, VitestOptions } from './fixtures/vitest/options.js';
+export {
+  createTest,
+  test,
+  type LeaseScope,
+  type PooledFixtures,
+  type ProvidedOptions,
+  type VitestOptions,
+} from './fixtures/vitest/test.js';
 export type { BrowserReport } from './fixtures/held-lease.js';

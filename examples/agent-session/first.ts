@@ -1,4 +1,4 @@
-/** The first agent: leases a browser, begins the work, and hands the lease over on its standard output. */
+/** The first agent: leases a browser, does half of the work, and writes the lease to stdout. */
 import { BrowserPool, ConnectionDroppedError } from 'pooled-browser';
 import { leaseBrowser } from 'pooled-browser/playwright';
 
@@ -8,7 +8,7 @@ const [address = 'data:text/html,<title>Address</title>', payment = 'data:text/h
 const pool = new BrowserPool('default');
 const browser = await leaseBrowser(pool, {
   name: `checkout-${process.pid}`,
-  reconnect: true,
+  reconnect: 'eager',
   onEvent: ({ type }) => {
     if (type === 'connection-dropped' || type === 'reconnected') console.error(`first: ${type}`);
   },
@@ -23,13 +23,13 @@ for (const url of [address, payment]) {
   console.error(`first: opened ${title}`);
 }
 
-// Whoever has the secret can drive the browser: through a pipe, never as an argument.
+// The secret gives control of the browser, so it goes through a pipe and never into an argument.
 const { secret } = await browser.detach();
 process.stdout.write(secret);
 console.error('first: handed the browser over');
 await pool.close();
 
-/** The library repeats nothing that a dropped connection has interrupted: opening a page may be done twice. */
+/** Repeats a step that a dropped connection has interrupted. The library does not, because not every step may run twice. */
 async function again<Value>(step: () => Promise<Value>): Promise<Value> {
   try {
     return await step();

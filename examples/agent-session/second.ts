@@ -1,4 +1,4 @@
-/** The second agent: takes up the lease that comes on its standard input, finishes the work, gives the browser back. */
+/** The second agent: attaches to the lease from stdin, finishes the work, and releases the browser. */
 import { text } from 'node:stream/consumers';
 import { BrowserPool } from 'pooled-browser';
 import { attachBrowser } from 'pooled-browser/playwright';

@@ -11,7 +11,7 @@ export function readPageTool(browser: PooledBrowser<{ page: Page }>) {
   return tool({
     description: 'Opens a web page and returns its title and its text.',
     inputSchema: z.object({ url: z.url() }),
-    // Through `use`: a connection that dropped while the model was thinking is replaced first.
+    // `use` replaces a connection that dropped while the model was thinking.
     execute: ({ url }) =>
       browser.use(async ({ page }) => {
         await page.goto(url);

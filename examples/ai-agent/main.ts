@@ -8,14 +8,14 @@ import { scriptedModel } from './scripted-model.js';
 
 const url = process.argv[2] ?? 'data:text/html,<title>Opening hours</title>Open from 9 to 5.';
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 
-// The lease outlasts its connection: an agent may think for longer than a websocket lives.
-const browser = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: true });
+// The lease survives a lost connection: a model may think for longer than a WebSocket stays open.
+const browser = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: 'eager' });
 try {
-  // For the person, not for the model: whoever has this link can take the browser over.
+  // For people only: this link gives control of the browser, so the model does not get it.
   console.log(`Watch it live: ${browser.liveViewUrl ?? 'not possible, the browser is headless'}`);
   const { text, steps } = await generateText({
     model: scriptedModel(url),

@@ -5,7 +5,7 @@ const usage = {
   outputTokens: { total: 0, text: 0, reasoning: 0 },
 };
 
-/** Stands in for a model, so that the example needs no key: asks for the page first, then says what it read there. */
+/** Replaces a real model, so that the example needs no API key: calls the tool once, then answers with the page's text. */
 export function scriptedModel(url: string): MockLanguageModelV3 {
   return new MockLanguageModelV3({
     doGenerate: async ({ prompt }) => {

@@ -1,4 +1,4 @@
-/** Puts pages into a queue of BullMQ, has two worker processes read them, and kills one in mid-job: no page is lost. */
+/** Adds pages to a BullMQ queue, starts two worker processes, and kills one during a job: no page is lost. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ if (what === undefined) await run();
 else console.log(`Skipped: ${what}.`);
 
 async function run(): Promise<void> {
-  // The service that the environment names, or else two browsers of this machine.
+  // Uses the service that the environment names, or else starts a local pool of two browsers.
   await using local = process.env.BROWSER_POOL_BASE_URL
     ? undefined
     : await startLocalPool({ pools: [{ name: 'default', size: 2 }] });
@@ -29,7 +29,7 @@ async function run(): Promise<void> {
     console.log('A worker is killed while it reads page 3.');
   });
 
-  // A job that fails is tried again, after a while.
+  // BullMQ retries failed jobs.
   const retries = { attempts: 3, backoff: { type: 'exponential', delay: 200 } };
   const jobs = await queue.addBulk(
     [1, 2, 3, 4, 5].map((number) => {
@@ -43,7 +43,7 @@ async function run(): Promise<void> {
   await Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
   for (const { id } of jobs) {
     const { returnvalue, attemptsStarted, stalledCounter } = (await Job.fromId(queue, id!))!;
-    console.log(`${returnvalue}: begun ${attemptsStarted}x, lost its worker ${stalledCounter}x`);
+    console.log(`${returnvalue}: started ${attemptsStarted}x, lost its worker ${stalledCounter}x`);
   }
 
   await Promise.all([...workers.values()].map(end));
@@ -58,7 +58,7 @@ function startWorker(args: readonly string[], env: NodeJS.ProcessEnv): ChildProc
   return spawn(process.execPath, ['--import', 'tsx', path, ...args], { env, stdio: [...stdio] });
 }
 
-/** Lets a worker finish its job. */
+/** Ends a worker after its current job. */
 async function end(worker: ChildProcess): Promise<void> {
   if (worker.exitCode !== null || worker.signalCode !== null) return;
   worker.kill('SIGTERM');

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** What this example needs and this machine has not, and how to get it. */
+/** Returns what this machine lacks for this example, with the command that installs it. */
 export function missing(): string | undefined {
   if (spawnSync('redis-server', ['--version']).status !== 0) {
     return 'there is no redis-server on this machine (apt-get install redis-server)';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A Redis of one's own, in memory, on a free port of this machine. */
+/** Starts a Redis server in memory on a free port of this machine. */
 export async function startRedis(): Promise<{ port: number } & AsyncDisposable> {
   const port = await freePort();
   const inMemory = ['--save', '', '--appendonly', 'no'];

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * A site of numbered pages on this machine. The first visit to page 2 is answered with an error, and the first one to
- * page 3 not at all.
+ * Serves numbered pages on this machine. The first request for page 2 fails, and the first request for page 3 gets no
+ * answer.
  */
 export async function openSite(onSilence: () => unknown): Promise<{ url: string } & AsyncDisposable> {
   const visited = new Set<string>();

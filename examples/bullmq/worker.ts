@@ -1,4 +1,4 @@
-/** A process that takes jobs off the queue: each leases a browser for as long as it takes. */
+/** A worker process: each job leases a browser until the job ends. */
 import { Worker } from 'bullmq';
 import { BrowserPool } from 'pooled-browser';
 import { withPooledBrowser } from 'pooled-browser/playwright';
@@ -16,20 +16,20 @@ const worker = new Worker<{ url: string }, string>(
         if (!response?.ok()) throw new Error(`${url} answered with ${response?.status()}`);
         return page.title();
       },
-      // Should this process be killed in mid-job, its browser is given back all the same.
-      { watch: true, context: 'new', replays: 'off' },
+      // The browser is released even if this process is killed during a job.
+      { releaseOnCrash: true, context: 'new', replays: 'off' },
     );
     return value;
   },
   {
     name: name!,
     connection: { host: '127.0.0.1', port: Number(redisPort) },
-    // As many jobs at once as this process may lease browsers.
+    // At most this many jobs, and so browsers, at the same time.
     concurrency: 1,
-    // A job whose worker has not been heard of for so long is another one's. BullMQ's defaults are 30 seconds each.
+    // Milliseconds after which another worker takes over the job of a dead worker. BullMQ's defaults are 30,000.
     lockDuration: 4000,
     stalledInterval: 1000,
-    // How often one job may lose its worker.
+    // How many workers one job may lose.
     maxStalledCount: 3,
   },
 );

@@ -5,11 +5,11 @@ import { leaseBrowser } from 'pooled-browser/playwright';
 type Lease = Awaited<ReturnType<typeof leaseBrowser>>;
 
 /**
- * A launcher for Crawlee's `PlaywrightCrawler`: leases a browser where it would start one, and gives it back where it
- * would close it. With `useIncognitoPages: true` only; a persistent profile is a folder of this machine.
+ * A launcher for Crawlee's `PlaywrightCrawler` that leases browsers instead of starting them, and releases them instead
+ * of closing them. Needs `useIncognitoPages: true`, because a persistent profile is a folder on this machine.
  */
 export class LeasedChromium implements AsyncDisposable {
-  /** What to pass as `launcher`. */
+  /** For Crawlee's option `launcher`. */
   readonly launcher = { name: () => 'chromium', launch: () => this.#launch() } as unknown as BrowserType;
   readonly #pool: BrowserPool;
   readonly #launches = new Set<Promise<Lease>>();
@@ -19,7 +19,7 @@ export class LeasedChromium implements AsyncDisposable {
     this.#pool = pool;
   }
 
-  /** Gives back what the crawler did not: it forgets a browser that came after its request had timed out. */
+  /** Releases all browsers: Crawlee forgets a browser that was leased after the request timed out. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed.abort();
     const launches = await Promise.allSettled(this.#launches);
@@ -42,7 +42,7 @@ export class LeasedChromium implements AsyncDisposable {
   }
 }
 
-/** Crawlee has pages go through a proxy on this machine, which a browser elsewhere can't reach. Yours stay. */
+/** Removes Crawlee's proxy on this machine, which a remote browser cannot reach. Keeps a proxy of yours. */
 export function withoutLocalProxy(_id: string, _controller: unknown, options?: BrowserContextOptions): void {
   if (options && !options.proxy) Object.assign(options, { proxy: undefined });
 }

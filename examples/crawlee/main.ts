@@ -1,11 +1,11 @@
-/** A Crawlee crawler whose browsers are leased. */
+/** Runs a Crawlee crawler on leased browsers. */
 import { Configuration, log, LogLevel, PlaywrightCrawler } from '@crawlee/playwright';
 import { BrowserPool } from 'pooled-browser';
 import { startLocalPool } from 'pooled-browser/local';
 import { LeasedChromium, withoutLocalProxy } from './leased-chromium.js';
 import { openShop } from './shop.js';
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 await using chromium = new LeasedChromium(pool);
@@ -29,4 +29,4 @@ await crawler.run([process.argv[2] ?? shop!.url]);
 
 console.log(`Crawled: ${titles.toSorted().join(', ')}`);
 const { active, reused, destroyed } = pool.stats().leases;
-console.log(`Leases given back: ${reused + destroyed}, still held: ${active}`);
+console.log(`Leases released: ${reused + destroyed}, still held: ${active}`);

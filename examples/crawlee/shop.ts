@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A shop of three pages on this machine. */
+/** Serves a shop of three pages on this machine. */
 export async function openShop(): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer((request, response) => {
     const name = request.url === '/' ? 'Shop' : request.url!.slice(1);

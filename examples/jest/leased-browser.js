@@ -3,8 +3,8 @@ import { BrowserPool } from 'pooled-browser';
 import { leaseBrowser } from 'pooled-browser/playwright';
 
 /**
- * Leases one browser for all tests of a file; `testPage` is a `test` whose function gets its page. Names the replays
- * for each test that failed: Jest does not tell its hooks which one did.
+ * Leases one browser for all tests of a file, and returns a `test` whose function receives the page. Prints the replays
+ * for each failed test. Jest's hooks do not know which test failed, so the returned `test` records it.
  */
 export function useLeasedBrowser(idOrName) {
   const pool = new BrowserPool(idOrName);

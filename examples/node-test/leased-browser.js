@@ -2,7 +2,7 @@ import { after, afterEach, before } from 'node:test';
 import { BrowserPool } from 'pooled-browser';
 import { leaseBrowser } from 'pooled-browser/playwright';
 
-/** Leases one browser for all tests of a file, and names its replays for each test that failed. */
+/** Leases one browser for all tests of a file, and prints its replays for each failed test. */
 export function useLeasedBrowser(idOrName) {
   const pool = new BrowserPool(idOrName);
   const failed = [];

@@ -1,10 +1,10 @@
-/** Starts a pool where there is none, and runs shop.test.js on it. One of its two tests fails, to show its replay. */
+/** Starts a local pool where the environment names no service, and runs shop.test.js on it. One of its two tests fails, to show its replay. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { startLocalPool } from 'pooled-browser/local';
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 const service = local && { BROWSER_POOL_BASE_URL: local.baseUrl, BROWSER_POOL_ACCESS_TOKEN: local.token };
 

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry spans of what pooled-browser does, built on its tracing channels alone. Copy this file, and call
- * `instrumentPooledBrowser` once, with the context manager that your SDK uses.
+ * Creates OpenTelemetry spans for pooled-browser from its tracing channels. Copy this file, and call
+ * `instrumentPooledBrowser` once, with the context manager of your SDK.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { tracingChannel } from 'node:diagnostics_channel';
@@ -12,14 +12,14 @@ const SPANS: Readonly<Record<Stage, string>> = {
   acquire: 'browser.acquire',
   connect: 'browser.connect',
   callback: 'browser.run',
-  sweep: 'browser.sweep',
+  cleanup: 'browser.cleanup',
   replays: 'browser.replays',
   release: 'browser.release',
 };
 
-/** Makes a span of each stage, below the span that is active where the library is called. Returns how to stop it. */
+/** Creates a span for each stage, as a child of the active span. Returns a function that stops this. */
 export function instrumentPooledBrowser(contextManager: AsyncLocalStorageContextManager): () => void {
-  // The API has no public way to its store; TypeScript says when this one is gone.
+  // The store has no public accessor. TypeScript reports an error if this property disappears.
   const store: AsyncLocalStorage<Context> = contextManager['_asyncLocalStorage'];
   const stops = Object.keys(SPANS).map((stage) => instrumentStage(stage as Stage, store));
   return () => stops.forEach((stop) => stop());
@@ -30,7 +30,7 @@ function instrumentStage(stage: Stage, store: AsyncLocalStorage<Context>): () =>
   const tracer = trace.getTracer('pooled-browser');
   const spans = new WeakMap<object, Span>();
 
-  // What runs inside the stage, your callback above all, sees its span as the active one.
+  // The span is active inside the stage, for example in your callback.
   channel.start.bindStore(store, (stageTrace) => {
     const span = tracer.startSpan(SPANS[stage], { attributes: describe(stageTrace) });
     spans.set(stageTrace, span);
@@ -45,7 +45,7 @@ function instrumentStage(stage: Stage, store: AsyncLocalStorage<Context>): () =>
       const error = stageTrace.error instanceof Error ? stageTrace.error : String(stageTrace.error);
       spans.get(stageTrace)?.setStatus({ code: SpanStatusCode.ERROR }).recordException(error);
     },
-    // Some facts are known at the end only: the session of an acquire.
+    // Some attributes are known only at the end, such as the session of an acquire.
     asyncEnd: (stageTrace: StageTrace) => {
       spans.get(stageTrace)?.setAttributes(describe(stageTrace)).end();
     },
@@ -57,7 +57,7 @@ function instrumentStage(stage: Stage, store: AsyncLocalStorage<Context>): () =>
   };
 }
 
-/** No URL among them: those of a session carry a jwt. */
+/** Contains no URL, because the URLs of a session contain a JWT. */
 function describe({ pool, run, attempt, sessionId }: StageTrace) {
   return {
     'browser_pool.name': pool,

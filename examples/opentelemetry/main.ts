@@ -1,4 +1,4 @@
-/** Spans of a lease, with your own inside, printed as a tree. */
+/** Prints the spans of a lease, and of the callback, as a tree. */
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
@@ -15,7 +15,7 @@ context.setGlobalContextManager(contextManager);
 const stop = instrumentPooledBrowser(contextManager);
 const tracer = trace.getTracer('shop');
 
-// The service that the environment names, or else a browser of this machine.
+// Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
 await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 

@@ -1,6 +1,6 @@
 import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base';
 
-/** Keeps spans in memory, in the order in which they began, and prints them as a tree. Yours go to an exporter. */
+/** Keeps spans in memory in the order of their start, and prints them as a tree. Use an exporter in your program. */
 export class SpanTree implements SpanProcessor {
   readonly #spans: ReadableSpan[] = [];
 

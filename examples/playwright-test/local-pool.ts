@@ -1,6 +1,6 @@
 import { startLocalPool } from 'pooled-browser/local';
 
-/** Where the environment names no service, the tests lease browsers of this machine. */
+/** Starts a local pool for the tests if the environment names no service. */
 export default async function startPool(): Promise<(() => Promise<void>) | undefined> {
   if (process.env['BROWSER_POOL_BASE_URL']) return undefined;
   const local = await startLocalPool({ pools: [{ name: 'default', size: 2 }] });

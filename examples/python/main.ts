@@ -1,4 +1,4 @@
-/** Starts a pool where there is none, and runs title.py with a browser of it: what `pooled-browser exec` is for. */
+/** Starts a local pool where the environment names no service, and runs title.py with a leased browser through `pooled-browser exec`. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ if (spawnSync('python3', ['--version']).status === 0) await runPython();
 else console.log('Skipped: there is no python3 on this machine.');
 
 async function runPython(): Promise<void> {
-  // The service that the environment names, or else a browser of this machine.
+  // Uses the service that the environment names, or else starts a local pool.
   await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
   const service = local && { BROWSER_POOL_BASE_URL: local.baseUrl, BROWSER_POOL_ACCESS_TOKEN: local.token };
 

@@ -2,7 +2,7 @@ import { startLocalPool, type LocalPool } from 'pooled-browser/local';
 
 let local: LocalPool | undefined;
 
-/** Where the environment names no service, the tests lease browsers of this machine. */
+/** Starts a local pool for the tests if the environment names no service. */
 export async function setup(): Promise<void> {
   if (process.env['BROWSER_POOL_BASE_URL']) return;
   local = await startLocalPool({ pools: [{ name: 'default', size: 2 }] });

@@ -1,11 +1,25 @@
 #!/usr/bin/env node
-import { EXIT } from './exit-codes.js';
-import { run } from './run.js';
+import { EXIT } from './errors.js';
+import { Interruption } from './interruption.js';
+import { createProgram } from './program.js';
+import { reportError } from './terminal.js';
 
-// A reader that is gone (`| head`, a closed terminal) ends the program; unheard, the error would print a stack.
+// A closed stdout or stderr (`| head`, a closed terminal) ends the program. Unhandled, the error would print a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(EXIT.failed));
 
 const code = await run(process.argv.slice(2));
-// What was called off must not hold the program up. Browsers that still run are ended on the way out.
+// Interrupted work must not keep the program alive. The exit handlers end browsers that still run.
 if (code > EXIT.signal) process.exit(code);
 process.exitCode = code;
+
+/** Runs the command line and returns its exit code. */
+async function run(args: readonly string[]): Promise<number> {
+  using interruption = new Interruption();
+  const program = await createProgram(args, interruption);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (error) {
+    return reportError(error, program);
+  }
+}

@@ -1,57 +1,58 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
-import { addAcquire } from './acquire/command.js';
-import { addDemo } from './demo/command.js';
-import { addDoctor } from './doctor/command.js';
-import { addExec } from './exec/command.js';
-import { EXIT, EXIT_CODES } from './exit-codes.js';
-import { addFlush } from './flush/command.js';
-import { addInstallBrowser } from './install-browser/command.js';
-import { addMap } from './map/command.js';
-import { addReplays } from './replays/command.js';
-import { addServe } from './serve/command.js';
+import { EXIT, EXIT_CODES } from './errors.js';
+import type { Interruption } from './interruption.js';
 
-const NAME = 'pooled-browser';
+/** A file of a command defines its arguments, options and help, and runs it. */
+interface CommandFile {
+  define: (command: Command, interruption: Interruption) => void;
+}
 
-/** In the order in which `--help` lists them. */
-const COMMANDS = [
-  addDemo,
-  addServe,
-  addExec,
-  addMap,
-  addAcquire,
-  addFlush,
-  addReplays,
-  addDoctor,
-  addInstallBrowser,
+/** The commands with their summaries, in the order of `--help`. */
+const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<CommandFile>])[] = [
+  ['demo', 'show a pool, three jobs and a summary in a few seconds', () => import('./demo.js')],
+  ['serve', 'serve pools of browsers of this machine', () => import('./serve.js')],
+  ['exec', 'run a command with a leased browser', () => import('./exec.js')],
+  ['map', 'run a task for each line of a file, on several browsers', () => import('./map.js')],
+  ['acquire', 'lease a browser and print its addresses', () => import('./acquire.js')],
+  ['flush', 'destroy the idle browsers of a pool', () => import('./flush.js')],
+  ['replays', 'list the recordings of a session', () => import('./replays.js')],
+  ['doctor', 'check everything that a lease needs, step by step', () => import('./doctor.js')],
+  [
+    'install-browser',
+    'install a browser on this machine, unless it has one',
+    () => import('./install-browser.js'),
+  ],
 ];
 
-/** The command line. Every command loads its work when it is called, so that `--help` answers at once. */
-export function createProgram(): Command {
-  const program = new Command(NAME)
-    .description('Browsers from a pool: leased, used, always given back.')
-    .option('--debug', 'show where an error comes from')
+/** Creates the command line. Only commands named in the arguments are loaded, so that `--help` answers at once. */
+export async function createProgram(args: readonly string[], interruption: Interruption): Promise<Command> {
+  const program = new Command('pooled-browser')
+    .description('Leases browsers from a pool and always releases them.')
+    .option('--debug', 'print the stack of an error')
     .option('-V, --version', 'print the version')
     .on('option:version', printVersion)
     .exitOverride()
-    .showHelpAfterError(`(${NAME} --help says more.)`)
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, `${NAME}: `)) })
+    .showHelpAfterError('(For help, run: pooled-browser --help)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'pooled-browser: ')) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', EXIT_CODES);
-  for (const add of COMMANDS) add(program);
+  for (const [name, summary, load] of COMMANDS) {
+    const command = program.command(name).summary(summary);
+    if (args.includes(name)) (await load()).define(command, interruption);
+  }
   return program;
 }
 
 const EXAMPLES = `
 Examples:
-  $ ${NAME} demo                       see the whole of it in a few seconds
-  $ ${NAME} serve                      a pool of two browsers on this machine
-  $ ${NAME} exec default -- ./job      a command in any language, with a browser of that pool
-  $ ${NAME} map default job.mjs urls   a task for each line of a file, on several browsers
-  $ ${NAME} doctor default             check all that a lease needs, step by step
-  $ ${NAME} exec --help                its options, with examples`;
+  $ pooled-browser demo                       show everything in a few seconds
+  $ pooled-browser serve                      serve a pool of two browsers on this machine
+  $ pooled-browser exec default -- ./job      run a command in any language with a browser
+  $ pooled-browser map default job.mjs urls   run a task for each line of a file
+  $ pooled-browser doctor default             check everything that a lease needs
+  $ pooled-browser exec --help                show the options and examples of a command`;
 
-/** Read when asked for: no other command pays for it. */
 function printVersion(): never {
   const { version } = createRequire(import.meta.url)('pooled-browser/package.json') as { version: string };
   process.stdout.write(`${version}\n`);

@@ -1,7 +1,7 @@
 import { isRecord } from '../shared/json.js';
 import type { Transport } from './transport.js';
 
-/** Ids of our own commands: far above any that a driver counts up to. */
+/** First id of this module's own commands: far above the ids of Puppeteer. */
 const FIRST_ID = 2 ** 50;
 
 interface Message {
@@ -13,8 +13,8 @@ interface Message {
 }
 
 /**
- * A BiDi transport on which `session.new` works whether or not a session exists already: where the server says that
- * one does, that one is taken up. `session.end` is answered here and goes no further: it can end the pool's browser.
+ * Makes `session.new` work on a BiDi connection that already has a session: the existing session is used. `session.end`
+ * is answered here and not sent: it can end the browser, which belongs to the pool.
  */
 export function withAnySession(inner: Transport): Transport {
   const own = new Map<number, (message: Message) => void>();
@@ -41,7 +41,7 @@ export function withAnySession(inner: Transport): Transport {
   };
 
   inner.onmessage = (text) => {
-    // All but the answers to session.new and to our own commands passes unparsed.
+    // Only the responses to session.new and to this module's own commands are parsed.
     if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
     const message = JSON.parse(text) as Message;
     const resolve = own.get(message.id!);
@@ -63,7 +63,7 @@ function sessionCommand(message: string): Message {
   return message.includes('"session.') ? (JSON.parse(message) as Message) : {};
 }
 
-/** What a new session would have told of the browser; the one that exists told it to somebody else. */
+/** Returns the capabilities that the response to a successful session.new would contain. */
 async function describeBrowser(ask: (method: string, params: object) => Promise<Message>): Promise<object> {
   const userAgent = await readUserAgent(ask);
   return {

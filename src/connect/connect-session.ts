@@ -1,57 +1,61 @@
-import { ConnectError } from '../shared/lease-errors.js';
-import { MissingLibraryError } from '../shared/errors.js';
 import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
+import { MissingLibraryError } from '../shared/errors.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import { webSocketFault } from '../shared/urls.js';
 import type { BrowserSession } from '../service/wire.js';
-import type { Connection, Connector, ContextChoice } from './connector.js';
-import { endpointOf } from './endpoint.js';
-import type { Protocol } from './protocol.js';
-import { FrozenPageCure } from './frozen-page-cure.js';
+import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import { openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
+import { closeUnresponsivePages } from './unresponsive-pages.js';
 
 export interface ConnectPlan {
-  protocol: Protocol;
-  context: ContextChoice;
-  driver: object;
-  /** Milliseconds until a page must be usable. */
-  connectTimeout: number;
-  /** Address of the page to hand out, where there is such a page. */
-  pageUrl?: string | undefined;
-  /** Address of the service: what it may send us to depends on where it is. */
-  baseUrl: string;
-  signal: AbortSignal;
-  /** Told of pages that were closed because they kept the driver from connecting. */
-  onFrozenPages: (urls: string[]) => void;
+  /** The options of the lease. */
+  readonly settings: {
+    readonly protocol: Protocol;
+    readonly context: ContextChoice;
+    readonly connectOptions: object;
+    readonly connectTimeout: number;
+  };
+  /** Address of the service: it decides which WebSocket URLs are allowed. */
+  readonly baseUrl: string;
+  /** URL of the page to hand out. */
+  readonly pageUrl: string | undefined;
+  readonly signal: AbortSignal;
+  /** Called with the URLs of unresponsive pages that were closed. */
+  readonly onPagesClosed: (urls: string[]) => void;
 }
 
-/** A connection, and the socket below it. */
+/** A connection with the socket that carries it. */
 export interface OpenConnection<Handles> extends Connection<Handles> {
-  /** Resolves when the socket has ended, whoever ended it. */
+  /** Resolves when the socket has ended, with the first reason. */
   readonly ended: Promise<SocketEnd>;
-  /** Cuts the socket: nothing that is still under way reaches the browser. */
+  /** Closes the socket at once: no further command reaches the browser. */
   cut(): void;
 }
 
-/** Connects to a leased browser, up to a usable page, within the time limit. On failure no socket stays open. */
+/** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
 export async function connectSession<Handles>(
   connector: Connector<Handles>,
   session: BrowserSession,
   plan: ConnectPlan,
 ): Promise<OpenConnection<Handles>> {
-  const limit = new LinkedAbort(plan.signal, plan.connectTimeout);
-  const cure = new FrozenPageCure(session, plan);
+  const { connectTimeout } = plan.settings;
+  const limit = new LinkedAbort(plan.signal, connectTimeout);
+  const openCdp = (signal: AbortSignal) => openSocket(session, 'cdp', plan.baseUrl, signal);
+  const pages = closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
   try {
     return await connectOnce(connector, session, plan, limit.signal).catch((error: unknown) => {
-      // Closing a page under the driver's hands can break its connect.
-      if (!cure.closedPages || limit.signal.aborted) throw error;
+      // A page that is closed during the connect can break it.
+      if (!pages.wereClosed() || limit.signal.aborted) throw error;
       return connectOnce(connector, session, plan, limit.signal);
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
     if (error instanceof MissingLibraryError) throw error;
-    const late = new ConnectError(`no page became usable within ${plan.connectTimeout} ms`);
-    throw connectError(connector.library, session.session_id, limit.timedOut ? late : error);
+    const timeout = new ConnectError(`no page became usable within ${connectTimeout} ms`);
+    throw connectError(connector.library, session.session_id, limit.timedOut ? timeout : error);
   } finally {
-    cure.stop();
+    pages.stop();
     limit.dispose();
   }
 }
@@ -59,21 +63,51 @@ export async function connectSession<Handles>(
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   session: BrowserSession,
-  { baseUrl, protocol, context, driver, pageUrl, connectTimeout: timeout }: ConnectPlan,
+  { settings, baseUrl, pageUrl }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const socket = await Socket.open(endpointOf(session, protocol, baseUrl), signal);
+  const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  const socket = await openSocket(session, protocol, baseUrl, signal);
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  // Not every driver notices that its socket is gone.
-  const dropped = (how: SocketEnd) => new ConnectError(`the websocket ended while connecting (${how})`);
+  const endpoint = async () => (await openSingleEndpoint(socket)).url;
+  // Not every library notices that its socket has ended.
+  const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
-    const connecting = connector.connect({ socket, protocol, context, driver, pageUrl, timeout });
+    const connecting = connector.connect({
+      socket,
+      protocol,
+      context,
+      connectOptions,
+      pageUrl,
+      timeout,
+      endpoint,
+    });
     return { ...(await raceAbort(raceEnd(connecting, ended, dropped), signal)), ended, cut };
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+/** Opens a WebSocket to the session, if its URL may be trusted. */
+export async function openSocket(
+  session: BrowserSession,
+  protocol: Protocol,
+  baseUrl: string,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return Socket.open(trustedUrl(session, protocol, baseUrl), signal);
+}
+
+/** Returns the session's WebSocket URL for a protocol. */
+export function trustedUrl(session: BrowserSession, protocol: Protocol, baseUrl: string): string {
+  const field = protocol === 'bidi' ? 'webdriver_ws_url' : 'cdp_ws_url';
+  const fault = webSocketFault(session[field], baseUrl);
+  if (fault === undefined) return session[field];
+  throw new ConnectError(`The session's ${field} ${fault}, so it is not used.`, {
+    sessionId: session.session_id,
+  });
 }
 
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {

@@ -1,67 +1,72 @@
-import type { Protocol } from './protocol.js';
 import type { Socket } from './socket.js';
 
-/** What a lease asks of a connector. */
-export interface ConnectRequest {
-  /** An open websocket to the browser. The connector speaks over it. */
-  socket: Socket;
-  protocol: Protocol;
-  /** `'default'`: the browser's own context; `'new'`: a fresh one, gone afterwards. */
-  context: ContextChoice;
-  /** Address of the page to hand out, where the browser has such a page; else any. */
-  pageUrl?: string | undefined;
-  /** The automation library's own connect options. */
-  driver: object;
-  /** Milliseconds until a page must be usable; the socket is cut then. */
-  timeout: number;
-}
+/** Chrome DevTools Protocol, or WebDriver BiDi. */
+export type Protocol = 'cdp' | 'bidi';
 
+/** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
 export type ContextChoice = 'default' | 'new';
 
 /**
- * How far one task of `mapPooledBrowsers` is kept apart from the next in the same browser:
- * - `'context'`: each has a context of its own, gone afterwards;
- * - `'storage'`: one context and page serve task after task, and what a site can keep in them is wiped in between;
- * - `'none'`: one page of the browser's own context serves task after task, as the last one left it.
+ * How the tasks of `mapPooledBrowsers` in one browser are isolated from each other:
+ * - `'context'`: each task has its own context;
+ * - `'storage'`: all tasks share a context and a page, and the data that a site can store is cleared between them;
+ * - `'none'`: all tasks share a page of the browser's own context, and nothing is cleared.
  */
 export type Isolation = 'context' | 'storage' | 'none';
 
-/** A place in a browser for one task after another. */
-export interface Workspace<Handles> {
-  /** What a task gets of the library. */
-  readonly handles: Handles;
-  /** Makes it ready for the next task. False where that can't be done, and another workspace must follow. */
-  reset(): Promise<boolean>;
-  /** Closes what was opened for it. */
-  close(): Promise<void>;
-}
-
-/** A browser that one lease drives. */
-export interface Connection<Handles> {
-  /** What the callback gets of the library: browser, page, context. */
-  readonly handles: Handles;
-  /** Address of the page that was handed out, as last known, without asking the browser: a later connection takes it up. */
-  pageUrl?(): string;
-  /** False once the driver's side has been closed, be it by the callback. */
-  isConnected(): boolean;
-  /** Opens a place for tasks beside the others of this lease, for `mapPooledBrowsers`. What is not closed is swept. */
-  openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
-  /** Closes the pages and contexts that this lease opened. Rejects when the browser does not follow. */
-  sweep(): Promise<void>;
-  /** Lets go of the browser, which lives on. */
-  disconnect(): Promise<void>;
+/** What a connector receives to connect. */
+export interface ConnectRequest {
+  /** An open WebSocket to the browser. */
+  readonly socket: Socket;
+  readonly protocol: Protocol;
+  readonly context: ContextChoice;
+  /** URL of the page to hand out, if the browser has such a page; otherwise any page. */
+  readonly pageUrl: string | undefined;
+  /** The automation library's own connect options. */
+  readonly connectOptions: object;
+  /** Milliseconds until a page must be usable; then `socket` is closed. */
+  readonly timeout: number;
+  /**
+   * Opens a WebSocket URL on loopback that leads to `socket`, for a library that connects by URL. Its path is a secret
+   * that is valid for one connection. Use either this URL or `socket`.
+   */
+  endpoint(this: void): Promise<string>;
 }
 
 /**
- * Binds one automation library: it knows how to connect, open pages, sweep and disconnect, and nothing of leases.
- * `Handles` is what the callback gets of the library.
+ * Binds one automation library: it connects, opens pages, cleans up and disconnects. Decisions about leases are made
+ * elsewhere. `Handles` is the part of the callback's argument that comes from the library.
  */
 export interface Connector<Handles = unknown> {
-  /** The library's name, for errors and events. */
+  /** Name of the library, for errors and events. */
   readonly library: string;
-  /** Why the library can't speak this protocol, or not isolate tasks like this over it; `undefined` when it can. */
+  /** Returns why the library can't use this protocol, or can't isolate tasks in this way; `undefined` if it can. */
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
-  /** Imports the library, so that this can happen while the acquire request waits. */
+  /** Imports the library. The acquire request waits in the meantime. */
   load(): Promise<unknown>;
   connect(request: ConnectRequest): Promise<Connection<Handles>>;
+}
+
+/** A connection of an automation library to a leased browser. */
+export interface Connection<Handles> {
+  /** What the callback receives: browser, page, context. */
+  readonly handles: Handles;
+  /** The last known URL of the page, without a request to the browser: the next connection hands out the same page. */
+  pageUrl?(): string;
+  /** Returns false after the library's connection was closed, also by the callback. */
+  isConnected(): boolean;
+  /** Opens a page for tasks, for `mapPooledBrowsers`. `cleanup` closes it if nobody else does. */
+  openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
+  /** Closes the pages and contexts that this lease opened. Rejects if the browser does not respond. */
+  cleanup(): Promise<void>;
+  /** Disconnects without closing the browser. */
+  disconnect(): Promise<void>;
+}
+
+/** A page in a browser that runs one task after another. */
+export interface Workspace<Handles> {
+  readonly handles: Handles;
+  /** Prepares the page for the next task. Resolves to false if the next task needs another workspace. */
+  reset(): Promise<boolean>;
+  close(): Promise<void>;
 }

@@ -1,11 +1,20 @@
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import type { Connection, Connector, ConnectRequest } from './connector.js';
-import { makeArtifactsFolder } from './artifacts-folder.js';
-import { openRelay } from './relay.js';
-import { openPlaywrightWorkspace, type PlaywrightHandles } from './playwright-workspace.js';
+import { beforeProcessEnds } from '../shared/process-end.js';
+import type { Connection, Connector, ConnectRequest, Isolation, Workspace } from './connector.js';
+import { SiteDataCleaner } from './site-data.js';
+import { expectAnswer, workspaceOf } from './workspace.js';
 
-export type { PlaywrightHandles };
+/** What a callback receives from Playwright. */
+export interface PlaywrightHandles {
+  browser: Browser;
+  context: BrowserContext;
+  page: Page;
+}
 
 export interface PlaywrightOptions {
   /** The caller's own copy of the library: `chromium` of playwright, @playwright/test or patchright. */
@@ -15,10 +24,10 @@ export interface PlaywrightOptions {
 const loadPlaywright = lazy(() => import('playwright-core'));
 
 const REFUSAL =
-  'Playwright has no public way to connect to a WebDriver BiDi socket. ' +
+  'Playwright has no public API for WebDriver BiDi connections. ' +
   "Use protocol 'cdp', or Puppeteer with protocol 'bidi' (pooled-browser/puppeteer).";
 
-/** Connects Playwright over CDP. The library is imported when it is first needed. */
+/** Connects Playwright over CDP. The library is imported when a lease needs it. */
 export function playwright(options: PlaywrightOptions = {}): Connector<PlaywrightHandles> {
   const chromium = async () =>
     options.chromium ?? (await loadLibrary('playwright-core', loadPlaywright)).chromium;
@@ -32,50 +41,96 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, driver, pageUrl }: ConnectRequest,
+  { socket, context: choice, connectOptions, pageUrl, endpoint }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const [relay, artifacts] = await Promise.all([openRelay(socket), makeArtifactsFolder()]);
-  // Once the socket has ended, however that came about, Playwright keeps nothing there any more.
+  const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
+  // Playwright writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
-  // Whoever asked limits it, by cutting the socket. Playwright does not always notice that, and would go on to its own
-  // limit with a timer that holds the process.
-  const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...driver };
-  const browser = await chromium.connectOverCDP(relay.url, options).finally(relay.close);
+  // The caller limits the connect by closing the socket. Playwright does not always notice that, and its own timeout
+  // would keep the process alive.
+  const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
+  const browser = await chromium.connectOverCDP(url, options);
   const ownContext = browser.contexts()[0]!;
   const firstPages = new Set(ownContext.pages());
-  // Without a viewport of its own a context follows the window, as the pool set it up.
-  const context = choice === 'new' ? await browser.newContext({ viewport: null }) : ownContext;
+  const context = choice === 'new' ? await newContext(browser) : ownContext;
   const pages = context.pages();
   const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation) => openPlaywrightWorkspace(browser, ownContext, isolation),
+    openWorkspace: (isolation) => openWorkspace(browser, ownContext, isolation),
     isConnected: () => browser.isConnected(),
-    sweep: () => sweep(browser, ownContext, firstPages),
+    cleanup: () => cleanup(browser, ownContext, firstPages),
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
-      // Not a round trip more for the answer to the closing handshake.
+      // Waiting for the answer to the closing handshake would cost a round trip.
       socket.cut('closed-by-us');
       await removed;
     },
   };
 }
 
-async function sweep(browser: Browser, ownContext: BrowserContext, firstPages: Set<Page>): Promise<void> {
+/** Without a viewport a context has the size of the window, as the pool configured it. */
+async function newContext(browser: Browser): Promise<BrowserContext> {
+  return browser.newContext({ viewport: null });
+}
+
+async function cleanup(browser: Browser, ownContext: BrowserContext, firstPages: Set<Page>): Promise<void> {
   const kept = ownContext.pages().filter((page) => firstPages.has(page));
   const opened = ownContext.pages().filter((page) => !firstPages.has(page));
-  // A browser with a window ends with its last page: one stays.
+  // A browser with a window ends when its last page is closed.
   if (kept.length === 0) await ownContext.newPage();
   await Promise.all([
     ...browser.contexts().map((context) => context !== ownContext && context.close()),
     ...opened.map((page) => page.close()),
-    ...kept.map(answers),
+    ...kept.map(expectAnswer),
   ]);
 }
 
-/** Rejects or hangs when the page is no good for the next lease. A navigation may break one answer, not two. */
-async function answers(page: Page): Promise<unknown> {
-  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
+async function openWorkspace(
+  browser: Browser,
+  ownContext: BrowserContext,
+  isolation: Isolation,
+): Promise<Workspace<PlaywrightHandles>> {
+  const context = isolation === 'none' ? ownContext : await newContext(browser);
+  const page = await context.newPage();
+  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  let hasCrashed = false;
+  page.once('crash', () => {
+    hasCrashed = true;
+  });
+  return workspaceOf({
+    isolation,
+    handles: { browser, context, page },
+    cleaner,
+    resetLibrary: () => Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]),
+    hasCrashed: () => hasCrashed,
+  });
+}
+
+async function watch(context: BrowserContext, page: Page): Promise<SiteDataCleaner> {
+  const cdp = await context.newCDPSession(page);
+  const cleaner = new SiteDataCleaner((method, params) => cdp.send(method as 'Page.enable', params));
+  page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
+  context.on('page', cleaner.markUnsafe);
+  // A download continues, and its file exists, as long as its context.
+  page.on('download', cleaner.markUnsafe);
+  return cleaner;
+}
+
+/**
+ * Creates the folder for Playwright's files, such as downloads. Playwright would remove its own folder some time after
+ * the connection has ended: a process that ends before that leaves the folder behind.
+ */
+export async function createArtifactsFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'pooled-browser-artifacts-'));
+  const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
+  return {
+    path,
+    remove: async () => {
+      await rm(path, { recursive: true }).catch(() => {});
+      unregister();
+    },
+  };
 }

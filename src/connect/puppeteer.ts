@@ -1,11 +1,23 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import { withAnySession } from './bidi-session.js';
-import type { Connection, Connector, ConnectRequest } from './connector.js';
-import { openPuppeteerWorkspace, type PuppeteerHandles } from './puppeteer-workspace.js';
+import type {
+  Connection,
+  Connector,
+  ConnectRequest,
+  ContextChoice,
+  Isolation,
+  Workspace,
+} from './connector.js';
+import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
+import { expectAnswer, workspaceOf } from './workspace.js';
 
-export type { PuppeteerHandles };
+/** What a callback receives from Puppeteer; `context` only if it is a new one. */
+export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
+  browser: Browser;
+  page: Page;
+} & (Choice extends 'new' ? { context: BrowserContext } : unknown);
 
 export interface PuppeteerOptions {
   /** The caller's own copy of the library: puppeteer, or puppeteer-extra. */
@@ -19,10 +31,10 @@ interface PuppeteerLibrary {
 const loadPuppeteer = lazy(() => import('puppeteer-core'));
 
 const REFUSAL =
-  'WebDriver BiDi has no commands that wipe what a site keeps in a page. ' +
+  'WebDriver BiDi has no commands to clear the data that a site stores in a page. ' +
   "Use isolation 'context', or protocol 'cdp'.";
 
-/** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when it is first needed. */
+/** Connects Puppeteer over CDP or WebDriver BiDi. The library is imported when a lease needs it. */
 export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHandles> {
   const library = async (): Promise<PuppeteerLibrary> =>
     options.puppeteer ?? loadLibrary('puppeteer-core', loadPuppeteer);
@@ -36,19 +48,19 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  { socket, protocol, context: choice, driver, pageUrl }: ConnectRequest,
+  { socket, protocol, context: choice, connectOptions, pageUrl }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
   const browser = await library.connect({
-    // Puppeteer's default would resize the leased browser.
+    // Puppeteer's default resizes the leased browser.
     defaultViewport: null,
-    ...driver,
+    ...connectOptions,
     ...(protocol === 'bidi'
       ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
       : { protocol: 'cdp', transport }),
   });
   const ownContext = browser.defaultBrowserContext();
-  await seePages(browser, ownContext);
+  await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
   const firstTargets = new Set(pageTargets(ownContext));
   const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
@@ -56,9 +68,9 @@ async function connect(
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation) => openPuppeteerWorkspace(browser, isolation),
+    openWorkspace: (isolation) => openWorkspace(browser, isolation),
     isConnected: () => browser.connected,
-    sweep: () => sweep(browser, firstContexts, firstTargets),
+    cleanup: () => cleanup(browser, firstContexts, firstTargets),
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.disconnect();
@@ -66,27 +78,27 @@ async function connect(
   };
 }
 
-/** Milliseconds to wait for Puppeteer to see a page. */
-const SEE_PAGES_TIMEOUT = 300;
+/** Time until Puppeteer must see a page, in ms. */
+const PAGE_TIMEOUT = 300;
 
-/** While a page changes its process, Puppeteer does not see it for a moment: the sweep would take it for one of ours. */
-async function seePages(browser: Browser, context: BrowserContext): Promise<void> {
+/** Puppeteer does not see a page while it changes its process: `cleanup` would take it for a page of this lease. */
+async function waitForPage(browser: Browser, context: BrowserContext): Promise<void> {
   if (pageTargets(context).length > 0) return;
   const isPage = (target: Target) => target.type() === 'page' && target.browserContext() === context;
-  await browser.waitForTarget(isPage, { timeout: SEE_PAGES_TIMEOUT }).catch(() => {});
+  await browser.waitForTarget(isPage, { timeout: PAGE_TIMEOUT }).catch(() => {});
 }
 
 async function usablePage(context: BrowserContext, url: string | undefined): Promise<Page> {
   const targets = pageTargets(context).toSorted((a, b) => Number(b.url() === url) - Number(a.url() === url));
   for (const target of targets) {
     const page = await target.page();
-    // A page can be closed while Puppeteer still sets it up, and is then handed over all the same.
+    // Puppeteer also returns a page that was closed in the meantime.
     if (page && pageTargets(context).includes(target)) return page;
   }
   return context.newPage();
 }
 
-async function sweep(
+async function cleanup(
   browser: Browser,
   firstContexts: Set<BrowserContext>,
   firstTargets: Set<Target>,
@@ -94,23 +106,52 @@ async function sweep(
   const ownContext = browser.defaultBrowserContext();
   const targets = pageTargets(ownContext);
   const kept = targets.filter((target) => firstTargets.has(target));
-  // A browser with a window ends with its last page: one stays.
+  // A browser with a window ends when its last page is closed.
   if (kept.length === 0) await ownContext.newPage();
   await Promise.all([
     ...browser.browserContexts().map((context) => firstContexts.has(context) || context.close()),
     ...targets.map(async (target) => {
       const page = await target.page();
-      await (kept.includes(target) ? page && answers(page) : page?.close());
+      await (kept.includes(target) ? page && expectAnswer(page) : page?.close());
     }),
   ]);
 }
 
-/** Rejects or hangs when the page is no good for the next lease. A navigation may break one answer, not two. */
-async function answers(page: Page): Promise<unknown> {
-  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
-}
-
-/** Targets, not pages: asking Puppeteer for all pages sets up each of them. */
+/** Targets instead of pages: Puppeteer sets up every page that it returns. */
 function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
+}
+
+async function openWorkspace(
+  browser: Browser,
+  isolation: Isolation,
+): Promise<Workspace<PuppeteerHandles<'new'>>> {
+  const context =
+    isolation === 'none' ? browser.defaultBrowserContext() : await browser.createBrowserContext();
+  const page = await context.newPage();
+  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  let hasCrashed = false;
+  page.once('error', () => {
+    hasCrashed = true;
+  });
+  return workspaceOf({
+    isolation,
+    handles: { browser, context, page },
+    cleaner,
+    resetLibrary: () => context.clearPermissionOverrides(),
+    hasCrashed: () => hasCrashed,
+  });
+}
+
+async function watch(context: BrowserContext, page: Page): Promise<SiteDataCleaner> {
+  const cdp = await page.createCDPSession();
+  const cleaner = new SiteDataCleaner((method, params) => cdp.send(method as 'Page.enable', params));
+  page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
+  // A dialog blocks the page until somebody answers it.
+  page.on('dialog', cleaner.markUnsafe);
+  context.on('targetcreated', (target) => target.type() === 'page' && cleaner.markUnsafe());
+  // A download continues as long as its context. Puppeteer has no event for it.
+  cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
+  await cdp.send('Page.enable');
+  return cleaner;
 }

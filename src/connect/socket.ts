@@ -3,29 +3,29 @@ import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
 
-/** How a socket ended; `closed-by-us` is the one due end. */
+/** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
 
-/** A message as it came; not in the types of ws or Node, which a caller's compiler may not have. */
+/** A received message. These types need neither ws nor Node's types at the caller. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
-/** Milliseconds between two pings: silence is noticed after three to four of these, within 10 s. */
+/** Milliseconds between two pings: a silent connection is detected after three to four pings, within 10 s. */
 const PING_INTERVAL = 2500;
-/** A socket that leaves this many pings in a row unanswered is dead, though no packet has said so. */
+/** A socket without an answer to this many pings in a row is dead. */
 const MOST_MISSED_PINGS = 3;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
-/** What a JSON object begins with. */
+/** The first byte of a JSON object. */
 const BRACE = 0x7b;
 /** Bytes; screenshots and traces of large pages come in one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
- * Our own websocket to a leased browser. The drivers' sockets follow redirects, wait without limit,
- * show the jwt in their errors and don't notice a peer that is gone: see the README of this folder.
+ * The WebSocket to a leased browser. The libraries' own WebSockets follow redirects, have no timeout, show the JWT in
+ * their errors and do not detect a dead connection: see the README of this folder.
  */
 export class Socket {
-  /** Resolves once, with what ended the socket first. */
+  /** Resolves with the first reason why the socket ended. */
   readonly ended: Promise<SocketEnd>;
   /** Receives each message. Set it before the first one is sent. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
@@ -35,7 +35,7 @@ export class Socket {
   #heard = true;
   #missedPings = 0;
 
-  /** Opens the websocket; a redirect, or any other answer but an upgrade, is a failure. */
+  /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
   static async open(url: string, signal: AbortSignal): Promise<Socket> {
     const { WebSocket } = await loadWs();
     signal.throwIfAborted();
@@ -44,10 +44,10 @@ export class Socket {
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
-      // One message a task: the drivers resolve promises on one message that the next one relies on.
+      // One message in each task: the libraries resolve promises that the handling of the next message depends on.
       allowSynchronousEvents: false,
     });
-    // Listens from the start: what comes along with the answer to the upgrade would pass unheard.
+    // Listens from the start: a message can arrive together with the response to the upgrade.
     const socket = new Socket(websocket);
     const terminate = () => websocket.terminate();
     signal.addEventListener('abort', terminate);
@@ -69,7 +69,7 @@ export class Socket {
       this.#heard = true;
       void this.#receive(data, isBinary);
     });
-    // One that breaks the protocol need not answer our closing handshake either.
+    // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', () => {
       this.#heard = true;
@@ -83,12 +83,12 @@ export class Socket {
     });
   }
 
-  /** What is sent after the end goes nowhere. */
+  /** Sends a message; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
     this.#websocket.send(data as Buffer, { binary: isBinary });
   }
 
-  /** Closes in due form, and soon in any case. The first reason stands. */
+  /** Closes with the closing handshake, at most a second later without it. Only the first reason counts. */
   close(reason: SocketEnd): void {
     if (this.#end) return;
     this.#end = reason;
@@ -97,19 +97,19 @@ export class Socket {
     void this.ended.then(() => clearTimeout(timer));
   }
 
-  /** Cuts the socket: nothing that is still under way reaches the browser. */
+  /** Closes at once: no further message reaches the browser. */
   cut(reason: SocketEnd): void {
     this.#end ??= reason;
     this.#websocket.terminate();
   }
 
   /**
-   * Whoever reads what is no message of any protocol here throws, or rejects, and nobody listens: that would end the
-   * process. It ends the socket. Other errors, such as of the callback's own listeners, are not ours to hide.
+   * A message that is not JSON makes the libraries throw where nobody can catch it, which would end the process: it ends
+   * the socket instead. Other errors, such as those of the callback's own listeners, are not hidden.
    */
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
     try {
-      // Playwright throws where nobody can catch it: it must not see anything but objects.
+      // Playwright must only receive objects.
       if (data instanceof Uint8Array && data[0] !== BRACE) return this.cut('dropped');
       await this.onMessage(data, isBinary);
     } catch (error) {
@@ -118,7 +118,7 @@ export class Socket {
     }
   }
 
-  /** Counts beats, not time: a process that was itself busy or asleep must not take that for silence. */
+  /** Counts pings instead of time: a busy or suspended process must not mistake its own pause for silence. */
   #beat(): void {
     this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
     this.#heard = false;
@@ -135,7 +135,7 @@ function isMessage(data: Frame): boolean {
   }
 }
 
-/** 1006 is no code that is sent: the socket just ended. */
+/** No server sends 1006: the connection broke. */
 function endOf(code: number, reason: string): SocketEnd {
   if (code === 1006) return 'dropped';
   return /expire|inactiv|time-?out|timed out/i.test(reason) ? 'expired' : 'closed-by-service';
@@ -145,10 +145,10 @@ function opened(websocket: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
     websocket.once('open', resolve);
     websocket.once('error', (cause) =>
-      reject(new ConnectError(`The websocket failed: ${cause.message}.`, { cause })),
+      reject(new ConnectError(`The WebSocket failed: ${cause.message}.`, { cause })),
     );
     websocket.once('unexpected-response', (_request, { statusCode }) => {
-      const message = `The websocket upgrade was refused with status ${statusCode}.`;
+      const message = `The WebSocket upgrade was refused with status ${statusCode}.`;
       reject(new ConnectError(message, { status: statusCode }));
       websocket.terminate();
     });

@@ -1,7 +1,7 @@
-import type { Protocol } from './protocol.js';
+import type { Protocol } from './connector.js';
 import type { Socket } from './socket.js';
 
-/** Puppeteer's idea of a connection to a browser. */
+/** Puppeteer's interface of a connection. */
 export interface Transport {
   send(message: string): void;
   close(): void;
@@ -9,22 +9,22 @@ export interface Transport {
   onclose?: () => void;
 }
 
-/** Our socket as Puppeteer wants it. */
+/** Adapts a socket to Puppeteer. */
 export function socketTransport(socket: Socket, protocol: Protocol): Transport {
   const closesBrowser = protocol === 'bidi' ? '"browser.close"' : '"Browser.close"';
   let hasEnded = false;
   const transport: Transport = {
     send(message) {
-      // A driver that begins, or falls back to CDP, on a socket that has ended would wait for an answer: for minutes.
+      // Otherwise Puppeteer would wait for an answer for minutes.
       if (hasEnded) throw new Error('The websocket has ended');
-      // The pool's browser is not the callback's to kill: asked to, the connection ends instead.
+      // A callback that closes the browser closes the connection: the browser belongs to the pool.
       if (message.length < 200 && message.includes(closesBrowser)) socket.close('closed-by-callback');
       else socket.send(message);
     },
     close: () => socket.close('closed-by-callback'),
   };
   socket.onMessage = (data) => transport.onmessage?.(String(data));
-  // The lease hears of the end before the driver does: its reason, not the driver's error, ends the run.
+  // The lease handles the end first: its reason must end the run, not an error of Puppeteer.
   void socket.ended.then(() =>
     setImmediate(() => {
       hasEnded = true;

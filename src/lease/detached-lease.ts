@@ -1,27 +1,26 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import { INSPECT, hideSecret } from '../shared/redact.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { revealSession, sealSession } from '../service/session.js';
-import { sessionFault } from '../service/session-fields.js';
+import { readSession, revealSession } from '../service/session.js';
 import type { BrowserSession } from '../service/wire.js';
 
 const PREFIX = 'pooled-browser-lease-1.';
 
-/** What it takes to take up a lease in another process. The access token is no part of it. */
+/** What another process needs to continue a lease. The access token is not part of it. */
 export interface LeaseRecord {
   /** Id or name of the pool. */
   pool: string;
   /** Address of the service. */
   baseUrl: string;
   session: BrowserSession;
-  /** Which recordings of the session are of leases before, where that is known. */
+  /** Ids of the session's recordings from before the lease, if they are known. */
   earlierReplays?: readonly string[] | undefined;
 }
 
-/** A lease that nobody is connected to, and whose release is owed by whoever takes it up with `attachBrowser`. */
+/** A lease without a connection. The caller of `attachBrowser` must release it. */
 export class DetachedLease {
   readonly sessionId: string;
-  /** Milliseconds, counted from the detachment, after which the service ends the session, unless somebody connects. */
+  /** Milliseconds from the detachment until the service ends the session, if nobody connects. */
   readonly expiresAfter: number;
   readonly #secret: string;
 
@@ -33,30 +32,30 @@ export class DetachedLease {
     hideSecret(this.#secret);
   }
 
-  /** The whole lease as a string, to be saved or sent. Whoever has it can drive the browser: keep it as a password. */
+  /** The lease as a string, to save or send. Its holder can control the browser: keep it like a password. */
   get secret(): string {
     return this.#secret;
   }
 
-  /** @internal The types of a program without those of node do not know `inspect`. */
+  /** @internal A program without Node's types does not know `inspect`. */
   [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
     const { sessionId, expiresAfter } = this;
     return `DetachedLease ${inspect({ sessionId, expiresAfter }, options)}`;
   }
 }
 
-/** What a detached lease, or the secret of one, holds. */
+/** Reads a detached lease, or its secret. */
 export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
     const { pool, baseUrl, session, earlierReplays } = decode(secret.slice(PREFIX.length));
-    const isService = typeof pool === 'string' && typeof baseUrl === 'string';
-    if (isService && isRecord(session) && !sessionFault(session))
-      return { pool, baseUrl, session: sealSession(session), earlierReplays: idsOf(earlierReplays) };
+    const read = readSession(session);
+    if (typeof pool === 'string' && typeof baseUrl === 'string' && typeof read !== 'string')
+      return { pool, baseUrl, session: read, earlierReplays: idsOf(earlierReplays) };
   }
   throw new InvalidOptionError(
     'lease',
-    'The first argument must be what detach() returned, or the secret of it, whole and unchanged.',
+    'The first argument must be the result of detach(), or its complete secret.',
   );
 }
 

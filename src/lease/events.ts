@@ -1,122 +1,60 @@
-import type { AcquireEvent } from './acquire-events.js';
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
-import type { RecordingEvent } from './recording-events.js';
-import type { ReplayStatus } from './replay-status.js';
+import type { PoolEvent } from '../service/events.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
+import type { FailedRun, ReplayStatus } from './run.js';
 
-/** A browser was leased. */
-export interface AcquiredEvent {
-  type: 'acquired';
-  session: BrowserSession;
-  /** Which lease of the call this is, from 1: another follows where a browser can't be reached. */
-  attempt: number;
+/** The events of a call and their facts, by `type`, in their usual order. */
+interface Steps {
+  /** Other calls of this process are before this one in the queue for the pool; `ahead` is their number. */
+  queued: { ahead: number };
+  /**
+   * An acquire request is about to be sent. `attempt` is its number, from 1; `waited` the ms since the call began;
+   * `timeLeft` the ms until `acquireTimeout`.
+   */
+  acquiring: { attempt: number; waited: number; timeLeft: number };
+  /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
+  waiting: { attempt: number; waited: number; error?: Error };
+  /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
+  acquired: { session: BrowserSession; attempt: number };
+  /** The library begins to connect. */
+  connecting: { sessionId: string; library: string; protocol: string };
+  /** Unresponsive pages of an earlier lease kept the library from connecting, and were closed. */
+  'unresponsive-pages-closed': { sessionId: string; urls: string[] };
+  /** A page is usable. */
+  connected: { sessionId: string };
+  /** The library could not connect. */
+  'connect-failed': { sessionId: string; error: Error };
+  /** The recording has started. */
+  'recording-started': { sessionId: string; replay: Replay };
+  /** The service refused to record, or the recording did not start in time. The run continues. */
+  'recording-unavailable': { sessionId: string; error: Error };
+  /** The callback is about to be called. */
+  'callback-started': { sessionId: string };
+  /** The callback returned or threw, or the run no longer waits for it. */
+  'callback-ended': { sessionId: string; status: 'ok' | 'failed' };
+  /** The connection was lost, and is not replaced. */
+  'browser-lost': { sessionId: string; error: BrowserLostError };
+  /** The connection was lost, and will be replaced (option `reconnect`). */
+  'connection-dropped': { sessionId: string; reason: LossReason };
+  /** A new connection to the same browser is open. */
+  reconnected: { sessionId: string };
+  /** The session has no connection, and the service will end it after `timeLeft` ms. */
+  'session-expiring': { sessionId: string; timeLeft: number };
+  /** The recording was stopped; with an error if the service did not confirm it. */
+  'recording-stopped': { sessionId: string; replay: Replay; error?: Error };
+  /** The pages and contexts of the lease were closed; with an error if some could not be closed. */
+  'cleaned-up': { sessionId: string; error?: Error };
+  /** The recordings of this lease were listed; with `replays: 'record'` once more after the wait for their videos. */
+  replays: { sessionId: string; replays: readonly Replay[]; status: ReplayStatus; error?: Error };
+  /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
+  ended: { status: 'ok' | 'failed'; summary: FailedRun; error?: unknown };
 }
 
-/** The library begins to connect. */
-export interface ConnectingEvent {
-  type: 'connecting';
-  sessionId: string;
-  library: string;
-  protocol: string;
-}
-
-/** Pages of an earlier lease did not answer and kept the library from connecting: they were closed. */
-export interface FrozenPagesClosedEvent {
-  type: 'frozen-pages-closed';
-  sessionId: string;
-  urls: string[];
-}
-
-/** A page is usable. */
-export interface ConnectedEvent {
-  type: 'connected';
-  sessionId: string;
-}
-
-/** The browser could not be reached: it is given back as bad. */
-export interface ConnectFailedEvent {
-  type: 'connect-failed';
-  sessionId: string;
-  error: Error;
-}
-
-/** The callback is called. */
-export interface CallbackStartedEvent {
-  type: 'callback-started';
-  sessionId: string;
-}
-
-/** The callback returned, threw, or was given up. */
-export interface CallbackEndedEvent {
-  type: 'callback-ended';
-  sessionId: string;
-  status: 'ok' | 'failed';
-}
-
-/** The browser went away while the callback had it. */
-export interface BrowserLostEvent {
-  type: 'browser-lost';
-  sessionId: string;
-  error: BrowserLostError;
-}
-
-/** The connection ended, and is to be replaced (option `reconnect`). Nothing that was under way is repeated. */
-export interface ConnectionDroppedEvent {
-  type: 'connection-dropped';
-  sessionId: string;
-  reason: LossReason;
-}
-
-/** Another connection to the same browser stands. */
-export interface ReconnectedEvent {
-  type: 'reconnected';
-  sessionId: string;
-}
-
-/** Nothing is connected, and the service is about to end the session for it. */
-export interface SessionExpiringEvent {
-  type: 'session-expiring';
-  sessionId: string;
-  /** Milliseconds left. */
-  timeLeft: number;
-}
-
-/** Pages and contexts of the lease were closed; with an error, not all of them. */
-export interface SweptEvent {
-  type: 'swept';
-  sessionId: string;
-  error?: Error;
-}
-
-/** The recordings of this lease were listed; with `replays: 'record'` again, after the wait for their films. */
-export interface ReplaysEvent {
-  type: 'replays';
-  sessionId: string;
-  replays: readonly Replay[];
-  status: ReplayStatus;
-  error?: Error;
-}
-
-/** A step of a run. */
-export type RunStep =
-  | AcquireEvent
-  | AcquiredEvent
-  | ConnectingEvent
-  | FrozenPagesClosedEvent
-  | ConnectedEvent
-  | ConnectFailedEvent
-  | CallbackStartedEvent
-  | CallbackEndedEvent
-  | BrowserLostEvent
-  | ConnectionDroppedEvent
-  | ReconnectedEvent
-  | SessionExpiringEvent
-  | RecordingEvent
-  | SweptEvent
-  | ReplaysEvent;
+/** A step of a call. */
+export type RunStep = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps] | PoolEvent;
 
 /**
- * What `onEvent` gets, and the diagnostics channel `pooled-browser:event`: a step, told apart by its `type`,
- * with the pool, the run's number in this process, and the milliseconds since the run began.
+ * The argument of `onEvent`, and the message on the diagnostics channel `pooled-browser:event`, with the pool, the number
+ * of the call in this process, and the milliseconds since the call began.
  */
 export type RunEvent = RunStep & { pool: string; run: number; elapsed: number };

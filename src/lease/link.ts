@@ -1,70 +1,77 @@
-import type { OpenConnection } from '../connect/connect-session.js';
-import { ConnectError, ConnectionDroppedError, type LossReason } from '../shared/lease-errors.js';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { withRetries } from '../shared/lazy.js';
-import { ExpiryWatch } from './expiry-watch.js';
-import type { RunStep } from './events.js';
+import { connectSession, type OpenConnection } from '../connect/connect-session.js';
+import type { Connector } from '../connect/connector.js';
+import { meaningOf } from '../service/status.js';
+import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
+import {
+  BrowserLostError,
+  ConnectError,
+  ConnectionDroppedError,
+  type LossReason,
+} from '../shared/lease-errors.js';
+import { withRetries } from '../shared/retry.js';
+import type { Lease } from './lease.js';
 
-/** Statuses with which a service says that a session is over: no later try will change it. */
-const OVER = [401, 403, 404, 410];
-
-export interface LinkPlan<Handles> {
-  /** Opens another connection to the same browser, with the page at this address, if it is still there. */
-  connect: (pageUrl: string | undefined, signal: AbortSignal) => Promise<OpenConnection<Handles>>;
-  /** Nobody was connected during this lease before. */
-  isFirst: boolean;
-  /** Replace a connection that ended. Otherwise the browser is lost with its connection. */
-  reconnect: boolean;
-  /** Replace it at once, so that the session does not expire; otherwise when it is next used. */
-  keepAlive: boolean;
-  /** Milliseconds without a connection after which the service ends the session. */
-  inactivityTimeout: number;
-  signal: AbortSignal;
-  tell: (step: RunStep) => void;
-  /** The browser is lost for good. */
-  onLost: (reason: LossReason, cause?: unknown) => void;
-  facts: { pool: string; sessionId: string };
-}
+/** The event `session-expiring` comes this long before the end of the session, in ms, or after half of its time. */
+const EXPIRY_WARNING = 10_000;
 
 /**
- * The connection of a lease. One that ends before its time is replaced, where the caller asked for that; what was under
- * way then fails, and is not repeated.
+ * The connection of a lease. With the option `reconnect` a lost connection is replaced; the calls that were using it fail
+ * and are not repeated. Without it the browser is lost with its connection.
  */
 export class Link<Handles> {
-  readonly #plan: LinkPlan<Handles>;
+  readonly #lease: Lease;
+  readonly #connector: Connector<Handles>;
+  /** Aborts with the lease: no connection is opened after its end. */
   readonly #abort: LinkedAbort;
-  readonly #expiry: ExpiryWatch;
+  readonly #expiry: ExpiryTimer;
   #connection: OpenConnection<Handles>;
-  /** Aborts when the present connection ends, or the lease. */
+  /** Aborts when the present connection ends, or with the lease. */
   #current: LinkedAbort;
-  /** Settles when there is a connection again; missing while nobody is connecting. */
   #renewing: Promise<void> | undefined;
   #isFirst: boolean;
   #isClosed = false;
 
-  constructor(connection: OpenConnection<Handles>, plan: LinkPlan<Handles>) {
-    this.#plan = plan;
-    this.#abort = new LinkedAbort(plan.signal);
-    this.#expiry = new ExpiryWatch(plan.inactivityTimeout, (timeLeft) =>
-      plan.tell({ type: 'session-expiring', sessionId: plan.facts.sessionId, timeLeft }),
+  /** @param isAttached Another process was connected during this lease. */
+  static async open<Handles>(
+    lease: Lease,
+    connector: Connector<Handles>,
+    { isAttached = false } = {},
+  ): Promise<Link<Handles>> {
+    const connection = await connect(lease, connector, undefined, lease.call.signal);
+    return new Link(lease, connector, connection, !isAttached);
+  }
+
+  private constructor(
+    lease: Lease,
+    connector: Connector<Handles>,
+    connection: OpenConnection<Handles>,
+    isFirst: boolean,
+  ) {
+    const { signal, emit } = lease.call;
+    const { sessionId, session } = lease;
+    this.#lease = lease;
+    this.#connector = connector;
+    this.#abort = new LinkedAbort(signal);
+    this.#expiry = new ExpiryTimer(session.timeout_seconds * 1000, (timeLeft) =>
+      emit({ type: 'session-expiring', sessionId, timeLeft }),
     );
     this.#connection = connection;
-    this.#isFirst = plan.isFirst;
-    this.#current = new LinkedAbort(plan.signal);
+    this.#isFirst = isFirst;
+    this.#current = new LinkedAbort(signal);
     this.#watch(connection);
   }
 
-  /** The present connection; after its end the last one. */
+  /** The present connection, or the last one. */
   get connection(): OpenConnection<Handles> {
     return this.#connection;
   }
 
-  /** False once a connection was replaced: nobody knows then which pages were opened over the one before. */
+  /** False after a reconnect: the pages that were opened over the earlier connection are unknown. */
   get knowsAllPages(): boolean {
     return this.#isFirst;
   }
 
-  /** Waits for a connection, and calls `fn` with what it hands out. Fails when that connection ends meanwhile. */
+  /** Waits for a connection and calls `fn` with its handles. Rejects if that connection ends. */
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
     if (this.#current.signal.aborted) await this.renew();
     const { signal } = this.#current;
@@ -78,16 +85,16 @@ export class Link<Handles> {
     return this.#renewing;
   }
 
-  /** A driver knows at once that the callback closed it; our end of its socket hears of it later. */
+  /** Checks the library's side: it knows at once that the callback closed the connection, the socket knows later. */
   check(): void {
     if (!this.#current.signal.aborted && !this.#connection.isConnected()) this.#lose('closed-by-callback');
   }
 
-  /** From now on the connection ends at our own wish, and is not replaced. */
+  /** Ends the link: a connection that ends from now on was closed by this library. */
   close(): void {
     this.#isClosed = true;
     this.#expiry.stop();
-    this.#abort.abort(new DOMException('The lease is over', 'AbortError'));
+    this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
     this.#abort.dispose();
     this.#current.dispose();
   }
@@ -100,63 +107,125 @@ export class Link<Handles> {
 
   #onEnded(reason: LossReason): void {
     if (this.#isClosed || this.#current.signal.aborted) return;
-    const { reconnect, keepAlive, tell, facts } = this.#plan;
+    const { reconnect } = this.#lease.call.settings;
     if (!reconnect || reason === 'expired' || reason === 'closed-by-callback') return this.#lose(reason);
-    this.#current.abort(new ConnectionDroppedError(facts));
-    tell({ type: 'connection-dropped', sessionId: facts.sessionId, reason });
+    this.#current.abort(new ConnectionDroppedError(this.#facts));
+    this.#lease.call.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
     this.#expiry.start();
-    // Its failure is told by `onLost`.
-    if (keepAlive) this.renew().catch(() => {});
+    // `#lose` reports a failure.
+    if (reconnect === 'eager') this.renew().catch(() => {});
   }
 
   async #renew(): Promise<void> {
-    const { tell, facts } = this.#plan;
+    const { call, sessionId } = this.#lease;
     const { signal } = this.#abort;
     signal.throwIfAborted();
     const pageUrl = this.#connection.pageUrl?.();
-    this.#current.abort(new ConnectionDroppedError(facts));
+    this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
-    // It may only seem to be alive.
+    // The connection may still be open.
     this.#connection.cut();
-    const connection = await this.#connect(pageUrl);
-    // Nobody would end it any more.
+    const connection = await this.#reconnect(pageUrl);
     if (this.#isClosed) connection.cut();
     signal.throwIfAborted();
     this.#connection = connection;
     this.#isFirst = false;
-    this.#current = new LinkedAbort(this.#plan.signal);
+    this.#current = new LinkedAbort(call.signal);
     this.#expiry.stop();
     this.#watch(connection);
-    tell({ type: 'reconnected', sessionId: facts.sessionId });
+    call.emit({ type: 'reconnected', sessionId });
   }
 
-  /** Tries as long as the session may last. */
-  async #connect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
+  /** Connects again, with retries while the session may last. */
+  async #reconnect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
     try {
-      return await withRetries(() => this.#plan.connect(pageUrl, signal), {
+      return await withRetries(() => connect(this.#lease, this.#connector, pageUrl, signal), {
         retries: Number.POSITIVE_INFINITY,
-        maxRetryTime: this.#plan.inactivityTimeout,
+        maxRetryTime: this.#lease.session.timeout_seconds * 1000,
         minTimeout: 200,
         maxTimeout: 2000,
         randomize: true,
         signal,
-        shouldRetry: ({ error }) => !isOver(error),
+        shouldRetry: ({ error }) => !isSessionOver(error),
       });
     } catch (cause) {
       signal.throwIfAborted();
-      this.#lose(isOver(cause) ? 'expired' : 'dropped', cause);
-      throw this.#plan.signal.reason;
+      this.#lose(isSessionOver(cause) ? 'expired' : 'dropped', cause);
+      throw this.#lease.call.signal.reason;
     }
   }
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#isClosed) return;
     this.#expiry.stop();
-    this.#plan.onLost(reason, cause);
+    const { call, sessionId } = this.#lease;
+    const error = new BrowserLostError(LOSSES[reason], reason, { ...this.#facts, cause });
+    call.emit({ type: 'browser-lost', sessionId, error });
+    call.abort.abort(error);
+  }
+
+  get #facts() {
+    return { pool: this.#lease.call.pool.idOrName, sessionId: this.#lease.sessionId };
   }
 }
 
-function isOver(error: unknown): boolean {
-  return error instanceof ConnectError && OVER.includes(error.status ?? 0);
+const LOSSES: Readonly<Record<LossReason, string>> = {
+  dropped: 'The browser was lost: its connection broke, or the other side stopped answering.',
+  'closed-by-service':
+    'The browser was lost: the other side closed the connection. The browser may have ended.',
+  expired: 'The browser was lost: its session expired.',
+  'closed-by-callback':
+    'The browser was lost: the callback closed the browser or its connection. The library closes it after the callback.',
+};
+
+function connect<Handles>(
+  lease: Lease,
+  connector: Connector<Handles>,
+  pageUrl: string | undefined,
+  signal: AbortSignal,
+): Promise<OpenConnection<Handles>> {
+  const { call, session, sessionId } = lease;
+  const { settings, emit, pool } = call;
+  const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
+  return lease.time('connect', async () => {
+    emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
+    try {
+      const plan = { settings, baseUrl: pool.baseUrl, pageUrl, signal, onPagesClosed };
+      const connection = await connectSession(connector, session, plan);
+      emit({ type: 'connected', sessionId });
+      return connection;
+    } catch (error) {
+      emit({ type: 'connect-failed', sessionId, error: error as Error });
+      throw error;
+    }
+  });
+}
+
+function isSessionOver(error: unknown): boolean {
+  return error instanceof ConnectError && meaningOf(error.status ?? 0).endsSession;
+}
+
+/** Warns before the service ends a session without a connection (extension: inactivity). */
+class ExpiryTimer {
+  readonly #timeout: number;
+  readonly #onExpiring: (timeLeft: number) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param timeout Milliseconds of inactivity until the session ends. */
+  constructor(timeout: number, onExpiring: (timeLeft: number) => void) {
+    this.#timeout = timeout;
+    this.#onExpiring = onExpiring;
+  }
+
+  start(): void {
+    const timeLeft = Math.min(EXPIRY_WARNING, this.#timeout / 2);
+    this.stop();
+    // The timer must not keep the process alive.
+    this.#timer = startTimer(this.#timeout - timeLeft, () => this.#onExpiring(timeLeft))?.unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
 }

@@ -1,122 +1,243 @@
-import type { RetryOptions } from './retry-rules.js';
-import type { ContextChoice } from '../connect/connector.js';
-import type { Protocol } from '../connect/protocol.js';
-import type { RecordingOptions } from './recording-options.js';
+import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserSession } from '../service/wire.js';
+import { absoluteUrl, leaseName, leaseTags, type AcquireRequest } from '../service/pool-options.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import {
+  abortSignal,
+  anyOf,
+  callback,
+  check,
+  flag,
+  group,
+  milliseconds,
+  off,
+  oneOf,
+  optional,
+  readOptions,
+  wholeNumber,
+  withDefault,
+  type Options,
+  type OptionsInput,
+  type OptionsOutput,
+} from '../shared/options.js';
 import type { RunEvent } from './events.js';
+import type { LeaseOutcome, ReleaseChoice } from './run.js';
 
-/** How a lease ended, for a `release` function to decide by. */
-export interface LeaseOutcome {
-  /** `'failed'` when the callback threw, timed out, or lost its browser. */
-  status: 'ok' | 'failed';
-  /** What it threw. */
-  error?: unknown;
-  /** The browser answers, and all that this lease opened is closed. */
-  healthy: boolean;
-  session: BrowserSession;
-}
+const notNegative = () =>
+  check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
 
-/** `'reuse'`: back to the pool as it is; `'destroy'`; `'leave'`: not given back at all. */
-export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
-
-/** Options of a lease. Times are milliseconds. */
-export interface LeaseOptions<Driver extends object = object, P extends Protocol = Protocol> {
-  /**
-   * Name of the lease: 1 to 255 of letters, digits, `.`, `_`, `-`, unique among those in use (interface: endpoint 2).
-   * It makes the acquire safe to repeat: where an answer was lost, asking again can't lease a second browser, but fails
-   * with `LeaseNameTakenError`. Default: none.
-   */
-  name?: string | undefined;
-  /** Up to 50 key-value pairs (interface: endpoint 2). Default: none. */
-  tags?: Readonly<Record<string, string>> | undefined;
-  /** URL that the service opens in the browser, best effort (interface: endpoint 2). Default: the pool's. */
-  startUrl?: string | undefined;
-  /** How long in all to wait for a browser, in ms. Default: 300,000. */
-  acquireTimeout?: number | undefined;
-  /**
-   * How long each acquire request asks to wait, in ms, rounded up to whole seconds
-   * (interface: acquire_timeout_seconds). `false` leaves it to the service. Default: 25,000.
-   */
-  pollTimeout?: number | false | undefined;
-  /** Back-off between tries that did not wait as asked. */
-  retry?: RetryOptions | undefined;
-  /** From the lease to a usable page, in ms. Default: 30,000. */
-  connectTimeout?: number | undefined;
-  /** Leases to try; a browser that can't be reached is given back as bad. Default: 2. */
-  connectAttempts?: number | undefined;
-  /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
-  protocol?: P | undefined;
-  /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh one. Default: `'default'`. */
-  context?: ContextChoice | undefined;
-  /**
-   * `'auto'`: reuse when the browser is healthy and swept clean, destroy otherwise; or one of the choices,
-   * or a function that makes it. Default: `'auto'` (beyond the given interface: release).
-   */
-  release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome) => ReleaseChoice) | undefined;
-  /** How long to try to give the browser back, in ms; an abort does not shorten it. Default: 10,000. */
-  releaseTimeout?: number | undefined;
-  /**
-   * `'list'`: the links of this lease's recordings, as they are at its end; `'off'`: don't ask; `'record'` (beyond the
-   * given interface): have the service record the lease, and wait until the film is written. The browser waits for
-   * none of it: the recording starts while it is connected to, and the wait for the film comes after its release. A
-   * service that does not record makes an event `recording-unavailable`, never a failed run. Default: `'list'`.
-   */
-  replays?: 'list' | 'record' | 'off' | undefined;
-  /** How long stopping, listing and the wait for the film may hold up the end in all, in ms. Default: 10,000. */
-  replaysTimeout?: number | undefined;
-  /** How to record with `replays: 'record'`. Default: as the service does. */
-  recording?: RecordingOptions | undefined;
-  /** The automation library's own connect options. Default: none. */
-  driver?: Driver | undefined;
-  /**
-   * Starts a small process that gives the browser back should this one be killed without a word (SIGKILL, out of
-   * memory). Without it every other end of the process is covered. Default: `false`.
-   */
-  watch?: boolean | undefined;
-  /** Ends everything, at any point; the promise rejects with the signal's reason. Default: none. */
-  signal?: AbortSignal | undefined;
-  /** Told of every step. Default: none. */
-  onEvent?: ((event: RunEvent) => void) | undefined;
-}
-
-/** Options of a lease that outlives a function. */
-export interface HeldLeaseOptions<
-  Driver extends object = object,
-  P extends Protocol = Protocol,
-> extends LeaseOptions<Driver, P> {
-  /**
-   * Replace a connection that ended before its time, as long as the session lasts. Nothing is ever repeated: what was
-   * under way fails. Default: `false`, the browser is lost with its connection.
-   */
-  reconnect?: boolean | undefined;
-  /**
-   * With `reconnect`: replace it at once, because a session without any connection expires after its `timeout_seconds`
-   * (beyond the given interface: activity). `false` waits until the browser is next used. Default: `true`.
-   */
-  keepAlive?: boolean | undefined;
-}
-
-/** Options for taking up a detached lease: there is nothing to acquire. */
-export type AttachOptions<Driver extends object = object, P extends Protocol = Protocol> = Omit<
-  HeldLeaseOptions<Driver, P>,
-  'name' | 'tags' | 'startUrl' | 'acquireTimeout' | 'pollTimeout' | 'retry' | 'connectAttempts'
-> & {
-  /** The pool of the lease. Default: the one of that id or name at the service that the environment names. */
-  pool?: BrowserPool | string | undefined;
+const retry = {
+  /** Attempts after the first one that failed or was answered too early. Default: limited by `acquireTimeout` only. */
+  retries: withDefault(notNegative(), Number.POSITIVE_INFINITY),
+  /** Factor by which the backoff grows. Default: 2. */
+  factor: withDefault(notNegative(), 2),
+  /** First backoff in ms. Default: 250. */
+  minTimeout: withDefault(notNegative(), 250),
+  /** Longest backoff in ms. Default: 10,000. */
+  maxTimeout: withDefault(notNegative(), 10_000),
+  /** Multiplies each backoff by a random factor from 1 to 2. Default: `true`. */
+  randomize: withDefault(flag(), true),
 };
 
-/** Options of a run: those of its lease, and the limit of the callback. */
-export interface RunOptions<
-  Driver extends object = object,
-  P extends Protocol = Protocol,
-> extends LeaseOptions<Driver, P> {
-  /** Limit of the callback, in ms. Default: none. */
-  timeout?: number | undefined;
+const recording = {
+  /** Frames per second, 1 to 60. Default: the service's. */
+  frameRate: optional(wholeNumber(1, 60)),
+  /** Maximum duration in ms, rounded up to seconds. Default: the service's. */
+  maxDuration: optional(milliseconds()),
+};
+
+/** Options of every acquire. */
+export const acquireSet = {
   /**
-   * `false`: end the run as soon as the release is under way, a round trip earlier; `released` is then `'pending'`.
-   * What becomes of it is told by the event `released` or `release-failed`. It is owed all the same: the end of the
-   * process sees to it, and `pool.close()` waits for it. Default: `true` (beyond the given interface).
+   * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases (API: endpoint 2). With
+   * a name, a repeated acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
    */
-  awaitRelease?: boolean | undefined;
+  name: optional(leaseName()),
+  /** Up to 50 key-value pairs (API: endpoint 2). */
+  tags: optional(leaseTags()),
+  /** URL that the service opens in the browser, best effort (API: endpoint 2). Default: the pool's. */
+  startUrl: optional(absoluteUrl()),
+  /** Total time to wait for a browser, in ms. Default: 300,000. */
+  acquireTimeout: withDefault(milliseconds(), 300_000),
+  /**
+   * Time that each acquire request asks the service to wait, in ms, rounded up to seconds (API:
+   * acquire_timeout_seconds). `false`: the service decides. Default: 25,000.
+   */
+  pollTimeout: withDefault(
+    anyOf('a number of milliseconds above 0, or false', milliseconds(), off()),
+    25_000,
+  ),
+  /** Backoff between acquire requests that fail or are answered too early, in the terms of p-retry. */
+  retry: withDefault(group(retry), {}),
+};
+
+/** Returns the body of an acquire request. */
+export function acquireBody(
+  { name, tags, startUrl }: LeaseSettings,
+  wait: number | undefined,
+): AcquireRequest {
+  return {
+    ...(wait !== undefined && { acquire_timeout_seconds: wait }),
+    ...(name && { name }),
+    ...(tags && { tags }),
+    ...(startUrl && { start_url: startUrl }),
+  };
+}
+
+/** Options of every lease. */
+export const leaseSet = {
+  /**
+   * `'auto'`: reuse the browser if it is healthy and cleaned up, otherwise destroy it; a choice; or a function that
+   * returns one. Default: `'auto'`.
+   */
+  release: withDefault(
+    anyOf(
+      "one of 'auto', 'reuse', 'destroy', 'leave', or a function",
+      oneOf('auto', 'reuse', 'destroy', 'leave'),
+      callback<(outcome: LeaseOutcome) => ReleaseChoice>(),
+    ),
+    'auto',
+  ),
+  /** Time to release the browser, in ms. An abort does not shorten it. Default: 10,000. */
+  releaseTimeout: withDefault(milliseconds(), 10_000),
+  /**
+   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). Every
+   * other end of the process is handled without it. Default: `false`.
+   */
+  releaseOnCrash: withDefault(flag(), false),
+  /**
+   * `'list'`: list the recordings of this lease; `'off'`: do not; `'record'` (extension): record the lease, and wait for
+   * the video after the release. If the service can't record, an event `recording-unavailable` is emitted and the run
+   * does not fail. Default: `'list'`.
+   */
+  replays: withDefault(oneOf('list', 'record', 'off'), 'list'),
+  /** Time for stopping the recording, listing, and waiting for the video, in ms. Default: 10,000. */
+  replaysTimeout: withDefault(milliseconds(), 10_000),
+  /** How to record, with `replays: 'record'`. */
+  recording: optional(group(recording)),
+  /** Aborts the call at any point; the promise rejects with the signal's reason. */
+  signal: optional(abortSignal()),
+  /** Called with every event. */
+  onEvent: optional(callback<(event: RunEvent) => void>()),
+};
+
+/** Options of every connection. */
+export const connectSet = {
+  /** Time from the lease to a usable page, in ms. Default: 30,000. */
+  connectTimeout: withDefault(milliseconds(), 30_000),
+  /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
+  protocol: withDefault(oneOf('cdp', 'bidi'), 'cdp'),
+  /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh one. Default: `'default'`. */
+  context: withDefault(oneOf('default', 'new'), 'default'),
+  /** The automation library's own connect options. */
+  connectOptions: withDefault(check<object>('an object', isRecord), {}),
+};
+
+/** Options of a lease that this process acquires and connects to. */
+export const leaseOptions = {
+  ...acquireSet,
+  /** Number of leases to try: a browser that can't be reached is released for destruction. Default: 2. */
+  connectAttempts: withDefault(wholeNumber(1), 2),
+  ...connectSet,
+  ...leaseSet,
+};
+
+/** Options of `withPooledBrowser`. */
+export const runOptions = {
+  ...leaseOptions,
+  /** Time for the callback, in ms. Default: no limit. */
+  timeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  /**
+   * `false`: resolve as soon as the release request is on its way; `released` is then `'pending'`, and an event reports
+   * the result. `pool.close()` and the end of the process wait for it. Default: `true`.
+   */
+  awaitRelease: withDefault(flag(), true),
+};
+
+const reconnectSet = {
+  /**
+   * Replaces a lost connection while the session lasts: `'eager'` at once, `'lazy'` when the browser is next used. No
+   * call is repeated. Default: `false`, the browser is lost with its connection.
+   */
+  reconnect: withDefault(anyOf("'eager', 'lazy' or false", oneOf('eager', 'lazy'), off()), false),
+};
+
+/** Options of `leaseBrowser`. */
+export const heldLeaseOptions = { ...leaseOptions, ...reconnectSet };
+
+/** Options of `attachBrowser`: there is nothing to acquire. */
+export const attachOptions = { ...connectSet, ...leaseSet, ...reconnectSet };
+
+/** Options of a lease without a connection. */
+export const sessionLeaseOptions = { ...acquireSet, ...leaseSet };
+
+const ALL = { ...runOptions, ...reconnectSet };
+
+/** All options with their defaults. */
+export type LeaseSettings = OptionsOutput<typeof ALL>;
+
+/** The options with the types of one automation library. */
+type ForLibrary<Input, ConnectOptions, P, Context = ContextChoice> = {
+  [Name in keyof Input]: Name extends 'connectOptions'
+    ? ConnectOptions | undefined
+    : Name extends 'protocol'
+      ? P | undefined
+      : Name extends 'context'
+        ? Context | undefined
+        : Input[Name];
+};
+
+export type LeaseOptions<C extends object = object, P = Protocol> = ForLibrary<
+  OptionsInput<typeof leaseOptions>,
+  C,
+  P
+>;
+export type RunOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
+  OptionsInput<typeof runOptions>,
+  C,
+  P,
+  Context
+>;
+export type HeldLeaseOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
+  OptionsInput<typeof heldLeaseOptions>,
+  C,
+  P,
+  Context
+>;
+export type AttachOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
+  OptionsInput<typeof attachOptions>,
+  C,
+  P,
+  Context
+> & {
+  /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
+  pool?: BrowserPool | string | undefined;
+};
+export interface SessionLeaseOptions extends OptionsInput<typeof sessionLeaseOptions> {}
+/** Backoff between acquire requests, in the terms of p-retry. */
+export interface RetryOptions extends OptionsInput<typeof retry> {}
+/** How to record a lease (extension). */
+export interface RecordingOptions extends OptionsInput<typeof recording> {}
+
+/**
+ * Checks the options of a call and fills in all defaults.
+ *
+ * @param set The options that the caller takes.
+ */
+export function readLeaseOptions(
+  set: Options,
+  given: object,
+  { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal'> },
+): LeaseSettings {
+  const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
+  if (settings.recording && settings.replays !== 'record') {
+    throw new InvalidOptionError(
+      'recording',
+      `recording needs replays: 'record', not '${settings.replays}'.`,
+    );
+  }
+  const refusal = connector?.refusal(settings.protocol);
+  if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
+  return settings;
 }

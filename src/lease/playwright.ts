@@ -1,12 +1,10 @@
 import type { ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Callback } from './callback.js';
-import { attachBrowser as attach } from './attach-browser.js';
+import type { Callback } from './connected-lease.js';
 import type { DetachedLease } from './detached-lease.js';
-import { leaseBrowser as lease } from './lease-browser.js';
+import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
-import type { PooledBrowser } from './pooled-browser.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
@@ -14,7 +12,7 @@ export type PlaywrightLeaseOptions = HeldLeaseOptions<ConnectOverCDPOptions, 'cd
 export type PlaywrightAttachOptions = AttachOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
-/** `withPooledBrowser` for Playwright: the callback gets `{ browser, context, page, session, signal, attempt }`. */
+/** `withPooledBrowser` for Playwright: the callback receives `{ browser, context, page, session, signal }`. */
 export async function withPooledBrowser<Value>(
   pool: BrowserPool | string,
   fn: Callback<PlaywrightHandles, Value>,

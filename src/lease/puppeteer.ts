@@ -1,37 +1,24 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { Connector, ContextChoice } from '../connect/connector.js';
+import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Callback } from './callback.js';
-import { attachBrowser as attach } from './attach-browser.js';
+import type { Callback } from './connected-lease.js';
 import type { DetachedLease } from './detached-lease.js';
-import { leaseBrowser as lease } from './lease-browser.js';
+import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
-import type { PooledBrowser } from './pooled-browser.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
-type Chosen<Choice> = PuppeteerOptions & { context?: Choice | undefined };
-
-export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = Omit<
-  HeldLeaseOptions<ConnectOptions>,
-  'context'
-> &
-  Chosen<Choice>;
-export type PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice> = Omit<
-  AttachOptions<ConnectOptions>,
-  'context'
-> &
-  Chosen<Choice>;
-export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = Omit<
-  RunOptions<ConnectOptions>,
-  'context'
-> &
-  Chosen<Choice>;
+export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
+  HeldLeaseOptions<ConnectOptions, Protocol, Choice>;
+export type PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
+  AttachOptions<ConnectOptions, Protocol, Choice>;
+export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
+  RunOptions<ConnectOptions, Protocol, Choice>;
 
 /**
- * `withPooledBrowser` for Puppeteer: the callback gets `{ browser, page, session, signal, attempt }`, and `context`
- * with `context: 'new'`. `protocol: 'bidi'` speaks WebDriver BiDi.
+ * `withPooledBrowser` for Puppeteer: the callback receives `{ browser, page, session, signal }`, and `context` with
+ * `context: 'new'`. `protocol: 'bidi'` uses WebDriver BiDi.
  */
 export async function withPooledBrowser<Value, Choice extends ContextChoice = 'default'>(
   pool: BrowserPool | string,
@@ -57,7 +44,7 @@ export async function attachBrowser<Choice extends ContextChoice = 'default'>(
   return attach(detached, { ...options, connector: connectorFor<Choice>(library) });
 }
 
-/** The connector hands over a context exactly when the option asks for a new one. */
+/** The connector hands out a context exactly if the option `context` is `'new'`. */
 function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
   return puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<Choice>>;
 }

@@ -1,84 +1,73 @@
-import { isRecord } from '../shared/json.js';
-import { raceAbort } from '../shared/abort.js';
-import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
-import type { RecordingEvent } from './recording-events.js';
-import type { RecordingOptions, RecordingStart, RecordingStop } from './recording-options.js';
+import { raceAbort } from '../shared/abort.js';
+import { isRecord } from '../shared/json.js';
+import type { LeaseCall } from './lease-call.js';
 
-export interface RecordingParts {
-  pool: BrowserPool;
-  session: BrowserSession;
-  options: RecordingOptions;
-  /** Gives up on what is still under way; its reason is then the error. */
-  signal: AbortSignal;
-  onEvent: (event: RecordingEvent) => void;
-}
-
-/** A recording of a lease, begun as this is made. What goes wrong with it is told, and fails nothing. */
+/** A recording of a lease. The constructor starts it. Its errors are emitted as events and fail nothing. */
 export class Recording {
-  readonly #parts: RecordingParts;
+  readonly #call: LeaseCall;
+  readonly #session: BrowserSession;
+  readonly #signal: AbortSignal;
   readonly #started: Promise<void>;
   #replay: Replay | undefined;
 
-  constructor(parts: RecordingParts) {
-    this.#parts = parts;
+  /** @param signal Aborts the requests; its reason is then the error. */
+  constructor(call: LeaseCall, session: BrowserSession, signal: AbortSignal) {
+    this.#call = call;
+    this.#session = session;
+    this.#signal = signal;
     this.#started = this.#start();
   }
 
-  /** What its start told, or `undefined` while it has not started. */
+  /** The recording as the service described it at its start; `undefined` before. */
   get replay(): Replay | undefined {
     return this.#replay;
   }
 
-  /** Ends it; one that is still starting is waited for. */
+  /** Stops the recording, after its start. */
   async stop(): Promise<void> {
     await this.#started;
     const replay = this.#replay;
     if (!replay) return;
-    const { pool, session, options, signal, onEvent } = this.#parts;
-    const about = { type: 'recording-stopped', sessionId: session.session_id, replay } as const;
-    const stop = options.stop ?? stopAtService;
+    const { session_id: sessionId } = this.#session;
+    const stopped = { type: 'recording-stopped', sessionId, replay } as const;
     try {
-      await raceAbort(call(stop, { pool, session, replay, signal }), signal);
-      onEvent(about);
+      await raceAbort(this.#requestStop(replay), this.#signal);
+      this.#call.emit(stopped);
     } catch (error) {
-      onEvent({ ...about, error: error as Error });
+      this.#fail(error as Error, { ...stopped, error: error as Error });
     }
   }
 
   async #start(): Promise<void> {
-    const { pool, session, options, signal, onEvent } = this.#parts;
-    const { frameRate, maxDuration, start = startAtService } = options;
-    const sessionId = session.session_id;
+    const { pool, settings, emit } = this.#call;
+    const { session_id: sessionId } = this.#session;
+    const { frameRate, maxDuration } = settings.recording ?? {};
+    const request = {
+      ...(frameRate !== undefined && { framerate: frameRate }),
+      ...(maxDuration !== undefined && { max_duration_in_seconds: Math.ceil(maxDuration / 1000) }),
+    };
     try {
-      const context = { pool, session, frameRate, maxDuration, signal };
-      const replay = await raceAbort(call(start, context), signal);
-      if (!isRecord(replay)) throw new Error('recording.start gave no replay.');
+      const replay: unknown = await raceAbort(
+        pool.startReplay(sessionId, request, { signal: this.#signal }),
+        this.#signal,
+      );
+      if (!isRecord(replay)) throw new Error('endpoints.startReplay returned no replay.');
       this.#replay = replay;
-      onEvent({ type: 'recording-started', sessionId, replay });
+      emit({ type: 'recording-started', sessionId, replay });
     } catch (error) {
-      onEvent({ type: 'recording-unavailable', sessionId, error: error as Error });
+      this.#fail(error as Error, { type: 'recording-unavailable', sessionId, error: error as Error });
     }
   }
-}
 
-/** A function of the caller's may throw where ours reject. */
-async function call<Context, Value>(
-  fn: (context: Context) => Value | Promise<Value>,
-  context: Context,
-): Promise<Value> {
-  return fn(context);
-}
+  async #requestStop({ replay_id: replayId }: Replay): Promise<void> {
+    if (replayId === undefined) throw new Error('The service returned no replay_id for the recording.');
+    const { pool } = this.#call;
+    await pool.stopReplay(this.#session.session_id, replayId, { signal: this.#signal });
+  }
 
-function startAtService({ pool, session, frameRate, maxDuration, signal }: RecordingStart): Promise<Replay> {
-  const request = {
-    ...(frameRate !== undefined && { framerate: frameRate }),
-    ...(maxDuration !== undefined && { max_duration_in_seconds: Math.ceil(maxDuration / 1000) }),
-  };
-  return pool.startReplay(session.session_id, request, { signal });
-}
-
-function stopAtService({ pool, session, replay, signal }: RecordingStop): Promise<void> {
-  if (replay.replay_id === undefined) throw new Error('The service gave the recording no replay_id.');
-  return pool.stopReplay(session.session_id, replay.replay_id, { signal });
+  #fail(error: Error, event: Parameters<LeaseCall['emit']>[0]): void {
+    this.#call.cleanupErrors.push(error);
+    this.#call.emit(event);
+  }
 }

@@ -1,76 +1,100 @@
-import type { ReplayStatus } from './replay-status.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
+import { runs } from '../shared/process-state.js';
+import type { Stage } from '../shared/telemetry.js';
 
 /**
- * What became of the browser:
- * - `reused`: back in the pool, as it is;
- * - `destroyed`: gone, and replaced by the pool;
- * - `left`: still leased, as asked for;
- * - `failed`: still leased, against all efforts, until its inactivity time-out.
+ * What happened to the browser:
+ * - `reused`: it is back in the pool, as it is;
+ * - `destroyed`: it no longer exists, and the pool replaces it;
+ * - `left`: it stays leased, as requested;
+ * - `failed`: it could not be released, and stays leased until its inactivity timeout.
  */
 export type Released = 'reused' | 'destroyed' | 'left' | 'failed';
 
-/** Milliseconds per stage; a stage that was not reached is missing. */
-export interface Timings {
-  acquire?: number;
-  /** To a usable page; with `reconnect` all connections together. */
-  connect?: number;
-  callback?: number;
-  /** Closing pages, while the replays are listed. */
-  sweep?: number;
-  release?: number;
-  /** Stopping a recording, listing the replays, and waiting, after the release, until what was recorded is written. */
-  replays?: number;
-  /** From the call to its end. */
-  total: number;
+/**
+ * - `ready`: all recordings of this lease are finished;
+ * - `pending`: at least one is still running or being written;
+ * - `none`: nothing was recorded;
+ * - `unavailable`: the service did not list the recordings in time, or did not record;
+ * - `off`: not requested.
+ */
+export type ReplayStatus = 'ready' | 'pending' | 'none' | 'unavailable' | 'off';
+
+export interface ReplayResult {
+  replays: readonly Replay[];
+  replayStatus: ReplayStatus;
+  /** Why the list is missing or may be out of date. */
+  error?: Error;
 }
 
-/** What is left of a lease once it is over. */
-export interface RunTail {
-  /** The leased session. Its URLs no longer work for you. */
+/** The end of a lease, for a `release` function. */
+export interface LeaseOutcome {
+  /** `'failed'` if the callback threw, timed out, or lost its browser. */
+  status: 'ok' | 'failed';
+  /** What the callback threw. */
+  error?: unknown;
+  /** The browser responds, and everything that this lease opened is closed. */
+  healthy: boolean;
   session: BrowserSession;
-  /** The recordings made during this lease: neither those of the lease before nor of the one after. */
+}
+
+/** `'reuse'`: return the browser to the pool as it is; `'destroy'` it; `'leave'` it leased. */
+export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
+
+/** Milliseconds in each stage; a stage that was not reached is missing. `connect` includes reconnects. */
+export type Timings = { readonly [stage in Stage]?: number } & {
+  /** From the call to its end. */
+  readonly total: number;
+};
+
+/** A lease after its end. */
+export interface RunSummary {
+  /** The leased session. Its URLs are no longer valid. */
+  session: BrowserSession;
+  /** The recordings of this lease, without those of earlier or later leases of the same browser. */
   replays: readonly Replay[];
   replayStatus: ReplayStatus;
   /** `'pending'` only with `awaitRelease: false`. */
   released: Released | 'pending';
-  /** Acquire requests sent. */
-  attempts: number;
-  /** Those of them of which it can't be known whether they leased a browser (events `outcome-unknown`). */
-  unknownOutcomes: number;
+  /** Number of acquire requests. */
+  acquireAttempts: number;
+  /** Number of acquire requests that may have leased a browser that nobody knows (events `outcome-unknown`). */
+  unknownAcquires: number;
   timings: Timings;
-  /** What went wrong while recording and tidying up. It never fails the run. */
+  /** Errors of recording, cleanup and release. They never fail the run. */
   cleanupErrors: readonly Error[];
 }
 
-/** What `withPooledBrowser` resolves to. */
-export interface Run<Value> extends RunTail {
+/** The result of `withPooledBrowser`. */
+export interface Run<Value> extends RunSummary {
   /** What the callback returned. */
   value: Value;
 }
 
-/** The run behind an error; without a session where none was leased. */
-export interface FailedRun extends Omit<RunTail, 'session' | 'released'> {
+/** The run behind an error; without a session if none was leased. */
+export interface FailedRun extends Omit<RunSummary, 'session' | 'released'> {
   session?: BrowserSession;
   released?: Released | 'pending';
 }
 
-const runs = new WeakMap<object, FailedRun>();
-
 /**
- * The run behind an error that `withPooledBrowser` or `leaseBrowser` threw: a failing test still has its replay link.
- * The error itself stays as it was thrown.
+ * Returns the run behind an error that `withPooledBrowser` or `leaseBrowser` threw, so that a failed test has its replay
+ * links. The error itself is unchanged.
  *
- * @returns `undefined` for errors of no run, and for thrown values that are no objects.
+ * @returns `undefined` if the value belongs to no run, if it is not an object, or if several runs threw the same object
+ *   (for example the reason of a shared signal). The event `ended` has the summary of each call.
  */
 export function runOf(error: unknown): FailedRun | undefined {
-  return isKey(error) ? runs.get(error) : undefined;
+  const run = isObject(error) ? runs.failed.get(error) : undefined;
+  return run === AMBIGUOUS ? undefined : (run as FailedRun | undefined);
 }
 
 export function rememberRun(error: unknown, run: FailedRun): void {
-  if (isKey(error)) runs.set(error, run);
+  if (isObject(error)) runs.failed.set(error, runs.failed.has(error) ? AMBIGUOUS : run);
 }
 
-function isKey(value: unknown): value is object {
+const AMBIGUOUS = {};
+
+function isObject(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }

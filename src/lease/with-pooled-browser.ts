@@ -1,52 +1,47 @@
 import type { Connector } from '../connect/connector.js';
-import { InvalidOptionError } from '../shared/errors.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Callback } from './callback.js';
+import { withAbortGrace } from '../shared/abort.js';
+import { callback, readOption } from '../shared/options.js';
+import type { Callback } from './connected-lease.js';
+import { LeaseCall, resolvePool } from './lease-call.js';
 import { openLease } from './open-lease.js';
-import type { RunOptions } from './options.js';
-import { resolvePool } from './resolve-pool.js';
-import { rememberRun, type Run } from './run.js';
-import { checkOptions, type Settings } from './settings.js';
-import { soonAfterAbort } from './soon-after-abort.js';
+import { readLeaseOptions, runOptions, type RunOptions } from './options.js';
+import type { Run } from './run.js';
 
 /**
- * Leases a browser, connects to it, calls `fn` once, gives the browser back on every path, and returns what `fn`
- * returned with the links to the replays of this lease.
+ * Leases a browser, connects to it, calls `fn` once, always releases the browser, and returns the result of `fn` with the
+ * links to the replays of this lease.
  *
- * @param pool A `BrowserPool`, or the id or name of one: then the environment says which service
- *   (`BROWSER_POOL_BASE_URL`, `BROWSER_POOL_ACCESS_TOKEN`).
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment (`BROWSER_POOL_BASE_URL`,
+ *   `BROWSER_POOL_ACCESS_TOKEN`).
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
- *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` gives the run behind it.
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  */
 export async function withPooledBrowser<Handles, Value>(
   pool: BrowserPool | string,
   fn: Callback<Handles, Value>,
   { connector, ...options }: RunOptions & { connector: Connector<Handles> },
 ): Promise<Run<Value>> {
-  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The second argument must be a function.');
-  const settings = checkOptions(options, connector, 'withPooledBrowser');
-  const run = runOnLease(resolvePool(pool), fn, connector, settings);
-  return soonAfterAbort(settings.signal, run);
+  readOption(callback(), 'fn', fn);
+  const settings = readLeaseOptions(runOptions, options, { caller: 'withPooledBrowser', connector });
+  const call = new LeaseCall(resolvePool(pool), settings);
+  return withAbortGrace(settings.signal, run(call, connector, fn));
 }
 
-async function runOnLease<Handles, Value>(
-  pool: BrowserPool,
-  fn: Callback<Handles, Value>,
+async function run<Handles, Value>(
+  call: LeaseCall,
   connector: Connector<Handles>,
-  settings: Settings,
+  fn: Callback<Handles, Value>,
 ): Promise<Run<Value>> {
-  const lease = await openLease(pool, connector, settings);
+  const lease = await openLease(call, connector);
   let value: Value;
   try {
     value = await lease.call(fn);
   } catch (error) {
-    rememberRun(error, await lease.end({ status: 'failed', error }));
+    await lease.end({ status: 'failed', error });
     throw error;
   }
-  const tail = await lease.end({ status: 'ok' });
-  if (settings.signal?.aborted) {
-    rememberRun(settings.signal.reason, tail);
-    throw settings.signal.reason;
-  }
-  return { value, ...tail };
+  const summary = await lease.end({ status: 'ok' });
+  call.settings.signal?.throwIfAborted();
+  return { value, ...summary };
 }

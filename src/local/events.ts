@@ -1,77 +1,52 @@
-/** What the local pool tells `onLog`. Nothing in it is secret. */
+/** An event of the local pool, for `onLog`. Events contain no secrets. */
 export type LocalPoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
-  /** An answered request; status 499 when its client went away before. */
+  /** A request was answered. The status is 499 when the client closed its connection before the response. */
   | { readonly type: 'request'; readonly method: string; readonly path: string; readonly status: number }
-  | {
-      readonly type: 'browser-started';
-      readonly pool: string;
-      readonly sessionId: string;
-      readonly pid: number;
-    }
+  | (OfSession & { readonly type: 'browser-started'; readonly pid: number })
   | { readonly type: 'browser-start-failed'; readonly pool: string; readonly message: string }
-  | {
-      readonly type: 'browser-destroyed';
-      readonly pool: string;
-      readonly sessionId: string;
-      readonly reason: DestroyReason;
-    }
-  | NamedEvent
-  | { readonly type: 'released'; readonly pool: string; readonly sessionId: string }
+  | (OfSession & { readonly type: 'browser-destroyed'; readonly reason: DestroyReason })
+  /** An acquire request waits. `name` is the name of the requested lease. */
+  | { readonly type: 'waiting'; readonly pool: string; readonly name?: string }
+  | (OfSession & { readonly type: 'leased'; readonly name?: string })
+  | (OfSession & { readonly type: 'released' })
   | { readonly type: 'connected'; readonly sessionId: string; readonly protocol: Protocol }
   | { readonly type: 'disconnected'; readonly sessionId: string; readonly protocol: Protocol }
-  | {
-      readonly type: 'recording-started';
-      readonly pool: string;
-      readonly sessionId: string;
-      readonly replayId: string;
-    }
-  | {
+  | (OfSession & { readonly type: 'recording-started'; readonly replayId: string })
+  | (OfSession & {
       readonly type: 'recording-finished';
-      readonly pool: string;
-      readonly sessionId: string;
       readonly replayId: string;
       readonly reason: RecordingEnd;
-      /** Length of the film. */
+      /** Length of the video. */
       readonly milliseconds: number;
-      /** Size of the film. */
+      /** Size of the video. */
       readonly bytes: number;
-      /** Why there is none. */
+      /** Why there is no video. */
       readonly failure?: string;
-    }
+    })
   | { readonly type: 'closed' };
 
+interface OfSession {
+  /** Name of the pool. */
+  readonly pool: string;
+  readonly sessionId: string;
+}
+
 /**
- * Why a recording ended: a request to stop it, its longest duration, the end of its lease, the end of its browser, a
- * limit of bytes, a disk that is full, a disk that fails otherwise.
+ * Why a recording ended: a request, its maximum duration, the end of the lease, the end of the browser, the limit of
+ * bytes, a full disk, another disk error.
  */
 export type RecordingEnd =
   'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-full' | 'disk-failed';
 
-/** What a connection to a leased browser is: a client's, or a person's who watches it. */
+/** The use of a connection to a leased browser. */
 export type Protocol = 'cdp' | 'bidi' | 'live-view';
 
-/** An acquire request has to wait, or has a browser; with the name that it asked for. */
-export type NamedEvent =
-  | { readonly type: 'waiting'; readonly pool: string; readonly name?: string }
-  | { readonly type: 'leased'; readonly pool: string; readonly sessionId: string; readonly name?: string };
-
 /**
- * Why a browser was destroyed: a release without reuse, a flush, a request to delete it, no connection for too long,
- * its own end, or the end of the local pool.
+ * Why a browser was destroyed: a release without reuse, a flush, a DELETE request, no connection for too long, the end of
+ * its process, the end of the local pool.
  */
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
-/** Passes events on; a log that throws must not break the pool. */
+/** Receives events. */
 export type Log = (event: LocalPoolEvent) => void;
-
-/** The log that never throws. */
-export function safeLog(onLog: Log | undefined): Log {
-  return (event) => {
-    try {
-      onLog?.(event);
-    } catch {
-      // The caller's log is the caller's affair.
-    }
-  };
-}

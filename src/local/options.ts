@@ -1,100 +1,227 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { InvalidOptionError } from '../shared/errors.js';
+import { showValue } from '../shared/json.js';
+import {
+  callback,
+  check,
+  checked,
+  flag,
+  group,
+  oneOf,
+  optional,
+  readOption,
+  readOptions,
+  text,
+  wholeNumber,
+  withDefault,
+  type Option,
+  type OptionsInput,
+} from '../shared/options.js';
+import { absoluteUrl, leaseName } from '../service/pool-options.js';
 import type { TelemetryCategory } from '../service/wire.js';
-import type { LocalPoolEvent } from './events.js';
+import type { Log } from './events.js';
 
-/** Options of `startLocalPool`. All are optional: without any there is one pool, `default`, of one headless browser. */
-export interface LocalPoolOptions {
-  /** The pools to hold. Default: one, named `default`. */
-  pools?: readonly LocalPoolSettings[] | undefined;
-  /** TCP port on 127.0.0.1. Default: 0, any free one. */
-  port?: number | undefined;
-  /** The access token that clients must send, 8 characters or more. Default: a random one, see `LocalPool.token`. */
-  token?: string | undefined;
-  /** Path of a Chrome or Chromium. Default: what `findBrowser` finds. */
-  executablePath?: string | undefined;
-  /** Further Chromium flags, each beginning with `--`. */
-  args?: readonly string[] | undefined;
-  /** Behaviour on which services differ, so that a client can be tried against each. */
-  quirks?: LocalPoolQuirks | undefined;
-  /** Limits of recordings, and where they are kept. */
-  recording?: LocalPoolRecording | undefined;
-  /** Called with each step. It never sees a token; an error that it throws is ignored. */
-  onLog?: ((event: LocalPoolEvent) => void) | undefined;
+/** Checks the options of `startLocalPool` and adds the defaults. @throws InvalidOptionError */
+export function readLocalPoolOptions(given: LocalPoolOptions) {
+  const { token = randomBytes(32).toString('base64url'), ...options } = readOptions(
+    localPoolOptions,
+    given,
+    'startLocalPool',
+  );
+  const { maxBytes, maxTotalBytes } = options.recording;
+  if (maxTotalBytes < maxBytes) {
+    const message = `recording.maxTotalBytes (${maxTotalBytes}) must be at least recording.maxBytes (${maxBytes}).`;
+    throw new InvalidOptionError('recording.maxTotalBytes', message);
+  }
+  return { ...options, token, pools: readPools(options.pools) };
 }
 
-/** One pool. */
-export interface LocalPoolSettings {
-  /** Its name: 1 to 255 of letters, digits, `.`, `_`, `-`. Default: `default`. */
-  name?: string | undefined;
-  /** Its id, under the same rules. Default: a random one. */
-  id?: string | undefined;
-  /** Browsers to hold. Default: 1. */
-  size?: number | undefined;
-  /** Run without windows. Default: true. */
-  headless?: boolean | undefined;
-  /** Seconds that a leased browser may be without a connection before it is destroyed. Default: 60. */
-  timeoutSeconds?: number | undefined;
-  /**
-   * Percent of `size` that is refilled per minute; each new browser then waits for its turn.
-   * Default: none, a destroyed browser is replaced at once. The first fill never waits.
-   */
-  fillRatePerMinute?: number | undefined;
-  /** URL that each new browser opens. Default: `about:blank`. */
-  startUrl?: string | undefined;
-  /** Size of the window. Default: the browser's own. */
-  viewport?: LocalPoolViewport | undefined;
-  /**
-   * Telemetry that the sessions declare (interface: Telemetry shape); it decides what the timelines of recordings hold.
-   * Default: none is declared, and timelines hold console, page, interaction, network and connection.
-   */
-  telemetry?: LocalPoolTelemetry | undefined;
-  /** Record every lease, from its grant. Default: false, recordings are asked for. */
-  recordAll?: boolean | undefined;
+/** The options of `startLocalPool` with their defaults. */
+export type CheckedOptions = ReturnType<typeof readLocalPoolOptions>;
+
+function readPools(given: readonly LocalPoolSettings[]) {
+  const pools = given.map((pool, index) => readPool(pool, `pools[${index}]`));
+  const keys = pools.flatMap(({ id, name }) => (id === name ? [id] : [id, name]));
+  const duplicate = keys.find((key, index) => keys.indexOf(key) !== index);
+  if (duplicate === undefined) return pools;
+  throw new InvalidOptionError('pools', `Two pools have the name or id ${duplicate}. Each must be unique.`);
 }
 
-/** Which of the nine categories are enabled. Default of each: false. */
-export type LocalPoolTelemetry = { [category in TelemetryCategory]?: boolean | undefined };
-
-/** Recordings: how large they may grow, and how long they stay. Beyond the given interface. */
-export interface LocalPoolRecording {
-  /**
-   * Folder, which must exist, to leave the films in; one that is not whole yet ends in `.part`. Default: a temporary one
-   * that is removed when the pool closes.
-   */
-  folder?: string | undefined;
-  /** Bytes of frames after which a recording ends; the film until then is kept. Default: 512 MB. */
-  maxBytes?: number | undefined;
-  /**
-   * Bytes of all recordings together, with the room that is kept for films to come: the oldest films are removed to stay
-   * below. Default: 2 GB.
-   */
-  maxTotalBytes?: number | undefined;
-  /** Finished recordings to keep; the oldest are removed. Default: 100. */
-  keep?: number | undefined;
+function readPool(given: LocalPoolSettings, at: string) {
+  const { id = newId(), telemetry, ...settings } = readOption(group(poolOptions), at, given);
+  const enabled = telemetry && TELEMETRY_CATEGORIES.filter((category) => telemetry[category]);
+  return { ...settings, id, telemetry: enabled };
 }
+
+/** The settings of one pool with their defaults. `telemetry` lists the enabled categories. */
+export type CheckedSettings = ReturnType<typeof readPool>;
+
+/** An id that needs no escaping in a URL. */
+export function newId(): string {
+  return randomUUID().replaceAll('-', '');
+}
+
+const TOKEN = /^[\x21-\x7e]{8,}$/;
+const FLAG = /^--[^\0]+$/;
+const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir)(=|$)/;
+const MEGABYTE = 1024 * 1024;
+
+function matches(value: unknown, pattern: RegExp): boolean {
+  return typeof value === 'string' && pattern.test(value);
+}
+
+function numberAboveZero(): Option<number> {
+  return check('a number above 0', (value) => Number.isFinite(value) && (value as number) > 0);
+}
+
+function status<const Status extends number>(...allowed: Status[]): Option<Status> {
+  return check(`one of ${allowed.join(', ')}`, (value) => allowed.some((one) => one === value));
+}
+
+function faultInPools(pools: unknown): string | undefined {
+  if (!Array.isArray(pools)) return `must be an array of pools, not ${showValue(pools)}`;
+  return pools.length === 0 ? 'must contain at least one pool' : undefined;
+}
+
+/** The message does not show the token. */
+function faultInToken(token: unknown): string | undefined {
+  return matches(token, TOKEN) ? undefined : 'must be a string of at least 8 visible ASCII characters';
+}
+
+function faultInArgs(args: unknown): string | undefined {
+  if (!Array.isArray(args)) return `must be an array of flags, not ${showValue(args)}`;
+  const wrong: unknown = args.find((arg) => !matches(arg, FLAG) || matches(arg, POOL_FLAG));
+  if (wrong === undefined) return undefined;
+  return matches(wrong, POOL_FLAG)
+    ? `must not contain ${showValue(wrong)}: the pool sets this flag`
+    : `must contain flags that begin with "--", not ${showValue(wrong)}`;
+}
+
+function isFolder(path: unknown): boolean {
+  return typeof path === 'string' && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** The nine telemetry categories of the API. */
+export const TELEMETRY_CATEGORIES = [
+  'console',
+  'page',
+  'interaction',
+  'network',
+  'control',
+  'connection',
+  'system',
+  'screenshot',
+  'captcha',
+] as const satisfies readonly TelemetryCategory[];
+
+const telemetryOptions = Object.fromEntries(
+  TELEMETRY_CATEGORIES.map((category) => [category, withDefault(flag(), false)]),
+) as Record<TelemetryCategory, Option<boolean | undefined, boolean>>;
+
+/** The enabled telemetry categories. @default false for each */
+export interface LocalPoolTelemetry extends OptionsInput<typeof telemetryOptions> {}
+
+const viewportOptions = {
+  /** Width in pixels. */
+  width: wholeNumber(1),
+  /** Height in pixels. */
+  height: wholeNumber(1),
+};
 
 /** Size of the browser's window, in pixels. */
-export interface LocalPoolViewport {
-  width: number;
-  height: number;
-}
+export interface LocalPoolViewport extends OptionsInput<typeof viewportOptions> {}
 
-/** Where the interface is silent, services may differ. Each switch makes this one behave like such a service. */
-export interface LocalPoolQuirks {
-  /** Status of an acquire whose wait elapsed. Default: 204 with an empty body; the others carry an Error body. */
-  unavailableStatus?: 204 | 408 | 409 | 429 | 503 | 504 | undefined;
-  /** Answer an acquire at once when no browser is idle, whatever wait it asks for. Default: false. */
-  answersAtOnce?: boolean | undefined;
-  /** Status of an acquire whose name an active lease has. Default: 409. */
-  nameConflictStatus?: 409 | 422 | undefined;
-  /** A browser that is leased again keeps its `session_id`. Default: true. */
-  keepsSessionId?: boolean | undefined;
+const poolOptions = {
+  /** Name of the pool: 1 to 255 letters, digits, `.`, `_`, `-`. @default 'default' */
+  name: withDefault(leaseName(), 'default'),
+  /** Id of the pool, with the same characters. @default a random id */
+  id: optional(leaseName()),
+  /** Number of browsers. @default 1 */
+  size: withDefault(wholeNumber(1), 1),
+  /** Run the browsers without windows. @default true */
+  headless: withDefault(flag(), true),
+  /** Seconds without a connection after which a leased browser is destroyed. @default 60 */
+  timeoutSeconds: withDefault(numberAboveZero(), 60),
   /**
-   * `new`: a BiDi websocket begins with `session.new`. `existing`: the session exists already, and
-   * `session.new` is refused with "session not created". Default: `new`.
+   * Percent of `size` that the pool replaces per minute. The first fill is not delayed.
+   * @default none: a destroyed browser is replaced at once
    */
-  bidiSession?: 'new' | 'existing' | undefined;
-  /** Headless sessions, too, have a `browser_live_view_url`. Default: false. */
-  liveViewsHeadless?: boolean | undefined;
-  /** Headless browsers can be recorded. With `false` that is refused, as the public service does. Default: true. */
-  recordsHeadless?: boolean | undefined;
-}
+  fillRatePerMinute: optional(numberAboveZero()),
+  /** URL that each new browser opens. @default about:blank */
+  startUrl: optional(absoluteUrl()),
+  /** Size of the window. @default the browser's own */
+  viewport: optional(group(viewportOptions)),
+  /**
+   * Telemetry that the sessions report. The timelines of recordings contain the enabled categories.
+   * @default none is reported; timelines contain console, page, interaction, network and connection
+   */
+  telemetry: optional(group(telemetryOptions)),
+  /** Record every lease from its start. @default false: clients request each recording */
+  recordAll: withDefault(flag(), false),
+};
+
+/** One pool. */
+export interface LocalPoolSettings extends OptionsInput<typeof poolOptions> {}
+
+const recordingOptions = {
+  /**
+   * Existing folder in which the videos stay. The name of an unfinished video ends in `.part`.
+   * @default a temporary folder, removed when the pool closes
+   */
+  folder: optional(check<string>('the path of an existing folder', isFolder)),
+  /** Bytes of frames after which a recording ends; its video is kept. @default 512 MB */
+  maxBytes: withDefault(wholeNumber(1), 512 * MEGABYTE),
+  /** Bytes of all recordings, reserved space included. The oldest videos are removed first. @default 2 GB */
+  maxTotalBytes: withDefault(wholeNumber(1), 2048 * MEGABYTE),
+  /** Number of finished recordings to keep. The oldest are removed first. @default 100 */
+  keep: withDefault(wholeNumber(1), 100),
+};
+
+/** Limits of recordings, and their folder. Recording is an extension of the API. */
+export interface LocalPoolRecording extends OptionsInput<typeof recordingOptions> {}
+
+const quirkOptions = {
+  /** Status of an acquire request whose wait elapsed. Only 204 has no body. @default 204 */
+  unavailableStatus: withDefault(status(204, 408, 409, 429, 503, 504), 204),
+  /** Answer an acquire request at once when no browser is idle. @default false: wait as requested */
+  answersAtOnce: withDefault(flag(), false),
+  /** Status of an acquire request whose name an active lease has. @default 409 */
+  nameConflictStatus: withDefault(status(409, 422), 409),
+  /** A browser keeps its `session_id` in the next lease. @default true */
+  keepsSessionId: withDefault(flag(), true),
+  /**
+   * `new`: a BiDi client sends `session.new` first. `existing`: the session exists when the WebSocket opens, and
+   * `session.new` fails with "session not created". @default 'new'
+   */
+  bidiSession: withDefault(oneOf('new', 'existing'), 'new'),
+  /** Headless sessions also have a `browser_live_view_url`. @default false */
+  liveViewsHeadless: withDefault(flag(), false),
+  /** Headless browsers can be recorded. The public service refuses that. @default true */
+  recordsHeadless: withDefault(flag(), true),
+};
+
+/** Behaviour that the API does not define. Each switch imitates a service that differs from the default. */
+export interface LocalPoolQuirks extends OptionsInput<typeof quirkOptions> {}
+
+const localPoolOptions = {
+  /** The pools. @default one pool named `default` */
+  pools: withDefault(checked<readonly LocalPoolSettings[]>(faultInPools), [{}]),
+  /** TCP port on 127.0.0.1. @default 0: any free port */
+  port: withDefault(wholeNumber(0, 65_535), 0),
+  /** Access token that clients must send: at least 8 visible ASCII characters. @default a random token */
+  token: optional(checked<string>(faultInToken)),
+  /** Path of a Chrome or Chromium. @default the result of `findBrowser` */
+  executablePath: optional(text()),
+  /** Additional Chromium flags. The pool sets the user data folder and the remote debugging flags. @default [] */
+  args: withDefault(checked<readonly string[]>(faultInArgs), []),
+  /** Behaviour on which services differ, to test a client against each. */
+  quirks: withDefault(group(quirkOptions), {}),
+  /** Limits of recordings, and their folder. */
+  recording: withDefault(group(recordingOptions), {}),
+  /** Receives each event. Events contain no token. An error that this function throws is ignored. */
+  onLog: optional(callback<Log>()),
+};
+
+/** Options of `startLocalPool`. */
+export interface LocalPoolOptions extends OptionsInput<typeof localPoolOptions> {}

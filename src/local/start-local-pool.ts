@@ -1,55 +1,73 @@
 import { inspect } from 'node:util';
 import { InvalidOptionError } from '../shared/errors.js';
-import { ownOrigins } from '../shared/process-end.js';
+import { beforeProcessEnds } from '../shared/process-end.js';
 import { hideSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
-import { DisplayOnDemand } from './display/display-on-demand.js';
-import { checkOptions, type CheckedOptions } from './options/check-options.js';
-import { safeLog, type Log } from './events.js';
+import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
+import type { Log } from './events.js';
 import { PoolServer } from './http/server.js';
-import type { LocalPool, LocalPoolStats } from './local-pool.js';
-import type { LocalPoolOptions } from './options.js';
+import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
+import type { LocalPoolStats, PoolHost } from './pool/chromium-pool.js';
 import { PoolSet } from './pool/pool-set.js';
-import { Recorder } from './replays/recorder.js';
-import { StartLimit } from './pool/start-limit.js';
-import { LeaseTokens } from './sockets/jwt.js';
-import { upgrade } from './sockets/upgrade.js';
+
+/** A running local pool. Its server keeps the process alive until `close()`. */
+export interface LocalPool extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>`. */
+  readonly baseUrl: string;
+  /** The access token. It is not enumerable: `inspect` and JSON of this object do not contain it. */
+  readonly token: string;
+  /**
+   * URL of a page that shows the state of all pools. Its jwt is valid for 30 days, for this page only. Not enumerable.
+   */
+  readonly dashboardUrl: string;
+  /** Names of the pools. */
+  readonly pools: readonly string[];
+  /**
+   * Counts browsers and leases.
+   *
+   * @param pool Name or id of a pool. @default all pools together
+   */
+  stats(pool?: string): LocalPoolStats;
+  /**
+   * Ends all waiting requests, WebSockets, browsers and profile folders. Resolves when they are gone. Further calls have
+   * no effect.
+   */
+  close(): Promise<void>;
+}
 
 /**
- * Starts the service's interface over Chromium processes of this machine: for development, tests and CI.
+ * Starts the API of the pool service over Chromium processes on this machine, for development, tests and CI.
  *
- * Resolves when the server listens and the first browser has started; the others start in the background. The server
- * and its browsers keep this process alive until `close()`.
- *
- * Throws `InvalidOptionError`, `BrowserNotFoundError` when this machine has no Chrome or Chromium, and `LocalPoolError`
- * when the port is taken or the browser does not start. Nothing is left running then.
+ * @returns The pool, once the server listens and the first browser runs. The other browsers start in the background.
+ * @throws InvalidOptionError; BrowserNotFoundError when this machine has no Chrome or Chromium; LocalPoolError when the
+ * port is in use or the browser does not start. Nothing keeps running then.
  */
 export async function startLocalPool(options: LocalPoolOptions = {}): Promise<LocalPool> {
-  const checked = checkOptions(options);
+  const checked = readLocalPoolOptions(options);
   const executablePath = await findBrowser({ executablePath: checked.executablePath });
   hideSecret(checked.token);
-  const callersLog = safeLog(checked.onLog);
   const log: Log = (event) => {
-    callersLog(event);
+    try {
+      checked.onLog?.(event);
+    } catch {
+      // An error of the caller's function must not break the pool.
+    }
     pools.recorder.note(event);
     dashboard.changed();
   };
   const server = new PoolServer();
   await server.listen(checked.port);
-  const { port } = server;
-  const display = new DisplayOnDemand(checked.pools);
-  const pools = createPools({ ...checked, executablePath, port }, display, log);
+  const display = new VirtualDisplay(checked.pools);
+  const launch: PoolHost['launch'] = async ({ headless, viewport }, signal) => {
+    const screen = headless || !lacksDisplay() ? undefined : await display.start();
+    return await launchChromium({ executablePath, args: checked.args, headless, viewport, screen }, signal);
+  };
+  const pools = new PoolSet(checked, { host: server.host, log, launch });
   const dashboard = new DashboardFeed(pools);
-  const { token } = checked;
-  const pool = new RunningPool({ token, server, pools, display, log }, await pools.tokens.signDashboard());
-  server.serve({
-    token,
-    pools,
-    log,
-    onUpgrade: (...upgraded) => void upgrade({ pools, dashboard, port, log }, ...upgraded),
-  });
+  const pool = new RunningPool({ server, pools, display }, await pools.tokens.signDashboard());
+  server.serve(pools, dashboard);
   try {
     await pools.fill();
   } catch (error) {
@@ -60,43 +78,10 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   return pool;
 }
 
-/** Browsers that start at the same time, over all pools. */
-const MOST_STARTS = 2;
-
-/** What pools are made from: the caller's options, and what was found out since. */
-interface Ingredients extends CheckedOptions {
-  readonly executablePath: string;
-  /** The server's. */
-  readonly port: number;
-}
-
-function createPools(ingredients: Ingredients, display: DisplayOnDemand, log: Log): PoolSet {
-  const { pools, args, quirks, recording, executablePath, port } = ingredients;
-  const launchStudio = (signal: AbortSignal) =>
-    launchChromium({ executablePath, args, headless: true }, signal);
-  const recorder = new Recorder({ limits: recording, launch: launchStudio, log });
-  return new PoolSet(
-    pools,
-    { quirks, tokens: new LeaseTokens(), host: `127.0.0.1:${port}`, recorder },
-    {
-      log,
-      limit: new StartLimit(MOST_STARTS),
-      launch: async (settings, signal) => {
-        const { headless, viewport } = settings;
-        const screen = await display.screenFor(settings);
-        return await launchChromium({ executablePath, args, headless, viewport, screen }, signal);
-      },
-    },
-  );
-}
-
-/** What a running pool consists of. */
 interface Parts {
-  readonly token: string;
   readonly server: PoolServer;
   readonly pools: PoolSet;
-  readonly display: DisplayOnDemand;
-  readonly log: Log;
+  readonly display: VirtualDisplay;
 }
 
 class RunningPool implements LocalPool {
@@ -104,18 +89,19 @@ class RunningPool implements LocalPool {
   readonly pools: readonly string[];
   readonly #parts: Parts;
   readonly #dashboardJwt: string;
+  readonly #unregister: () => void;
   #closed: Promise<void> | undefined;
 
   constructor(parts: Parts, dashboardJwt: string) {
-    this.baseUrl = `http://127.0.0.1:${parts.server.port}`;
-    ownOrigins.add(this.baseUrl);
+    this.baseUrl = `http://${parts.pools.host}`;
+    this.#unregister = beforeProcessEnds({ servedOrigin: this.baseUrl });
     this.pools = parts.pools.names;
     this.#parts = parts;
     this.#dashboardJwt = dashboardJwt;
   }
 
   get token(): string {
-    return this.#parts.token;
+    return this.#parts.pools.token;
   }
 
   get dashboardUrl(): string {
@@ -137,18 +123,18 @@ class RunningPool implements LocalPool {
     return this.close();
   }
 
-  /** What `console.log` shows: no token. */
+  /** `console.log` does not show the token. */
   [inspect.custom](): string {
     return `LocalPool ${inspect({ baseUrl: this.baseUrl, pools: this.pools })}`;
   }
 
   async #close(): Promise<void> {
-    const { server, pools, display, log } = this.#parts;
+    const { server, pools, display } = this.#parts;
     server.refuse();
     await pools.close();
     await display.close();
     await server.close();
-    ownOrigins.delete(this.baseUrl);
-    log({ type: 'closed' });
+    this.#unregister();
+    pools.log({ type: 'closed' });
   }
 }

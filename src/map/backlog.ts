@@ -1,63 +1,77 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Inputs } from './inputs.js';
+import { LinkedAbort, raceTimeout } from '../shared/abort.js';
+import { InvalidOptionError } from '../shared/errors.js';
 
-/** One input on its way to its outcome. */
+/** A source of inputs, such as an iterable. Inputs are pulled one after the other, when a browser needs one. */
+export interface InputSource<Input> {
+  /** Number of inputs, if it is known. */
+  readonly size?: number | undefined;
+  /** Resolves with the next input, or with `undefined` after the last one. */
+  pull(): Promise<{ index: number; input: Input } | undefined>;
+  /** Called when no more inputs are pulled. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** One input until it has its outcome. */
 export interface Task<Input> {
   readonly input: Input;
-  /** Place among all inputs, from 0. */
+  /** Position among all inputs, from 0. */
   readonly index: number;
-  /** Place among those that are run: some may have their outcome from an earlier job. */
+  /** Position among the inputs that are run, without those that are skipped. */
   readonly position: number;
-  /** Attempts begun so far. */
+  /** Number of attempts that were started. */
   attempts: number;
 }
 
+/** Why a lease is aborted for which no task is left. */
+export const NOT_NEEDED = new Error('No task is left for this browser.');
+
 /**
- * The tasks that wait, and those who wait for one: lanes, which have a browser, and workers, which would lease one.
- * An input is pulled only when somebody waits, so nothing is read ahead; a lane comes first, so no browser is leased
- * for a task that another one is free to do.
+ * The waiting tasks, and the lanes and workers that wait for a task. A lane has a browser; a worker leases one. An input
+ * is pulled only while somebody waits, so that nothing is read ahead. Lanes come first, so that no browser is leased for
+ * a task that an idle lane can run.
  */
 export class Backlog<Input> {
-  readonly #inputs: Inputs<Input>;
-  readonly #isDone: (input: Input) => boolean;
-  readonly #mayPull: (pulled: number) => boolean;
-  readonly #ready: Task<Input>[] = [];
-  readonly #lanes = new Set<(task: Task<Input> | undefined) => void>();
-  readonly #workers = new Set<{
-    answer: (reservation: Reservation | undefined) => void;
-    cancel: () => void;
-  }>();
-  readonly #reservations = new Set<Reservation>();
-  readonly #closed = new AbortController();
-  #isPulling = false;
-  #exhausted = false;
-  #pulled = 0;
-  /** Without an outcome yet. */
-  #open = 0;
-  #delayed = 0;
-  /** What the inputs threw. */
+  /** The error that the inputs threw. */
   failure: { error: unknown } | undefined;
 
-  constructor(
-    inputs: Inputs<Input>,
-    options: { isDone: (input: Input) => boolean; mayPull: (pulled: number) => boolean },
-  ) {
-    this.#inputs = inputs;
-    this.#isDone = options.isDone;
-    this.#mayPull = options.mayPull;
+  readonly #source: InputSource<Input>;
+  readonly #isSkipped: (input: Input) => boolean;
+  readonly #ready: Task<Input>[] = [];
+  readonly #lanes = new Set<(task: Task<Input> | undefined) => void>();
+  readonly #workers = new Map<LinkedAbort, (isNeeded: boolean) => void>();
+  /** Leases under way, each for one of the ready tasks. */
+  readonly #leasing = new Set<LinkedAbort>();
+  readonly #closed = new LinkedAbort(undefined);
+  #isPulling = false;
+  #isExhausted = false;
+  #pulled = 0;
+  /** Number of tasks that may still be pulled. */
+  #room: number;
+  #unfinished = 0;
+  #delayed = 0;
+
+  /**
+   * @param isSkipped Whether an input already has its outcome.
+   * @param room Number of tasks that may be pulled before the loop receives an outcome.
+   */
+  constructor(source: InputSource<Input>, isSkipped: (input: Input) => boolean, room: number) {
+    this.#source = source;
+    this.#isSkipped = isSkipped;
+    this.#room = room;
   }
 
-  /** Tasks that wait for a browser, or for their next attempt. */
+  /** Number of tasks that wait for a browser or for their next attempt. */
   get waiting(): number {
     return this.#ready.length + this.#delayed;
   }
 
-  /** True when another task is known to come, or may. */
+  /** Whether another task may still come. */
   get expectsMore(): boolean {
-    return !this.#exhausted || this.waiting > 0;
+    return !this.#isExhausted || this.waiting > 0;
   }
 
-  /** The next task, for whoever has a browser; `undefined` when there is none to come, or once the signal aborts. */
+  /** Resolves with the next task for a lane, or with `undefined` when no task is left or the signal aborts. */
   take(signal: AbortSignal): Promise<Task<Input> | undefined> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve(undefined);
@@ -69,102 +83,146 @@ export class Backlog<Input> {
       const onAbort = () => answer(undefined);
       signal.addEventListener('abort', onAbort, { once: true });
       this.#lanes.add(answer);
-      this.match();
+      this.dispatch();
     });
   }
 
   /**
-   * Resolves when a task waits for which a browser is to be leased, or with `undefined` when all are done. `cancel` is
-   * called when others have done it before the reservation's `end`.
+   * Resolves with `true` when a worker must lease a browser, or with `false` when all tasks are finished. Until
+   * `endReservation`, one ready task counts as served, and `abort` aborts if other browsers have taken all tasks.
    */
-  reserve(cancel: () => void): Promise<Reservation | undefined> {
+  reserve(abort: LinkedAbort): Promise<boolean> {
     return new Promise((resolve) => {
-      const worker = {
-        cancel,
-        answer: (reservation: Reservation | undefined) => {
-          this.#workers.delete(worker);
-          resolve(reservation);
-        },
-      };
-      this.#workers.add(worker);
-      this.match();
+      this.#workers.set(abort, resolve);
+      this.dispatch();
     });
   }
 
-  /** The task has no outcome yet: it is to be run again, after `delay` ms. */
+  /** Ends a worker's reservation, because its browser takes tasks now or could not be leased. */
+  endReservation(abort: LinkedAbort): void {
+    this.#leasing.delete(abort);
+  }
+
+  /** Adds a task again that must run once more, after a delay in ms. */
   async putBack(task: Task<Input>, delay = 0): Promise<void> {
     this.#delayed++;
     if (delay > 0) await sleep(delay, undefined, { signal: this.#closed.signal }).catch(() => {});
     this.#delayed--;
     this.#ready.unshift(task);
-    this.match();
+    this.dispatch();
   }
 
-  /** The task has its outcome. */
-  settle(): void {
-    this.#open--;
-    this.match();
+  /** Allows another input to be pulled, because the loop received an outcome. */
+  makeRoom(): void {
+    this.#room++;
+    this.dispatch();
   }
 
-  /** Nothing is to be begun any more. */
+  /** Counts a task that has its outcome. */
+  finishTask(): void {
+    this.#unfinished--;
+    this.dispatch();
+  }
+
+  /** Starts no more tasks. */
   close(): void {
-    this.#closed.abort();
-    this.match();
+    this.#closed.abort(undefined);
+    this.dispatch();
   }
 
-  /** Brings together those who wait, and pulls for those who still do. */
-  match(): void {
-    const closed = this.#closed.signal.aborted;
-    while (!closed && this.#ready.length > 0 && this.#lanes.size > 0) first(this.#lanes)(this.#ready.shift());
-    while (!closed && this.#ready.length > this.#reservations.size && this.#workers.size > 0) this.#lease();
-    if (closed || (this.#exhausted && this.waiting === 0)) {
+  /** Assigns ready tasks to waiting lanes and workers, and pulls inputs for those that still wait. */
+  dispatch(): void {
+    const isClosed = this.#closed.signal.aborted;
+    if (!isClosed) this.#assign();
+    if (isClosed || (this.#isExhausted && this.waiting === 0)) {
       for (const answer of this.#lanes) answer(undefined);
-      for (const reservation of this.#reservations) reservation.cancel();
+      for (const abort of this.#leasing) abort.abort(NOT_NEEDED);
     }
-    if (closed || (this.#exhausted && this.#open === 0)) {
-      for (const { answer } of this.#workers) answer(undefined);
+    if (isClosed || (this.#isExhausted && this.#unfinished === 0)) {
+      for (const answer of this.#workers.values()) answer(false);
+      this.#workers.clear();
     }
     if (this.#lanes.size + this.#workers.size > 0) void this.#pull();
   }
 
-  #lease(): void {
-    const { answer, cancel } = first(this.#workers);
-    const reservation = {
-      cancel,
-      end: () => void this.#reservations.delete(reservation),
-    };
-    this.#reservations.add(reservation);
-    answer(reservation);
+  #assign(): void {
+    for (const answer of this.#lanes) {
+      if (this.#ready.length === 0) return;
+      answer(this.#ready.shift());
+    }
+    for (const [abort, answer] of this.#workers) {
+      if (this.#ready.length <= this.#leasing.size) return;
+      this.#workers.delete(abort);
+      this.#leasing.add(abort);
+      answer(true);
+    }
   }
 
   async #pull(): Promise<void> {
-    if (this.#isPulling || this.#exhausted || this.#closed.signal.aborted) return;
-    if (!this.#mayPull(this.#pulled)) return;
+    if (this.#isPulling || this.#isExhausted || this.#room === 0 || this.#closed.signal.aborted) return;
     this.#isPulling = true;
     try {
-      const next = await this.#inputs.pull();
-      if (!next) this.#exhausted = true;
-      else if (!this.#isDone(next.input)) this.#add(next);
+      const next = await this.#source.pull();
+      if (this.#closed.signal.aborted) return;
+      if (!next) this.#isExhausted = true;
+      else if (!this.#isSkipped(next.input)) this.#add(next);
     } catch (error) {
-      this.#exhausted = true;
+      this.#isExhausted = true;
       this.failure = { error };
     }
     this.#isPulling = false;
-    this.match();
+    this.dispatch();
   }
 
   #add(next: { index: number; input: Input }): void {
-    this.#open++;
+    this.#room--;
+    this.#unfinished++;
     this.#ready.push({ ...next, position: this.#pulled++, attempts: 0 });
   }
 }
 
-/** A worker's claim to lease a browser, until it has one. */
-export interface Reservation {
-  cancel(): void;
-  end(): void;
+/** Timeout for closing the caller's iterator, in ms. An iterator that waits for its next input may never close. */
+const CLOSE_TIMEOUT = 1000;
+
+/** Pulls the inputs from an iterable of the caller. */
+export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): InputSource<Input> {
+  if (!isIterable(inputs)) {
+    throw new InvalidOptionError('inputs', 'inputs must be an array or another iterable or async iterable.');
+  }
+  let iterator: Iterator<Input> | AsyncIterator<Input> | undefined;
+  let pulled = 0;
+  // An iterator that has thrown or ended must not be closed again.
+  let isOver = false;
+  return {
+    size: sizeOf(inputs),
+    pull: async () => {
+      try {
+        iterator ??=
+          Symbol.asyncIterator in inputs ? inputs[Symbol.asyncIterator]() : inputs[Symbol.iterator]();
+        const { done, value } = await iterator.next();
+        if (!done) return { index: pulled++, input: value };
+      } catch (error) {
+        isOver = true;
+        throw error;
+      }
+      isOver = true;
+      return undefined;
+    },
+    close: async () => {
+      if (isOver) return;
+      isOver = true;
+      const late = () => new Error('The iterator did not close in time');
+      await raceTimeout(CLOSE_TIMEOUT, async () => iterator?.return?.(), late).catch(() => {});
+    },
+  };
 }
 
-function first<T>(waiting: Set<T>): T {
-  return waiting.values().next().value!;
+function isIterable(inputs: unknown): boolean {
+  if (typeof inputs !== 'object' || inputs === null) return false;
+  return Symbol.asyncIterator in inputs || Symbol.iterator in inputs;
+}
+
+function sizeOf(inputs: object): number | undefined {
+  if (Array.isArray(inputs)) return inputs.length;
+  return inputs instanceof Set || inputs instanceof Map ? inputs.size : undefined;
 }

@@ -1,139 +1,184 @@
-import type { Workspace } from '../connect/connector.js';
+import type { Isolation, Workspace } from '../connect/connector.js';
+import type { Callback, ConnectedLease } from '../lease/connected-lease.js';
+import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../shared/abort.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
-import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
-import type { Callback } from '../lease/callback.js';
-import type { Lease } from '../lease/lease.js';
-import type { Backlog, Task } from './backlog.js';
-import { Lane } from './lane.js';
-import type { TaskCallback } from './outcome.js';
-import type { MapSettings } from './settings.js';
+import type { Task } from './backlog.js';
+import type { Job } from './job.js';
 
-/** What became of one attempt. */
-export type Attempt<Value> = { status: 'fulfilled'; value: Value } | { status: 'rejected'; reason: unknown };
-
-export interface BrowserParts<Handles, Input, Value> {
-  lease: Lease<Handles>;
-  backlog: Backlog<Input>;
-  fn: TaskCallback<Handles, Input, Value>;
-  settings: MapSettings;
-  /** Ends the lease at once, and its browser with it. */
-  abandon: (error: Error) => void;
-  onBegin: (task: Task<Input>) => void;
-  onEnd: (task: Task<Input>, attempt: Attempt<Value>) => Promise<void>;
+/** How the work in one browser ended. */
+export interface BrowserEnd {
+  /** Number of attempts that were started there. */
+  begun: number;
+  /** Why the browser could not be leased, or cannot run another task. */
+  error?: unknown;
 }
 
-/** A leased browser at work: its lanes take task after task until it is spent, bad or lost, or there are no more. */
+/**
+ * A leased browser with its lanes. A lane runs one task after another, in one page; the lanes of a browser run at the
+ * same time. They take tasks until the browser is retired (by `tasksPerLease`, `maxLeaseAge` or a failure) or lost, or
+ * no task is left.
+ */
 export class LeasedBrowser<Handles, Input, Value> {
-  /** Tasks begun. */
-  begun = 0;
-  /** What made this browser no good for any further task. */
-  fault: Error | undefined;
-
-  readonly #parts: BrowserParts<Handles, Input, Value>;
-  /** Aborts when no further task may begin here. */
+  readonly #job: Job<Handles, Input, Value>;
+  readonly #lease: ConnectedLease<Handles>;
+  /** Aborts the lease. */
+  readonly #abort: LinkedAbort;
+  /** Aborts when no other task may start in this browser. */
   readonly #retired: LinkedAbort;
+  #begun = 0;
+  #fault: Error | undefined;
 
-  constructor(parts: BrowserParts<Handles, Input, Value>) {
-    this.#parts = parts;
-    this.#retired = new LinkedAbort(parts.lease.signal, parts.settings.maxLeaseAge);
+  constructor(job: Job<Handles, Input, Value>, lease: ConnectedLease<Handles>, abort: LinkedAbort) {
+    this.#job = job;
+    this.#lease = lease;
+    this.#abort = abort;
+    this.#retired = new LinkedAbort(lease.signal, job.plan.settings.maxLeaseAge);
   }
 
-  /** Resolves when the browser has been given back. */
-  async work(): Promise<void> {
-    const { lease, settings, abandon } = this.#parts;
-    await Promise.all(Array.from({ length: settings.pagesPerLease }, () => this.#runLane()));
+  /** Resolves when the browser is released. */
+  async work(): Promise<BrowserEnd> {
+    const { signal } = this.#lease;
+    const { pagesPerLease } = this.#job.plan.settings;
+    await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runLane()));
     this.#retired.dispose();
-    // Given back as bad, the pool replaces it.
-    if (this.fault) abandon(this.fault);
-    const error: unknown = lease.signal.reason;
-    if (error instanceof Error) this.fault ??= error;
-    await lease.end({ status: lease.signal.aborted ? 'failed' : 'ok', error });
+    // After an abort the browser is destroyed, and the pool replaces it.
+    if (this.#fault) this.#abort.abort(this.#fault);
+    const error: unknown = signal.reason;
+    await this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
+    return { begun: this.#begun, error: this.#fault ?? (error instanceof Error ? error : undefined) };
   }
 
   async #runLane(): Promise<void> {
-    const { lease, settings, backlog } = this.#parts;
-    const lane = new Lane<Handles>(settings.isolation, (isolation) => lease.openWorkspace(isolation));
+    const { signal } = this.#lease;
+    const lane = new Lane(this.#lease, this.#job.plan.settings.isolation);
     try {
       for (;;) {
-        const task = await backlog.take(this.#retired.signal);
+        const task = await this.#job.backlog.take(this.#retired.signal);
         if (!task) break;
         await this.#runTask(task, lane);
       }
-      await raceAbort(lane.end(), lease.signal);
+      await raceAbort(lane.end(), signal);
     } catch (cause) {
       this.#retire(cause);
     }
   }
 
-  /** Rejects when it is the browser that failed. */
+  /** Rejects when the browser failed. */
   async #runTask(task: Task<Input>, lane: Lane<Handles>): Promise<void> {
-    const { lease, settings, backlog, onBegin, onEnd } = this.#parts;
+    const { backlog, plan } = this.#job;
     let workspace: Workspace<Handles>;
     try {
-      workspace = await raceAbort(lane.workspace(), lease.signal);
+      workspace = await raceAbort(lane.workspace(), this.#lease.signal);
     } catch (error) {
       void backlog.putBack(task);
       throw error;
     }
-    // Others have begun meanwhile, or the browser's time is up.
+    // The browser may have been retired while the page was opened.
     if (this.#retired.signal.aborted) return backlog.putBack(task);
-    if (++this.begun >= settings.tasksPerLease) this.#retired.abort(undefined);
-    onBegin(task);
+    if (++this.#begun >= plan.settings.tasksPerLease) this.#retired.abort(undefined);
+    this.#job.beginAttempt(task);
     const running = this.#attempt(task, workspace.handles);
     if (!this.#retired.signal.aborted && backlog.expectsMore) lane.prepare();
     const attempt = await running;
-    // The outcome need not wait for the page.
-    await Promise.all([onEnd(task, attempt), this.#clear(lane, attempt)]);
+    // The outcome does not wait until the page is closed.
+    await Promise.all([this.#job.endAttempt(task, attempt, this.#lease), this.#clear(lane, attempt)]);
   }
 
-  /** Makes the lane ready for the next task. After the last one, the lease's sweep does it all. */
-  async #clear(lane: Lane<Handles>, attempt: Attempt<Value>): Promise<void> {
+  /** Prepares the lane for its next task. After the last task, the end of the lease closes everything. */
+  async #clear(lane: Lane<Handles>, attempt: PromiseSettledResult<Value>): Promise<void> {
     if (this.#retired.signal.aborted) return;
     const timedOut = attempt.status === 'rejected' && attempt.reason instanceof TaskTimeoutError;
-    await raceAbort(lane.clear({ reusable: !timedOut }), this.#parts.lease.signal);
+    await raceAbort(lane.clear({ reusable: !timedOut }), this.#lease.signal);
   }
 
-  async #attempt(task: Task<Input>, handles: Handles): Promise<Attempt<Value>> {
-    const { lease } = this.#parts;
+  async #attempt(task: Task<Input>, handles: Handles): Promise<PromiseSettledResult<Value>> {
+    const { fn, settings } = this.#job.plan;
+    const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
-    try {
-      const run: Callback<Handles, Value> = ({ session, signal }) =>
-        this.#withLimit(signal, (limited) =>
-          this.#parts.fn({ ...handles, input, index, session, signal: limited, attempt }),
-        );
-      const value = await lease.call(run, { index });
-      return { status: 'fulfilled', value };
-    } catch (reason) {
-      return { status: 'rejected', reason };
-    }
-  }
-
-  async #withLimit(
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => Value | PromiseLike<Value>,
-  ): Promise<Value> {
-    const { taskTimeout } = this.#parts.settings;
-    const abort = new LinkedAbort(signal);
-    const { session_id: sessionId } = this.#parts.lease.session;
-    const timer = startTimer(taskTimeout, () =>
-      abort.abort(new TaskTimeoutError(taskTimeout, { sessionId })),
-    );
-    try {
-      return await raceAbort((async () => work(abort.signal))(), abort.signal);
-    } finally {
-      clearTimeout(timer);
-      abort.dispose();
-    }
+    const call: Callback<Handles, Value> = async ({ session, signal: leaseSignal }) => {
+      const abort = new LinkedAbort(leaseSignal);
+      const { signal } = abort;
+      const { session_id: sessionId } = session;
+      const timer = startTimer(taskTimeout, () =>
+        abort.abort(new TaskTimeoutError(taskTimeout, { sessionId })),
+      );
+      try {
+        const work = async () => fn({ ...handles, input, index, session, signal, attempt });
+        return await raceAbort(work(), signal);
+      } finally {
+        clearTimeout(timer);
+        abort.dispose();
+      }
+    };
+    const [result] = await Promise.allSettled([this.#lease.call(call, { index })]);
+    return result;
   }
 
   #retire(cause: unknown): void {
-    const { lease } = this.#parts;
-    // Lost, or ended by the caller: the lease knows why.
-    if (!lease.signal.aborted) {
-      const { session_id: sessionId } = lease.session;
+    const { signal, session } = this.#lease;
+    // If the browser was lost or the caller ended the job, the lease's signal has the reason.
+    if (!signal.aborted) {
+      const { session_id: sessionId } = session;
       const message = `The browser of session ${sessionId} no longer opens or closes pages.`;
-      this.fault ??= new ConnectError(message, { sessionId, cause });
+      this.#fault ??= new ConnectError(message, { sessionId, cause });
     }
     this.#retired.abort(cause);
   }
+}
+
+/** Timeout for opening, resetting or closing a workspace, in ms. */
+const STEP_TIMEOUT = 10_000;
+
+/** The workspaces of one lane: that of the running task and, with isolation `'context'`, that of the next task. */
+class Lane<Handles> {
+  readonly #open: () => Promise<Workspace<Handles>>;
+  /** Whether every task gets a new workspace. */
+  readonly #alwaysNew: boolean;
+  #current: Workspace<Handles> | undefined;
+  #prepared: Promise<Workspace<Handles>> | undefined;
+  #closing: Promise<void> = Promise.resolve();
+
+  constructor(lease: ConnectedLease<Handles>, isolation: Isolation) {
+    this.#alwaysNew = isolation === 'context';
+    this.#open = () => limited(lease.openWorkspace(isolation));
+  }
+
+  /** Opens the workspace for the next task, or returns the open one. Rejects when the browser does not open a page. */
+  async workspace(): Promise<Workspace<Handles>> {
+    if (this.#current) return this.#current;
+    const opening = this.#prepared ?? this.#open();
+    this.#prepared = undefined;
+    this.#current = await opening;
+    return this.#current;
+  }
+
+  /** Opens the workspace of the next task while the current task runs. */
+  prepare(): void {
+    if (!this.#alwaysNew) return;
+    this.#prepared ??= this.#open();
+    // `workspace` and `end` handle the failure.
+    this.#prepared.catch(() => {});
+  }
+
+  /** Resets the workspace after its task, or closes it. Rejects when the previous workspace does not close. */
+  async clear({ reusable }: { reusable: boolean }): Promise<void> {
+    const workspace = this.#current!;
+    if (reusable && (await limited(workspace.reset()).catch(() => false))) return;
+    this.#current = undefined;
+    // Workspaces that close slowly must not accumulate.
+    await this.#closing;
+    this.#closing = limited(workspace.close());
+    this.#closing.catch(() => {});
+  }
+
+  /** Waits for the open steps. The end of the lease closes the workspaces that are left. */
+  async end(): Promise<void> {
+    await this.#prepared?.catch(() => {});
+    await this.#closing;
+  }
+}
+
+function limited<T>(step: Promise<T>): Promise<T> {
+  const late = () => new Error(`The browser did not respond within ${STEP_TIMEOUT} ms`);
+  return raceTimeout(STEP_TIMEOUT, () => step, late);
 }

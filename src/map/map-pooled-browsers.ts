@@ -1,30 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connector } from '../connect/connector.js';
-import { InvalidOptionError } from '../shared/errors.js';
-import { resolvePool } from '../lease/resolve-pool.js';
+import type { ConnectedLease } from '../lease/connected-lease.js';
+import { expectDefaultRelease, LeaseCall, resolvePool } from '../lease/lease-call.js';
+import { openLease } from '../lease/open-lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { Inputs } from './inputs.js';
-import { Job } from './job.js';
-import type { MapOptions } from './options.js';
+import { isTransientError } from '../service/status.js';
+import { LinkedAbort } from '../shared/abort.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { BrowserLostError, ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
+import { backoffDelay } from '../shared/retry.js';
+import { iterableSource, NOT_NEEDED } from './backlog.js';
+import { openCheckpoint } from './checkpoint.js';
+import { Job, type JobPlan } from './job.js';
+import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
+import { nameOfLease, readMapOptions, type MapOptions } from './options.js';
 import type { Outcome, TaskCallback } from './outcome.js';
-import { checkMapOptions } from './settings.js';
 
-/** Outcomes, for `for await`. Leaving the loop ends the job and gives every browser back. */
+/** The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. */
 export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>, undefined, void> &
   AsyncDisposable;
 
 /**
- * Calls `fn` for every input, on browsers leased from a pool, and hands out what becomes of each. Nothing is leased or
- * pulled before the loop begins; the inputs are pulled as they are needed, and wait while the loop does.
+ * Calls `fn` for every input, on browsers leased from a pool, and yields the outcome of each input. Nothing is leased or
+ * pulled before the loop begins. Inputs are pulled when they are needed, and not while the loop is busy.
  *
- * A task that fails is an outcome, not an error of the loop. Leaving the loop, and an abort of `signal`, ends every task
- * at work, gives the browsers back and closes the inputs. Inputs that were at work then have no outcome. A browser that
- * is granted when nobody needs it any more is given back as it comes; `pool.close()` waits for that.
+ * A failed task is an outcome, not an error of the loop. Leaving the loop, or aborting `signal`, ends the running tasks,
+ * releases the browsers and closes the inputs; the inputs of these tasks have no outcome. A browser that is granted
+ * after that is released in the background, and `pool.close()` waits for its release.
  *
- * @param pool A `BrowserPool`, or the id or name of one: then the environment says which service.
- * @param inputs An array, or another iterable or async iterable. What it throws ends the loop once the tasks that were
- *   begun have their outcomes.
- * @throws In the loop: `PoolServiceError` when the service refuses; `AcquireTimeoutError` and `ConnectError` when no
- *   browser can be had or used at all; `CheckpointError`; the signal's reason. At once: `InvalidOptionError`.
+ * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
+ * @param inputs An array, or another iterable or async iterable. If it throws, the loop ends with that error after the
+ *   running tasks have their outcomes.
+ * @param fn The task, called once per attempt.
+ * @throws `InvalidOptionError` at once. In the loop: `PoolServiceError` when the service refuses;
+ *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`; the reason of
+ *   `signal`.
  */
 export function mapPooledBrowsers<Handles, Input, Value>(
   pool: BrowserPool | string,
@@ -33,16 +43,133 @@ export function mapPooledBrowsers<Handles, Input, Value>(
   { connector, ...options }: MapOptions & { connector: Connector<Handles> },
 ): Outcomes<Input, Value> {
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
-  const settings = checkMapOptions(options, connector);
-  const job = new Job({ pool: resolvePool(pool), connector, inputs: new Inputs(inputs), fn, settings });
+  const settings = readMapOptions(options, connector);
+  const resolved = resolvePool(pool);
+  expectDefaultRelease(resolved, settings);
+  const { checkpoint } = settings;
+  const source = iterableSource(inputs);
+  const openSink = checkpoint === undefined ? undefined : () => openCheckpoint(checkpoint);
+  return runJob({ pool: resolved, connector, fn, settings, source, openSink });
+}
+
+/** Starts a job when its first outcome is requested. */
+export function runJob<Handles, Input, Value>(plan: JobPlan<Handles, Input, Value>): Outcomes<Input, Value> {
+  const job = new Job(plan);
+  const yielded = job.outcomes();
+  let running: Promise<void> | undefined;
+  const end = async () => {
+    running ??= Promise.resolve();
+    job.leave();
+    await Promise.all([running, yielded.return(undefined)]);
+  };
   const outcomes: Outcomes<Input, Value> = {
-    next: () => job.next(),
+    next: () => {
+      running ??= job.run(() => new Workers(job).run());
+      return yielded.next();
+    },
     return: async () => {
-      await job.end();
+      await end();
       return { done: true, value: undefined };
     },
     [Symbol.asyncIterator]: () => outcomes,
-    [Symbol.asyncDispose]: () => job.end(),
+    [Symbol.asyncDispose]: end,
   };
   return outcomes;
+}
+
+/** Number of failed leases in a row after which a worker ends the job, if no other browser works. */
+const MAX_FAILURES = 3;
+
+/** The workers of a job. Each leases one browser after another, while tasks wait for one. */
+class Workers<Handles, Input, Value> {
+  readonly #job: Job<Handles, Input, Value>;
+  /** Number of leases so far. */
+  #leases = 0;
+  /** Number of browsers that work now. */
+  #open = 0;
+  /** When a browser was last granted, opened or released. */
+  #lastOpen = Number.NEGATIVE_INFINITY;
+
+  constructor(job: Job<Handles, Input, Value>) {
+    this.#job = job;
+  }
+
+  /** Resolves when all tasks are finished or the job was stopped, and every browser is released. */
+  async run(): Promise<void> {
+    const { concurrency } = this.#job.plan.settings;
+    await Promise.all(Array.from({ length: concurrency }, () => this.#work()));
+  }
+
+  async #work(): Promise<void> {
+    const { backlog, signal, plan } = this.#job;
+    for (let failures = 0; ;) {
+      const abort = new LinkedAbort(signal);
+      const end = (await backlog.reserve(abort)) ? await this.#useLease(abort) : undefined;
+      abort.dispose();
+      if (!end || signal.aborted) return;
+      if (end.begun > 0) failures = 0;
+      if (end.error === undefined || end.error === NOT_NEEDED) continue;
+      failures++;
+      if (this.#isFatal(end.error, failures)) return this.#job.fail(end.error);
+      const delay = backoffDelay(plan.settings.retry, failures);
+      await sleep(delay, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
+  async #useLease(abort: LinkedAbort): Promise<BrowserEnd> {
+    const { backlog } = this.#job;
+    let lease: ConnectedLease<Handles>;
+    try {
+      lease = await this.#lease(abort.signal);
+    } catch (error) {
+      backlog.endReservation(abort);
+      // Another worker may lease a browser for the task.
+      backlog.dispatch();
+      return { begun: 0, error };
+    }
+    this.#count(1);
+    // No dispatch before the lanes wait: another worker would lease a browser for the task that they take.
+    backlog.endReservation(abort);
+    const end = await new LeasedBrowser(this.#job, lease, abort).work();
+    this.#count(-1);
+    return end;
+  }
+
+  #lease(signal: AbortSignal): Promise<ConnectedLease<Handles>> {
+    const { pool, connector, settings } = this.#job.plan;
+    const { name, onEvent } = settings;
+    this.#leases++;
+    const call = new LeaseCall(pool, {
+      ...settings,
+      name: name && nameOfLease(name, this.#leases),
+      signal,
+      onEvent: (event) => {
+        if (event.type === 'acquired') this.#lastOpen = performance.now();
+        return onEvent?.(event);
+      },
+    });
+    return openLease(call, connector);
+  }
+
+  #count(change: 1 | -1): void {
+    this.#open += change;
+    this.#lastOpen = performance.now();
+    this.#job.progress.add({ leases: change });
+  }
+
+  /** @param failures Number of failures in a row, including this one. */
+  #isFatal(error: unknown, failures: number): boolean {
+    if (!isTransient(error)) return true;
+    if (this.#open > 0) return false;
+    if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
+    // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
+    return performance.now() - this.#lastOpen >= this.#job.plan.settings.acquireTimeout;
+  }
+}
+
+/** Whether another browser or a later attempt may succeed. A wrong token or pool stays wrong. */
+function isTransient(error: unknown): boolean {
+  const types = [AcquireTimeoutError, BrowserLostError, ConnectError];
+  return isTransientError(error) || types.some((type) => error instanceof type);
 }

@@ -1,44 +1,130 @@
-import type { Isolation } from '../connect/connector.js';
-import type { Protocol } from '../connect/protocol.js';
-import type { LeaseOptions } from '../lease/options.js';
-import type { CheckpointOptions } from './checkpoint.js';
+import type { Connector, Protocol } from '../connect/connector.js';
+import { leaseOptions, readLeaseOptions, type LeaseOptions, type LeaseSettings } from '../lease/options.js';
+import { leaseName } from '../service/pool-options.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import {
+  anyOf,
+  callback,
+  check,
+  flag,
+  group,
+  milliseconds,
+  oneOf,
+  optional,
+  readOption,
+  text,
+  wholeNumber,
+  withDefault,
+  type OptionsInput,
+  type OptionsOutput,
+} from '../shared/options.js';
 import type { MapProgress } from './progress.js';
 
+const checkpointOptions = {
+  /** Path of the file. A missing file is created. */
+  path: text(),
+  /**
+   * Runs inputs again that failed in an earlier job. Inputs that succeeded are never run again.
+   * @default true
+   */
+  retryRejected: withDefault(flag(), true),
+};
+
+/** The file that stores the outcomes of a job, and which stored outcomes count as done. */
+export interface CheckpointOptions extends OptionsInput<typeof checkpointOptions> {}
+
+/** The options of `mapPooledBrowsers` that concern tasks. */
+export const taskOptions = {
+  /**
+   * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait.
+   * @default 4
+   */
+  concurrency: withDefault(wholeNumber(1), 4),
+  /**
+   * Number of tasks that run at once in one browser.
+   * @default 1
+   */
+  pagesPerLease: withDefault(wholeNumber(1), 1),
+  /**
+   * How strictly one task is separated from the next task in the same browser.
+   * @default 'context'
+   */
+  isolation: withDefault(oneOf('context', 'storage', 'none'), 'context'),
+  /**
+   * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
+   * browser that fails before the task has begun does not use up a retry.
+   * @default 0
+   */
+  retries: withDefault(wholeNumber(0), 0),
+  /**
+   * Timeout of each attempt, in ms. When it passes, the task's signal aborts and its page is closed.
+   * @default Infinity
+   */
+  taskTimeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  /**
+   * Number of tasks after which a browser is released and another one leased.
+   * @default Infinity
+   */
+  tasksPerLease: withDefault(
+    anyOf('a whole number, 1 or more', wholeNumber(1), check<number>('Infinity', isInfinity)),
+    Number.POSITIVE_INFINITY,
+  ),
+  /**
+   * Age in ms at which a browser accepts no more tasks. When its running tasks have ended, the browser is released and
+   * another one leased.
+   * @default Infinity
+   */
+  maxLeaseAge: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  /**
+   * Returns the outcomes in the order of the inputs. By default they come in the order in which the tasks end.
+   * @default false
+   */
+  ordered: withDefault(flag(), false),
+  /** Number of inputs, for `timeLeft` in the progress report. Default: the size of an array, set or map. */
+  total: optional(wholeNumber(0)),
+  /**
+   * A file of outcomes, one JSON object per line. Each outcome is appended before the loop receives it. Inputs whose
+   * outcome is already in the file are skipped, so that a job that was killed can be resumed. Default: none.
+   */
+  checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpointOptions))),
+  /** Receives the progress of the job, at most every 100 ms, and when the job ends. Default: none. */
+  onProgress: optional(callback<(progress: MapProgress) => void>()),
+};
+
+// `isolation` replaces `context`.
+const { context: _context, ...leaseOptionsOfMap } = leaseOptions;
+const mapOptions = { ...leaseOptionsOfMap, ...taskOptions };
+
 /**
- * Options of `mapPooledBrowsers`: those of each lease, and those of the tasks. Times are milliseconds.
+ * Options of `mapPooledBrowsers`: the options of each lease, and those of the tasks. Times are in milliseconds.
  *
- * With `name`, the leases are called `<name>-1`, `<name>-2`, … `retry` is the back-off between attempts of a task, too.
+ * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the back-off between the attempts
+ * of a task.
  */
-export interface MapOptions<Driver extends object = object, P extends Protocol = Protocol> extends Omit<
-  LeaseOptions<Driver, P>,
-  'context'
-> {
-  /** Browsers to lease at once. No more are leased than there are inputs waiting. Default: 4. */
-  concurrency?: number | undefined;
-  /** Tasks at once in one browser. Default: 1. */
-  pagesPerLease?: number | undefined;
-  /** How far one task is kept apart from the next in the same browser. Default: `'context'`. */
-  isolation?: Isolation | undefined;
-  /**
-   * How often a task that failed is tried again, after a back-off, in another browser where its own was lost. A
-   * browser that fails before the task has begun does not count. Default: 0.
-   */
-  retries?: number | undefined;
-  /** Limit of each attempt: then its signal aborts and its page is closed. Default: none. */
-  taskTimeout?: number | undefined;
-  /** Tasks after which a browser is given back and another one leased. Default: no limit. */
-  tasksPerLease?: number | undefined;
-  /** Age at which a browser is given back, once its tasks have ended, and another one leased. Default: no limit. */
-  maxLeaseAge?: number | undefined;
-  /** Outcomes in the order of the inputs, instead of as they come. Default: `false`. */
-  ordered?: boolean | undefined;
-  /** Number of inputs, for `timeLeft`. Default: known of arrays, sets and maps. */
-  total?: number | undefined;
-  /**
-   * A file of outcomes, one JSON object a line. Each outcome is appended before it is handed out, and inputs whose
-   * outcome is there already are not run again, nor handed out: a job that was killed goes on where it was. Default: none.
-   */
-  checkpoint?: string | CheckpointOptions | undefined;
-  /** Told how far the job is, at most every 100 ms, and at its end. Default: none. */
-  onProgress?: ((progress: MapProgress) => void) | undefined;
+export type MapOptions<C extends object = object, P = Protocol> = Omit<LeaseOptions<C, P>, 'context'> &
+  OptionsInput<typeof taskOptions>;
+
+/** The checked options with their defaults: those of each lease, and those of the tasks. */
+export type MapSettings = LeaseSettings & OptionsOutput<typeof taskOptions>;
+
+const CALLER = 'mapPooledBrowsers';
+/** Higher than the number of leases of any job. The number is part of each lease's name. */
+const LAST_LEASE = 999_999;
+
+/** Checks all options before anything is sent. */
+export function readMapOptions(options: object, connector: Pick<Connector, 'refusal'>): MapSettings {
+  const settings = readLeaseOptions(mapOptions, options, { caller: CALLER, connector }) as MapSettings;
+  if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
+  const refusal = connector.refusal(settings.protocol, settings.isolation);
+  if (refusal) throw new InvalidOptionError('isolation', refusal);
+  return settings;
+}
+
+/** Adds a number to the name, because active leases must have different names. */
+export function nameOfLease(name: string, lease: number): string {
+  return `${name}-${lease}`;
+}
+
+function isInfinity(value: unknown): boolean {
+  return value === Number.POSITIVE_INFINITY;
 }

@@ -1,49 +1,102 @@
 import type { BrowserSession, Replay } from '../service/wire.js';
+import { isRecord } from '../shared/json.js';
+import { redact } from '../shared/redact.js';
 
 interface OutcomeFacts<Input> {
-  /** Place of the input among all inputs, from 0. */
+  /** Position of the input among all inputs, from 0. */
   index: number;
   input: Input;
-  /** The session that the last attempt ran in. */
+  /** The session in which the last attempt ran. */
   session: BrowserSession;
-  /** How often the task was begun. */
+  /** Number of attempts that were started. */
   attempts: number;
   /**
-   * With `replays: 'record'`, the recording that shows the last attempt; its film is written once the browser has been
-   * given back. Other recordings are known only then: the event `replays` tells them, with the id of the session.
+   * With `replays: 'record'`, the recording that shows the last attempt. Its video is written after the browser was
+   * released. Other recordings are known only then: the event `replays` lists them by session id.
    */
   replays: readonly Replay[];
 }
 
 export interface FulfilledOutcome<Input, Value> extends OutcomeFacts<Input> {
   status: 'fulfilled';
-  /** What the callback returned. */
+  /** The value that the callback returned. */
   value: Value;
 }
 
 export interface RejectedOutcome<Input> extends OutcomeFacts<Input> {
   status: 'rejected';
-  /** What the callback threw, unchanged; `TaskTimeoutError`; `BrowserLostError`. */
+  /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
   reason: unknown;
 }
 
-/** What became of one input. */
+/** The result of one input: its value, or the reason why it failed. */
 export type Outcome<Input, Value> = FulfilledOutcome<Input, Value> | RejectedOutcome<Input>;
 
-/** What the callback gets besides its library's browser, context and page. */
+/** What the callback receives besides the browser, context and page of its automation library. */
 export interface TaskFacts<Input> {
   input: Input;
-  /** Place of the input among all inputs, from 0. */
+  /** Position of the input among all inputs, from 0. */
   index: number;
   /** The leased session. */
   session: BrowserSession;
-  /** Aborts when the task must end: by its time limit, the loss of its browser, or the end of the iteration. */
+  /** Aborts when the task must end: because of its timeout, the loss of its browser, or the end of the iteration. */
   signal: AbortSignal;
-  /** Which attempt of this task it is, from 1. */
+  /** Number of this attempt, from 1. */
   attempt: number;
 }
 
-/** The callback: called once per attempt. */
+/** The callback, called once per attempt. */
 export type TaskCallback<Handles, Input, Value> = (
   task: Handles & TaskFacts<Input>,
 ) => Value | PromiseLike<Value>;
+
+/** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
+export interface OutcomeSink {
+  /** Returns true once for each stored outcome of an equal input. Such an input is skipped. */
+  has(input: unknown): boolean;
+  /** Resolves when the outcome is stored. A rejection ends the job. */
+  write(outcome: Outcome<unknown, unknown>): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface RecordFacts extends Pick<OutcomeFacts<unknown>, 'index' | 'input' | 'attempts'> {
+  /** Session of the last attempt. `pooled-browser replays` lists its recordings. */
+  sessionId?: string;
+  /** Links to the recordings that were known when the task ended. */
+  replays?: string[];
+}
+
+/** An outcome as one line of a checkpoint. */
+export type OutcomeRecord =
+  | (RecordFacts & { status: 'fulfilled'; value?: unknown })
+  | (RecordFacts & { status: 'rejected'; reason: RecordedReason });
+
+/** The part of a task's error that JSON can represent. */
+export interface RecordedReason {
+  name?: string;
+  code?: string;
+  message: string;
+}
+
+/** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
+export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
+  const { index, input, attempts, session } = outcome;
+  const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
+  const links = replays.length > 0 && { replays };
+  const facts = { index, input, attempts, sessionId: session.session_id, ...links };
+  return outcome.status === 'fulfilled'
+    ? { status: 'fulfilled', ...facts, value: outcome.value }
+    : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
+}
+
+function recordReason(reason: unknown): RecordedReason {
+  if (!(reason instanceof Error)) return { message: redact(String(reason)) };
+  const code: unknown = Reflect.get(reason, 'code');
+  const message = redact(reason.message);
+  return { name: reason.name, ...(typeof code === 'string' && { code }), message };
+}
+
+export function isOutcomeRecord(value: unknown): value is OutcomeRecord {
+  if (!isRecord(value) || !Number.isSafeInteger(value['index'])) return false;
+  return value['status'] === 'fulfilled' || value['status'] === 'rejected';
+}

@@ -5,11 +5,15 @@ import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.j
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
+/** Options of `mapPooledBrowsers` for Playwright. */
 export type PlaywrightMapOptions = MapOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
 /**
- * `mapPooledBrowsers` for Playwright: the callback gets
- * `{ browser, context, page, input, index, session, signal, attempt }`.
+ * `mapPooledBrowsers` for Playwright.
+ *
+ * @param fn The task, called with `{ browser, context, page, input, index, session, signal, attempt }`.
+ * @example
+ *   for await (const { status, input, value } of mapPooledBrowsers('scrapers', urls, titleOf)) { … }
  */
 export function mapPooledBrowsers<Input, Value>(
   pool: BrowserPool | string,

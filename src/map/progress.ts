@@ -1,41 +1,37 @@
 import { callListener } from '../shared/telemetry.js';
 
-/** How far a job is. */
+/** The progress of a job. */
 export interface MapProgress {
-  /** Inputs with an outcome, those that failed included. */
+  /** Number of inputs with an outcome, including those that failed. */
   done: number;
-  /** Those of them that failed. */
+  /** Number of inputs that failed. */
   failed: number;
-  /** Inputs whose outcome was in the checkpoint. */
+  /** Number of inputs that were skipped because their outcome was in the checkpoint. */
   skipped: number;
-  /** Attempts that are tried again. */
+  /** Number of retries. */
   retried: number;
-  /** Tasks that run now. */
+  /** Number of tasks that run now. */
   running: number;
-  /** Tasks that were pulled and wait, for a browser or for their next attempt. */
+  /** Number of tasks that were pulled and wait for a browser or for their next attempt. */
   waiting: number;
-  /** Browsers leased now. */
+  /** Number of browsers that are leased now. */
   leases: number;
-  /** Tasks done per second, since the job began. */
+  /** Average number of tasks done per second, since the job began. */
   rate: number;
-  /** Number of inputs, where it is known. */
+  /** Number of inputs, if it is known. */
   total?: number;
-  /** Milliseconds left at this rate, where `total` is known and something is done. */
+  /** Milliseconds left at this rate, if `total` is known and at least one task is done. */
   timeLeft?: number;
 }
 
-/** Milliseconds between two reports. */
+/** Minimum time between two reports, in ms. */
 const INTERVAL = 100;
 
-/** Counts, and tells the caller of it: soon after a change, and not too often. */
-export class Progress {
-  done = 0;
-  failed = 0;
-  skipped = 0;
-  retried = 0;
-  running = 0;
-  leases = 0;
+type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'running' | 'leases'>;
 
+/** Counts what happens in a job and reports it to the caller's listener. */
+export class Progress {
+  readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, running: 0, leases: 0 };
   readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
@@ -44,40 +40,37 @@ export class Progress {
 
   constructor(
     listener: ((progress: MapProgress) => void) | undefined,
-    facts: { total: number | undefined; waiting: () => number },
+    total: number | undefined,
+    waiting: () => number,
   ) {
     this.#listener = listener;
-    this.#total = facts.total;
-    this.#waiting = facts.waiting;
+    this.#total = total;
+    this.#waiting = waiting;
   }
 
-  /** Something has changed. */
-  changed(): void {
+  /** Adds to the counts, and schedules a report. */
+  add(changes: Partial<Counts>): void {
+    for (const [name, change] of Object.entries(changes)) this.#counts[name as keyof Counts] += change;
     if (!this.#listener) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#tell();
+      this.#report();
     }, INTERVAL);
   }
 
-  /** The last report. */
+  /** Sends the last report. */
   end(): void {
     clearTimeout(this.#timer);
-    this.#tell();
+    this.#report();
   }
 
-  #tell(): void {
-    const { done, failed, skipped, retried, running, leases } = this;
+  #report(): void {
+    const { done, skipped } = this.#counts;
     const rate = (done / (performance.now() - this.#began)) * 1000;
     const total = this.#total;
     const progress = {
-      done,
-      failed,
-      skipped,
-      retried,
-      running,
+      ...this.#counts,
       waiting: this.#waiting(),
-      leases,
       rate,
       ...(total !== undefined && { total }),
       ...(total !== undefined && rate > 0 && { timeLeft: ((total - skipped - done) / rate) * 1000 }),

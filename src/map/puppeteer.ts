@@ -6,12 +6,13 @@ import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.j
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
+/** Options of `mapPooledBrowsers` for Puppeteer. */
 export type PuppeteerMapOptions = MapOptions<ConnectOptions> & PuppeteerOptions;
 
 /**
- * `mapPooledBrowsers` for Puppeteer: the callback gets
- * `{ browser, context, page, input, index, session, signal, attempt }`. `protocol: 'bidi'` speaks WebDriver BiDi, with
- * `isolation` `'context'` or `'none'`.
+ * `mapPooledBrowsers` for Puppeteer. `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
+ *
+ * @param fn The task, called with `{ browser, context, page, input, index, session, signal, attempt }`.
  */
 export function mapPooledBrowsers<Input, Value>(
   pool: BrowserPool | string,
@@ -19,7 +20,7 @@ export function mapPooledBrowsers<Input, Value>(
   fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value>,
   { puppeteer: library, ...options }: PuppeteerMapOptions = {},
 ): Outcomes<Input, Value> {
-  // Every workspace has its context.
+  // Every workspace has a context.
   const connector = puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<'new'>>;
   return map(pool, inputs, fn, { ...options, connector });
 }

@@ -1,140 +1,152 @@
+import { environment } from '../shared/environment.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { readOption, readOptions } from '../shared/options.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { rejectUnknownOptions } from '../shared/errors.js';
-import { raceAbort } from '../shared/abort.js';
-import { trackWork, workSettled } from './background.js';
-import { checkAcquireRequest, checkPathSegment, checkReleaseOptions } from './checks.js';
-import { TICKET } from './held-leases.js';
-import { REQUEST_TIMEOUT, type HttpResponse } from './http.js';
-import { giveBackOrphan, tellUnknownOutcome } from './lost-grants.js';
-import { isOutcomeUnknown } from './outcome.js';
-import type {
-  AcquireOptions,
-  BrowserPoolOptions,
-  DownloadedReplay,
-  DownloadOptions,
-  ReleaseOptions,
-  RequestOptions,
+import { checkBaseUrl } from '../shared/urls.js';
+import type { DownloadedReplay } from './download-replay.js';
+import { callEndpoint } from './endpoints.js';
+import { requestGrant } from './grants.js';
+import { HeldLeases, type ReleaseTicket } from './held-leases.js';
+import { HttpClient, REQUEST_TIMEOUT, type HttpRequest, type HttpResponse } from './http.js';
+import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
+import {
+  acquireOptions,
+  acquireRequest,
+  downloadOptions,
+  pathSegment,
+  poolOptions,
+  releaseOptions,
+  replayRequest,
+  requestOptions,
+  type AcquireOptions,
+  type AcquireRequest,
+  type BrowserPoolOptions,
+  type DownloadOptions,
+  type EndpointOptions,
+  type EndpointRequest,
+  type ReleaseOptions,
+  type ReplayRequest,
+  type RequestOptions,
 } from './pool-options.js';
-import { countersOf, type PoolStats } from './pool-stats.js';
-import type { ReleaseTicket } from './release-ticket.js';
-import { listReplays, startReplay, stopReplay } from './replay-requests.js';
-import { readPoolRecord } from './resources.js';
-import { ServiceLink } from './service-link.js';
-import { expectSuccess, isSuccess, readJson, responseError } from './responses.js';
-import { sealSession } from './session.js';
-import { sessionFault } from './session-fields.js';
-import { readableSessionId } from './session-id.js';
-import type { AcquireRequest, BrowserSession, PoolRecord, Replay, ReplayRequest } from './wire.js';
+import { PoolCounters, type PoolStats } from './pool-stats.js';
+import { expectSuccess, readObject, readReplays } from './responses.js';
+import { Service } from './service.js';
+import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
 
-/** How long past its own wait an acquire request is listened to, so that no grant is cut off. */
-const ACQUIRE_GRACE = 15_000;
-/** The same where the service decides how long to wait (interface: acquire_timeout_seconds). */
-const UNKNOWN_WAIT = 60 * 60_000;
+const NO_TOKEN = 'There is no access token. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
 
-/** Tells when a pool's first request is on its way. */
-export const CONNECTED: unique symbol = Symbol('pooled-browser.connected');
-
-/** A pool of browsers at a service (interface: Endpoints). Nothing is sent before the first call. */
+/** A pool of browsers at a service (API: Endpoints). The constructor sends no request. */
 export class BrowserPool {
   /** Id or name of the pool. */
   readonly idOrName: string;
   /** Address of the service. */
   readonly baseUrl: string;
+  /** @internal */
+  readonly [INTERNALS]: PoolInternals;
 
-  readonly #link: ServiceLink;
+  readonly #client: HttpClient;
+  readonly #endpoints: EndpointOptions;
   #closed: Promise<void> | undefined;
 
   /**
    * @param idOrName Id or name of the pool.
-   * @throws InvalidOptionError when the pool, the address or the token is missing or not allowed.
+   * @throws InvalidOptionError if the pool, the address or the token is missing or not allowed.
    */
   constructor(idOrName: string, options: BrowserPoolOptions = {}) {
-    rejectUnknownOptions(options, ['baseUrl', 'token'], 'BrowserPool');
-    checkPathSegment(idOrName, 'pool');
-    this.idOrName = idOrName;
-    this.#link = new ServiceLink(options);
-    this.baseUrl = this.#link.url.href;
+    const { baseUrl, token, endpoints } = readOptions(poolOptions, options, 'BrowserPool');
+    this.idOrName = readOption(pathSegment(), 'pool', idOrName);
+    const url = checkBaseUrl(baseUrl ?? environment.baseUrl());
+    const accessToken = token ?? readOption(poolOptions.token, 'token', environment.accessToken());
+    if (accessToken === undefined) throw new InvalidOptionError('token', NO_TOKEN);
+    this.#client = new HttpClient(url, accessToken);
+    this.#endpoints = endpoints ?? {};
+    this.baseUrl = url.href;
+    this[INTERNALS] = {
+      client: this.#client,
+      counters: new PoolCounters(),
+      background: new BackgroundWork(),
+      held: new HeldLeases(this, (sessionId) => this.#releaseTicket(sessionId)),
+      hasOwnRelease: endpoints?.release !== undefined,
+    };
   }
 
   /**
-   * Asks once for a browser (interface: endpoint 2), and waits as long as the request says.
+   * Sends one acquire request (API: endpoint 2).
    *
-   * @returns The session, or `null` when no browser became available.
+   * @returns The session, or `null` if no browser became available.
    * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
    */
   async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<BrowserSession | null> {
-    checkAcquireRequest(request);
-    rejectUnknownOptions(options, ['signal', 'onEvent'], 'acquire');
+    readOptions(acquireRequest, request, 'acquire');
+    const settings = readOptions(acquireOptions, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
-    options.signal?.throwIfAborted();
-    const grant = this.#requestGrant(request, options);
-    trackWork(this, grant);
-    return raceAbort(grant, options.signal, (session) => {
-      if (session) giveBackOrphan(this, session.session_id, request, options.onEvent);
-    });
+    settings.signal?.throwIfAborted();
+    return requestGrant(this, request, settings);
   }
 
   /**
-   * Gives a leased browser back (beyond the given interface).
+   * Sends one release request (extension).
    *
-   * @throws PoolServiceError with status 404 when the session is gone already.
+   * @throws PoolServiceError with status 404 if the session no longer exists.
    */
   async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
-    checkPathSegment(sessionId, 'sessionId');
-    checkReleaseOptions(options);
-    const { reuse = true, timeout = REQUEST_TIMEOUT, signal } = options;
-    const path = this.#link.path('browser_pools', this.idOrName, 'release');
+    readOption(pathSegment(), 'sessionId', sessionId);
+    const { reuse, timeout, signal } = readOptions(releaseOptions, options, 'release');
+    const { release } = this.#endpoints;
+    if (release) return void (await this.#call(release, { sessionId, reuse }, { timeout, signal }));
     const body = { session_id: sessionId, reuse };
-    const facts = this.#facts(sessionId);
-    const response = await this.#link.send({ method: 'POST', path, body, facts, timeout, signal });
-    expectSuccess(response, facts);
+    await this.#send('POST', [...this.#path, 'release'], { sessionId, body, timeout, signal });
   }
 
-  /** Destroys all idle browsers of the pool; leased ones are not affected (interface: endpoint 1). */
+  /** Destroys all idle browsers of the pool; leased browsers are not affected (API: endpoint 1). */
   async flush(options: RequestOptions = {}): Promise<void> {
-    rejectUnknownOptions(options, ['signal'], 'flush');
-    const { signal } = options;
-    const path = this.#link.path('browser_pools', this.idOrName, 'flush');
-    const facts = this.#facts();
-    const response = await this.#link.send({ method: 'POST', path, facts, timeout: REQUEST_TIMEOUT, signal });
-    expectSuccess(response, facts);
+    const { signal } = readOptions(requestOptions, options, 'flush');
+    await this.#send('POST', [...this.#path, 'flush'], { signal });
   }
 
-  /**
-   * All replays of a session, those of earlier and later leases of the same browser included
-   * (interface: endpoint 3).
-   */
+  /** Lists all replays of a session, including those of earlier and later leases of the same browser (API: endpoint 3). */
   async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
-    return listReplays(this.#link, this.#facts(sessionId), options);
+    const { signal } = readOptions(requestOptions, options, 'replays');
+    const response = await this.#send('GET', this.#replaysPath(sessionId), { sessionId, signal });
+    return readReplays(response, this.#facts(sessionId));
   }
 
   /**
-   * Starts a recording of a leased browser (beyond the given interface). It ends with `stopReplay`, when its time is
-   * over, or with the session.
+   * Starts a recording of a leased browser (extension). It ends with `stopReplay`, after its maximum duration, or with
+   * the session.
    *
-   * @throws PoolServiceError where the plan, or a browser without a screen (headless), does not allow it.
+   * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
    */
   async startReplay(
     sessionId: string,
     request: ReplayRequest = {},
     options: RequestOptions = {},
   ): Promise<Replay> {
-    return startReplay(this.#link, this.#facts(sessionId), request, options);
+    readOptions(replayRequest, request, 'startReplay');
+    const { signal } = readOptions(requestOptions, options, 'startReplay');
+    const path = this.#replaysPath(sessionId);
+    const { startReplay } = this.#endpoints;
+    if (startReplay) return this.#call(startReplay, { sessionId, ...request }, { signal });
+    const response = await this.#send('POST', path, { sessionId, body: request, signal });
+    return readObject(replayFields, response, this.#facts(sessionId));
   }
 
-  /** Ends a recording (beyond the given interface). Its film is written some seconds later. */
+  /** Stops a recording (extension). The service writes the video some seconds later. */
   async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
-    return stopReplay(this.#link, this.#facts(sessionId), replayId, options);
+    const path = [...this.#replaysPath(sessionId), readOption(pathSegment(), 'replayId', replayId), 'stop'];
+    const { signal } = readOptions(requestOptions, options, 'stopReplay');
+    const { stopReplay } = this.#endpoints;
+    if (stopReplay) return void (await this.#call(stopReplay, { sessionId, replayId }, { signal }));
+    await this.#send('POST', path, { sessionId, signal });
   }
 
   /**
-   * Downloads the film of a recording (beyond the given interface), waits for it where it is still being written, and
-   * puts it in place once it is whole. Also after the lease: recordings outlive their sessions.
+   * Downloads the video of a recording (extension), after waiting until the service has written it. Recordings outlive
+   * their sessions.
    *
-   * @param path Where to write it; a file that is there is replaced.
-   * @throws ReplayNotReadyError when it was not written in time; PoolServiceError, PoolConnectionError,
-   *   PoolResponseError; the file system's own errors, what `onProgress` threw, the signal's reason. After any of them
-   *   nothing is left at `path`, but what was there before.
+   * @param path Path of the file; an existing file is replaced when the download is complete.
+   * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError; an
+   *   error of the file system; the error that `onProgress` threw; the signal's reason. None leaves a part of a file.
    */
   async downloadReplay(
     sessionId: string,
@@ -142,31 +154,35 @@ export class BrowserPool {
     path: string,
     options: DownloadOptions = {},
   ): Promise<DownloadedReplay> {
-    // Few processes download: what it takes is imported then.
+    const settings = readOptions(downloadOptions, options, 'downloadReplay');
+    if (typeof path !== 'string' || path === '')
+      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
+    const segments = [...this.#replaysPath(sessionId), readOption(pathSegment(), 'replayId', replayId)];
+    // Few processes download a video: the code loads when it is needed.
     const { downloadReplay } = await import('./download-replay.js');
-    return downloadReplay(this.#link, this.#facts(sessionId), { replayId, path, ...options });
+    const request = {
+      method: 'GET',
+      path: this.#client.path(...segments),
+      facts: this.#facts(sessionId),
+    } as const;
+    return downloadReplay(this.#client, request, { replayId, path, ...settings });
   }
 
-  /** The pool's own record: its counts and configuration (beyond the given interface). */
+  /** Returns the pool's record: its counts and its configuration (extension). */
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
-    rejectUnknownOptions(options, ['signal'], 'describe');
-    const { signal } = options;
-    const path = this.#link.path('browser_pools', this.idOrName);
-    const facts = this.#facts();
-    const response = await this.#link.send({ method: 'GET', path, facts, timeout: REQUEST_TIMEOUT, signal });
-    const record = readPoolRecord(readJson(response, facts));
-    if (!record) throw responseError('is no pool record', response, facts);
-    return record;
+    const { signal } = readOptions(requestOptions, options, 'describe');
+    const response = await this.#send('GET', this.#path, { signal });
+    return readObject(poolFields, response, this.#facts()) as PoolRecord;
   }
 
-  /** What this process has done with the pool so far: calls, requests, leases, waits (beyond the given interface). */
+  /** Returns the counts of this process for this pool: calls, requests, leases, waiting times (extension). */
   stats(): PoolStats {
-    return countersOf(this).snapshot();
+    return this[INTERNALS].counters.snapshot();
   }
 
-  /** Waits until nothing is owed to the service any more, then closes the sockets. Further calls are refused. */
+  /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
   close(): Promise<void> {
-    this.#closed ??= workSettled(this).then(() => this.#link.close());
+    this.#closed ??= this[INTERNALS].background.settled().then(() => this.#client.close());
     return this.#closed;
   }
 
@@ -174,57 +190,53 @@ export class BrowserPool {
     return this.close();
   }
 
-  /** @internal Resolves once the first request to the service is on its way. */
-  [CONNECTED](): Promise<void> {
-    return this.#link.connected();
+  get #path(): string[] {
+    return ['browser_pools', this.idOrName];
   }
 
-  /** @internal The release of a session in writing, for when this process is at its end. */
-  [TICKET](sessionId: string): ReleaseTicket | undefined {
-    const token = this.#link.lastToken;
-    if (!token) return undefined;
-    const url = new URL(this.#link.path('browser_pools', this.idOrName, 'release'), this.#link.url).href;
-    return { url, token, body: { session_id: sessionId, reuse: false } };
+  #replaysPath(sessionId: string): string[] {
+    return ['browsers', readOption(pathSegment(), 'sessionId', sessionId), 'replays'];
   }
 
-  /**
-   * One acquire request, listened to until the service has answered, whether or not the caller still waits:
-   * a grant that nobody hears is a lost lease.
-   */
-  async #requestGrant(request: AcquireRequest, options: AcquireOptions): Promise<BrowserSession | null> {
-    const { acquire_timeout_seconds: wait } = request;
-    const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
-    const path = this.#link.path('browser_pools', this.idOrName, 'acquire');
-    const facts = this.#facts();
-    const sent = { method: 'POST', path, body: request, facts, timeout } as const;
-    try {
-      const response = await this.#link.send({ ...sent, unsentSignal: options.signal });
-      const session = response.status === 204 ? null : this.#readGrant(response, request, options);
-      countersOf(this).countRequest(session ? 'granted' : 'empty');
-      return session;
-    } catch (error) {
-      const isUnknown = isOutcomeUnknown(error);
-      // One that was given up before it was sent is none.
-      if (error !== options.signal?.reason) countersOf(this).countRequest(isUnknown ? 'unknown' : 'failed');
-      if (isUnknown) tellUnknownOutcome(this.idOrName, request, error, options.onEvent);
-      throw error;
-    }
+  async #send(
+    method: HttpRequest['method'],
+    path: string[],
+    request: Pick<HttpRequest, 'body' | 'signal'> & { sessionId?: string; timeout?: number },
+  ): Promise<HttpResponse> {
+    const { sessionId, timeout = REQUEST_TIMEOUT, body, signal } = request;
+    const facts = this.#facts(sessionId);
+    const sent = { method, path: this.#client.path(...path), body, facts, timeout, signal };
+    return expectSuccess(await this.#client.send(sent), facts);
   }
 
-  #readGrant(response: HttpResponse, request: AcquireRequest, options: AcquireOptions): BrowserSession {
-    const sessionId = isSuccess(response) ? readableSessionId(response.body) : undefined;
-    try {
-      const json = readJson(response, this.#facts(sessionId));
-      const fault = sessionFault(json);
-      if (fault) throw responseError(fault, response, this.#facts(sessionId));
-      return sealSession(json as Record<string, unknown>);
-    } catch (error) {
-      if (sessionId) giveBackOrphan(this, sessionId, request, options.onEvent);
-      throw error;
-    }
+  #call<Request extends object, Result>(
+    endpoint: (request: EndpointRequest & Request) => Result | Promise<Result>,
+    request: Request & { sessionId: string },
+    options: { signal?: AbortSignal | undefined; timeout?: number },
+  ): Promise<Result> {
+    return callEndpoint(this.#client, endpoint, { pool: this.idOrName, ...request }, options);
+  }
+
+  /** The default release request for another process. A function of the user can't run there. */
+  #releaseTicket(sessionId: string): ReleaseTicket | undefined {
+    const token = this.#client.lastToken;
+    if (!token || this.#endpoints.release) return undefined;
+    const { href } = new URL(this.#client.path(...this.#path, 'release'), this.#client.url);
+    return { url: href, token, body: { session_id: sessionId, reuse: false } };
   }
 
   #facts<Id extends string | undefined = undefined>(sessionId?: Id) {
     return { pool: this.idOrName, sessionId: sessionId as Id };
   }
+}
+
+/** Returns the pool with that id or name at the service of the environment. All calls share it while the token stays. */
+export function namedPool(idOrName: string): BrowserPool {
+  const token = environment.accessToken();
+  const { namedPools } = Service.at(checkBaseUrl(environment.baseUrl()));
+  const known = namedPools.get(idOrName);
+  if (known && known.token === token) return known.pool as BrowserPool;
+  const pool = new BrowserPool(idOrName);
+  namedPools.set(idOrName, { pool, token });
+  return pool;
 }

@@ -1,95 +1,133 @@
-import { PoolConnectionError } from '../shared/service-errors.js';
-import type { ErrorFacts } from '../shared/errors.js';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import type { Authorization } from './authorization.js';
 import type { Dispatcher } from 'undici';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
+import { hideSecret } from '../shared/redact.js';
+import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
+import { isToken, type Token } from './pool-options.js';
+import { Service } from './service.js';
 
-/** How long a plain request may take, in milliseconds. */
+/** Timeout of a request that does not wait for a browser, in ms. */
 export const REQUEST_TIMEOUT = 30_000;
 /** Largest response body that is read, in bytes. */
 const LARGEST_BODY = 4 * 1024 * 1024;
-/** Milliseconds without a byte after which content that is taken as it comes counts as broken off. */
+/** Milliseconds without a byte after which streamed content counts as broken. */
 const LONGEST_PAUSE = 30_000;
 
-/** Failures from before the request left this machine: the service can't have acted on it. */
+/** Errors from before the request was sent: the service can't have processed it. */
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+|DEPTH_ZERO_\w+)$/;
 
 export interface HttpRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  body?: object;
-  /** What its errors tell: pool and session. */
+  body?: object | undefined;
+  /** Pool and session, for errors. */
   facts: ErrorFacts;
-  /** Milliseconds until the whole response must be there; with `onContent`, until its content begins to come. */
+  /** Milliseconds until the whole response must have arrived; with `onContent`, until its content begins. */
   timeout: number;
   signal?: AbortSignal | undefined;
-  /** Gives up only as long as nothing was sent: after that the answer must be heard. */
+  /** Aborts the request only before it is sent: afterwards the response must be read. */
   unsentSignal?: AbortSignal | undefined;
-  /** Takes the content of a 200 as it comes, of whatever size. Without it, the body is read into memory. */
+  /** Receives the content of a 200 as a stream of any size. Without it, the body is read into memory. */
   onContent?: (content: AsyncIterable<Buffer>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The body as far as it came. */
+  /** The body, or the part of it that arrived. */
   body: string;
-  /** Set when the body broke off. */
+  /** The error that cut the body off. */
   brokenBy?: Error;
 }
 
-/** One request with the token, after a 401 the token function is asked again, once: all under one deadline. */
-export async function sendAuthorized(
-  dispatcher: Dispatcher,
-  authorization: Authorization,
-  request: HttpRequest,
-): Promise<HttpResponse> {
-  const { signal, timeout } = request;
-  const limit = new LinkedAbort(signal, timeout);
-  try {
-    const response = await sendOnce(dispatcher, authorization, request, limit);
-    if (response.status !== 401 || !authorization.canChange) return response;
-    return await sendOnce(dispatcher, authorization, request, limit);
-  } finally {
-    limit.dispose();
-  }
-}
+/** Sends authorized requests to one service. It opens no connection before the first request. */
+export class HttpClient {
+  readonly url: URL;
+  readonly service: Service;
+  readonly #leave: () => Promise<void>;
+  readonly #token: Token;
+  #lastToken: string | undefined;
+  #isClosed: Promise<void> | undefined;
 
-async function sendOnce(
-  dispatcher: Dispatcher,
-  authorization: Authorization,
-  request: HttpRequest,
-  limit: LinkedAbort,
-): Promise<HttpResponse> {
-  const { signal, unsentSignal } = request;
-  try {
-    const token = await raceAbort(raceAbort(authorization.current(), limit.signal), unsentSignal);
-    limit.signal.throwIfAborted();
-    unsentSignal?.throwIfAborted();
-    return await send(dispatcher, token, request, limit);
-  } catch (error) {
-    if (signal?.aborted) throw signal.reason;
-    if (error === limit.signal.reason) {
-      const message = `The token function gave no token within ${request.timeout} ms.`;
-      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...request.facts, cause: error });
+  constructor(url: URL, token: Token) {
+    this.url = url;
+    this.service = Service.at(url);
+    this.#leave = this.service.join();
+    this.#token = token;
+    if (typeof token === 'string') this.#lastToken = token;
+  }
+
+  /** The token of the last request: when a process exits, it can't wait for a token function. */
+  get lastToken(): string | undefined {
+    return this.#lastToken;
+  }
+
+  /** The path of an endpoint. Each segment is encoded. */
+  path(...segments: string[]): string {
+    const root = this.url.pathname.replace(/\/+$/, '');
+    return [root, ...segments.map(encodeURIComponent)].join('/');
+  }
+
+  /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    if (this.#isClosed) throw new PoolClosedError(request.facts);
+    const dispatcher = await this.service.dispatcher();
+    const abort = new LinkedAbort(request.signal, request.timeout);
+    try {
+      const token = await this.#currentToken(request, abort);
+      const response = await exchange(dispatcher, token, request, abort);
+      if (response.status !== 401 || typeof this.#token === 'string') return response;
+      return await exchange(dispatcher, await this.#currentToken(request, abort), request, abort);
+    } finally {
+      abort.dispose();
     }
-    throw error;
+  }
+
+  close(): Promise<void> {
+    return (this.#isClosed ??= this.#leave());
+  }
+
+  async #currentToken({ facts, timeout, unsentSignal }: HttpRequest, abort: LinkedAbort): Promise<string> {
+    const { signal } = abort;
+    try {
+      const token = await raceAbort(raceAbort(this.#readToken(), signal), unsentSignal);
+      signal.throwIfAborted();
+      unsentSignal?.throwIfAborted();
+      return token;
+    } catch (error) {
+      if (!abort.timedOut || error !== signal.reason) throw error;
+      const message = `The token function returned no token within ${timeout} ms.`;
+      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause: error });
+    }
+  }
+
+  async #readToken(): Promise<string> {
+    const token = typeof this.#token === 'string' ? this.#token : await this.#token();
+    if (typeof token !== 'string' || !isToken(token)) {
+      throw new InvalidOptionError(
+        'token',
+        'The token function must return a string of visible ASCII characters.',
+      );
+    }
+    hideSecret(token);
+    this.#lastToken = token;
+    return token;
   }
 }
 
-/** Sends one request; redirects are not followed: the token must not leave the origin. */
-async function send(
+/** Sends one request. It follows no redirect: the token must not leave the origin. */
+async function exchange(
   dispatcher: Dispatcher,
   token: string,
   request: HttpRequest,
-  limit: LinkedAbort,
+  abort: LinkedAbort,
 ): Promise<HttpResponse> {
   const { signal, onContent } = request;
-  const { statusCode: status, headers, body } = await requestHead(dispatcher, token, request, limit.signal);
+  const { statusCode: status, headers, body } = await requestHead(dispatcher, token, request, abort.signal);
   if (onContent && status === 200) {
-    limit.liftTimeout();
-    // Content that nobody takes to its end would hold its socket. That it was cut off is no news to anybody.
+    abort.clearTimeout();
+    // Content that is not read to its end would keep its connection busy.
     await onContent(contentOf(body, request), headers).finally(() => body.on('error', () => {}).destroy());
     return { status, headers, body: '' };
   }
@@ -102,7 +140,7 @@ async function requestHead(
   dispatcher: Dispatcher,
   token: string,
   request: HttpRequest,
-  limit: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   const { method, path, body, signal, onContent } = request;
   try {
@@ -115,15 +153,13 @@ async function requestHead(
         ...(body && { 'content-type': 'application/json' }),
       },
       body: body ? JSON.stringify(body) : null,
-      signal: limit,
+      signal: abortSignal,
       ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
     });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    const why = limit.aborted
-      ? `none came within ${request.timeout} ms`
-      : explain(error as NodeJS.ErrnoException);
-    throw connectionError(why, error, request);
+    const timeout = `no response arrived within ${request.timeout} ms`;
+    throw connectionError(abortSignal.aborted ? timeout : explain(error), error, request);
   }
 }
 
@@ -142,7 +178,7 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: 
   }
 }
 
-/** The content, chunk by chunk. That it broke off is told apart from failures of whoever takes it. */
+/** Separates a broken connection from errors of the code that reads the content. */
 async function* contentOf(
   body: Dispatcher.ResponseData['body'],
   request: HttpRequest,
@@ -151,12 +187,13 @@ async function* contentOf(
     yield* body as AsyncIterable<Buffer>;
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
-    throw connectionError(explain(error as NodeJS.ErrnoException), error, request);
+    throw connectionError(explain(error), error, request);
   }
 }
 
-/** Some failures have no message, only a code: several addresses were tried in vain. */
-function explain({ message, code }: NodeJS.ErrnoException): string {
+/** An error for several addresses has a code and no message. */
+function explain(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
   return message || code || 'unknown failure';
 }
 
@@ -167,7 +204,7 @@ function connectionError(
 ): PoolConnectionError {
   const { code } = cause as NodeJS.ErrnoException;
   if (code === undefined || !NEVER_SENT.test(code)) {
-    const message = `The service gave no whole response to ${method} ${path}: ${why}.`;
+    const message = `The service sent no complete response to ${method} ${path}: ${why}.`;
     return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
   }
   const message = `The service could not be reached for ${method} ${path}: ${why}. Check baseUrl and the network.`;

@@ -1,45 +1,172 @@
-import type { Token } from './authorization.js';
-import type { PoolEvent } from './pool-events.js';
+import { isRecord } from '../shared/json.js';
+import {
+  abortSignal,
+  callback,
+  check,
+  checked,
+  flag,
+  group,
+  milliseconds,
+  optional,
+  wholeNumber,
+  withDefault,
+  type Option,
+  type OptionsInput,
+} from '../shared/options.js';
+import type { PoolEvent } from './events.js';
+import type { Replay } from './wire.js';
 
-export interface BrowserPoolOptions {
-  /** Address of the service. Default: the environment variable `BROWSER_POOL_BASE_URL`. */
-  baseUrl?: string | undefined;
+const LEASE_NAME = /^[a-zA-Z0-9._-]{1,255}$/;
+const MOST_TAGS = 50;
+/** Longest id or name in a path. */
+const LONGEST_SEGMENT = 255;
+
+/** The lease's name (API: Limits). */
+export function leaseName(): Option<string> {
+  return check(
+    'a string of 1 to 255 letters, digits, dots, underscores or hyphens',
+    (name) => typeof name === 'string' && LEASE_NAME.test(name),
+  );
+}
+
+/** Tags of a lease (API: Limits). */
+export function leaseTags(): Option<Readonly<Record<string, string>>> {
+  return checked((tags) => {
+    if (!isRecord(tags) || Object.values(tags).some((value) => typeof value !== 'string'))
+      return 'must be an object whose values are strings';
+    const count = Object.keys(tags).length;
+    return count > MOST_TAGS ? `must have at most ${MOST_TAGS} pairs, not ${count}` : undefined;
+  });
+}
+
+export function absoluteUrl(): Option<string> {
+  const test = (url: unknown) => typeof url === 'string' && URL.canParse(url);
+  return check('an absolute URL, such as https://example.com/', test);
+}
+
+/** An id or name that becomes one segment of a path. */
+export function pathSegment(): Option<string> {
+  return checked(pathSegmentFault);
+}
+
+/** A value that is not one segment of a path could reach another endpoint, encoded or not. */
+export function pathSegmentFault(value: unknown): string | undefined {
+  if (typeof value !== 'string') return `must be a string, not ${typeof value}`;
+  if (value.trim() === '') return 'must not be empty';
+  if (value === '.' || value === '..') return 'must not be a relative path';
+  if (/[/\\%]/.test(value)) return 'must not contain a slash, a backslash or a percent sign';
+  if (/\p{Cc}/u.test(value)) return 'must not contain control characters';
+  if (!value.isWellFormed()) return 'must be well-formed Unicode';
+  if (value.length > LONGEST_SEGMENT) return `must be at most ${LONGEST_SEGMENT} characters long`;
+  return undefined;
+}
+
+/** A bearer token, or a function that returns one: called before each request, and again after a 401. */
+export type Token = string | (() => string | Promise<string>);
+
+/** Other characters would split or garble the header. */
+export function isToken(token: unknown): boolean {
+  return typeof token === 'function' || (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token));
+}
+
+/** What a function of the option `endpoints` receives. */
+export interface EndpointRequest {
+  /** Id or name of the pool. */
+  pool: string;
+  sessionId: string;
+  /** Aborts when nobody waits for the result any more. */
+  signal: AbortSignal;
   /**
-   * Bearer token, or a function that gives one: asked before each request, and again after a 401.
-   * Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`.
+   * Sends an authorized request to the service.
+   *
+   * @param path The path below `baseUrl`, such as `/sessions/abc/return`.
+   * @param body An object that is sent as JSON.
+   * @returns The JSON of the response, or `undefined` if its body is empty.
+   * @throws PoolServiceError, PoolConnectionError, PoolResponseError
    */
-  token?: Token | undefined;
+  send(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
 }
 
-export interface RequestOptions {
-  /** Gives up waiting. A browser that is granted all the same is given back. */
-  signal?: AbortSignal | undefined;
-}
+export const endpoints = {
+  /** Releases a browser. Default: `POST /browser_pools/{pool}/release`. */
+  release: optional(callback<(request: EndpointRequest & { reuse: boolean }) => unknown>()),
+  /** Starts a recording. Default: `POST /browsers/{id}/replays`. */
+  startReplay: optional(callback<(request: EndpointRequest & ReplayRequest) => Replay | Promise<Replay>>()),
+  /** Stops a recording. Default: `POST /browsers/{id}/replays/{replay_id}/stop`. */
+  stopReplay: optional(callback<(request: EndpointRequest & { replayId: string }) => unknown>()),
+};
 
-export interface AcquireOptions extends RequestOptions {
-  /** Told of browsers that are given back behind the scenes, and of outcomes that can't be known. */
-  onEvent?: ((event: PoolEvent) => void) | undefined;
-}
+export const poolOptions = {
+  /** Address of the service. Default: the environment variable `BROWSER_POOL_BASE_URL`. */
+  baseUrl: optional(
+    check<string>('an absolute URL, such as https://pool.example.com', (value) => typeof value === 'string'),
+  ),
+  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
+  token: optional(checked<Token>((token) => (isToken(token) ? undefined : TOKEN_FAULT))),
+  /**
+   * Functions for a service that releases or records browsers in another way (extension). At process exit, when only
+   * synchronous work is possible, and after a crash, a function of this process can't release a browser.
+   */
+  endpoints: optional(group(endpoints)),
+};
 
-export interface ReleaseOptions extends RequestOptions {
-  /** `true`: back to the pool as it is; `false`: destroyed. Default: `true`. */
-  reuse?: boolean | undefined;
-  /** Limit of the request, in ms. Default: 30,000. */
-  timeout?: number | undefined;
-}
+const TOKEN_FAULT = 'must be a string of visible ASCII characters, or a function that returns one';
 
-export interface DownloadOptions extends RequestOptions {
-  /** How long to wait for the film to be written, in ms. Once it comes, it may take its time. Default: 60,000. */
-  timeout?: number | undefined;
-  /** Told of the bytes received so far, and of all there are where the service says so. Default: none. */
-  onProgress?: ((progress: { received: number; total?: number }) => void) | undefined;
-}
+export const requestOptions = {
+  /** Aborts the wait. A browser that the service still leases is released. */
+  signal: optional(abortSignal()),
+};
 
-/** A film that was downloaded. */
-export interface DownloadedReplay {
-  /** Where it was written. */
-  path: string;
-  bytes: number;
-  /** Its MIME type, such as `video/mp4`; missing where the service did not say. */
-  type?: string;
-}
+export const acquireOptions = {
+  ...requestOptions,
+  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
+  onEvent: optional(callback<(event: PoolEvent) => void>()),
+};
+
+export const releaseOptions = {
+  ...requestOptions,
+  /** `true`: the browser returns to the pool as it is; `false`: it is destroyed. Default: `true`. */
+  reuse: withDefault(flag(), true),
+  /** Timeout of the request in ms. Default: 30,000. */
+  timeout: withDefault(
+    check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
+    30_000,
+  ),
+};
+
+export const downloadOptions = {
+  ...requestOptions,
+  /** Time to wait until the service has written the video, in ms; the download itself may take longer. Default: 60,000. */
+  timeout: withDefault(milliseconds(), 60_000),
+  /** Called with the number of bytes received, and with the total where the service reports it. */
+  onProgress: optional(callback<(progress: { received: number; total?: number }) => void>()),
+};
+
+export const acquireRequest = {
+  /** Seconds to wait for a browser, a whole number. Default: the service's, which can be minutes. */
+  acquire_timeout_seconds: optional(wholeNumber(0)),
+  /** Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`; unique among the active leases. */
+  name: optional(leaseName()),
+  /** Up to 50 key-value pairs. */
+  tags: optional(leaseTags()),
+  /** URL to open. If it fails to load, the acquire request succeeds anyway. */
+  start_url: optional(absoluteUrl()),
+};
+
+export const replayRequest = {
+  /** Frames per second. Default: the service's. */
+  framerate: optional(wholeNumber(1)),
+  /** Seconds after which the recording ends, a whole number. Default: the service's. */
+  max_duration_in_seconds: optional(wholeNumber(1)),
+};
+
+export interface BrowserPoolOptions extends OptionsInput<typeof poolOptions> {}
+export interface EndpointOptions extends OptionsInput<typeof endpoints> {}
+export interface RequestOptions extends OptionsInput<typeof requestOptions> {}
+export interface AcquireOptions extends OptionsInput<typeof acquireOptions> {}
+export interface ReleaseOptions extends OptionsInput<typeof releaseOptions> {}
+export interface DownloadOptions extends OptionsInput<typeof downloadOptions> {}
+/** Body of an acquire request (API: endpoint 2). */
+export interface AcquireRequest extends OptionsInput<typeof acquireRequest> {}
+/** Body of a request that starts a recording (extension). */
+export interface ReplayRequest extends OptionsInput<typeof replayRequest> {}

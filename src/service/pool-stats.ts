@@ -1,52 +1,49 @@
-import { AcquireTimeoutError } from '../shared/service-errors.js';
+import { AcquireTimeoutError } from '../shared/lease-errors.js';
 
-/** Upper bounds of the buckets that waits are counted in, in ms. */
+/** Upper bounds of the histogram's buckets, in ms. */
 const BOUNDS = [10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 300_000] as const;
 
-/** How long calls waited for the browser that they got, in ms, as an explicit-bucket histogram. */
+/** Time from a call until it had a browser, in ms, as an explicit-bucket histogram. */
 export interface WaitHistogram {
   readonly count: number;
   readonly sum: number;
   readonly max: number;
   /** Upper bounds of the buckets, each inclusive: 10, 50, 100, 500, 1,000, 5,000, 10,000, 30,000, 60,000, 300,000. */
   readonly bounds: readonly number[];
-  /** Waits in each bucket, and at last those above all bounds: one more than there are bounds. */
+  /** Number of calls in each bucket; the last one is for times above all bounds. */
   readonly counts: readonly number[];
 }
 
-/**
- * What this process has done with a pool since the `BrowserPool` was made (beyond the given interface; the service's
- * own counts are in `describe()`). Plain numbers, a copy of the moment.
- */
+/** Counts of this process for one `BrowserPool` (extension). `describe()` returns the counts of the service. */
 export interface PoolStats {
-  /** Calls for a browser: each ends in a lease or in an error. One that leases again, as after a bad browser, is two. */
+  /** Calls that waited for a browser. A call that leases a second browser, after an unreachable one, counts twice. */
   readonly calls: number;
-  /** Calls that wait now. */
+  /** Calls that are waiting now. */
   readonly waiting: number;
   /** Calls that ended with `AcquireTimeoutError`. */
   readonly timeouts: number;
-  /** Acquire requests that have been answered or have failed, `BrowserPool.acquire` included. */
+  /** Acquire requests that are finished, including those of `BrowserPool.acquire`. */
   readonly requests: {
-    /** Answered with a browser. */
+    /** The service leased a browser. */
     readonly granted: number;
-    /** Answered with none (204). */
+    /** No browser became available (204). */
     readonly empty: number;
-    /** Refused by the service, or failed without leasing anything. */
+    /** The service refused, or the request failed without leasing a browser. */
     readonly failed: number;
-    /** It can't be known whether they leased a browser. */
+    /** It is unknown whether the service leased a browser. */
     readonly unknown: number;
-    /** Of the granted, and of broken answers: browsers that nobody took, given back behind the scenes. */
+    /** Browsers that the pool released itself, because the caller had left or the response was broken. */
     readonly orphaned: number;
   };
   /** Leases of `withPooledBrowser`, `leaseBrowser` and `attachBrowser`. */
   readonly leases: {
-    /** Held now, until they are given back. */
+    /** Leases that are not released yet. */
     readonly active: number;
     readonly reused: number;
     readonly destroyed: number;
-    /** Left leased, as asked for, or detached. */
+    /** Left leased on request, or detached. */
     readonly left: number;
-    /** Could not be given back. */
+    /** Could not be released. */
     readonly failed: number;
   };
   readonly waits: WaitHistogram;
@@ -54,7 +51,7 @@ export interface PoolStats {
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Counts what becomes of a pool's calls, requests and leases. */
+/** Counts the calls, requests and leases of a pool. */
 export class PoolCounters {
   readonly #calls = { calls: 0, waiting: 0, timeouts: 0 };
   readonly #requests: Mutable<PoolStats['requests']> = {
@@ -68,7 +65,7 @@ export class PoolCounters {
   readonly #waits = { count: 0, sum: 0, max: 0 };
   readonly #counts: number[] = Array.from({ length: BOUNDS.length + 1 }, () => 0);
 
-  /** Counts a call that waits for a browser while `wait` does. */
+  /** Counts a call that waits for a browser until `wait` settles. */
   async countCall<T>(wait: () => Promise<T>): Promise<T> {
     const began = performance.now();
     this.#calls.calls++;
@@ -89,7 +86,7 @@ export class PoolCounters {
     this.#requests[outcome]++;
   }
 
-  /** Counts a lease; the returned function says what became of it. */
+  /** Counts a lease. The returned function counts its end. */
   countLease(): (released: Exclude<keyof PoolStats['leases'], 'active'>) => void {
     this.#leases.active++;
     return (released) => {
@@ -110,13 +107,4 @@ export class PoolCounters {
     const bucket = BOUNDS.findIndex((bound) => wait <= bound);
     this.#counts[bucket === -1 ? BOUNDS.length : bucket]!++;
   }
-}
-
-const counters = new WeakMap<object, PoolCounters>();
-
-/** The counters of a pool, for everyone who has something to count. */
-export function countersOf(pool: object): PoolCounters {
-  const known = counters.get(pool) ?? new PoolCounters();
-  counters.set(pool, known);
-  return known;
 }

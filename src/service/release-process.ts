@@ -1,28 +1,27 @@
 /**
- * A process of its own that gives browsers back for one that can't any more. It reads lines of JSON: `{"hold": ticket}`
- * for a lease that is owed, `{"drop": sessionId}` for one that is not any more. When its input ends, because the other
- * process is done or dead, it releases what is left.
+ * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON:
+ * `{"hold": ticket}` adds a lease, `{"drop": sessionId}` removes it. When its input ends, it releases the remaining leases.
  */
 import { createInterface } from 'node:readline';
-import type { ReleaseTicket } from './release-ticket.js';
+import type { ReleaseTicket } from './held-leases.js';
 
-/** Milliseconds for each request, and how often it is sent while the service does not confirm. */
+/** Timeout of each request in ms, and the number of attempts until the service confirms. */
 const REQUEST_TIMEOUT = 5000;
-const TRIES = 3;
+const ATTEMPTS = 3;
 
-const owed = new Map<string, ReleaseTicket>();
+const held = new Map<string, ReleaseTicket>();
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as { hold?: ReleaseTicket; drop?: string };
-  if (message.hold) owed.set(message.hold.body.session_id, message.hold);
-  if (message.drop) owed.delete(message.drop);
+  if (message.hold) held.set(message.hold.body.session_id, message.hold);
+  if (message.drop) held.delete(message.drop);
 }
-await Promise.all([...owed.values()].map(release));
+await Promise.all([...held.values()].map(release));
 
 async function release(ticket: ReleaseTicket): Promise<void> {
-  for (let attempt = 0; attempt < TRIES; attempt++) if (await isConfirmed(ticket)) return;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await isConfirmed(ticket)) return;
 }
 
-/** 404 confirms it too: the session is gone. */
+/** 404 is a confirmation too: the session no longer exists. */
 async function isConfirmed({ url, token, body }: ReleaseTicket): Promise<boolean> {
   try {
     const response = await fetch(url, {

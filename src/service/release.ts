@@ -1,26 +1,24 @@
 import { InvalidOptionError } from '../shared/errors.js';
-import { PoolClosedError, ReleaseError } from '../shared/service-errors.js';
 import { isRecord } from '../shared/json.js';
-import { withRetries } from '../shared/lazy.js';
+import { withRetries } from '../shared/retry.js';
+import { PoolClosedError, ReleaseError } from '../shared/service-errors.js';
+import type { ReleaseOptions } from './pool-options.js';
+import { meaningOf } from './status.js';
 
-/** The part of a pool that gives browsers back. */
+/** The part of a pool that releases browsers. */
 export interface Releaser {
   readonly idOrName: string;
-  release(sessionId: string, options: { reuse?: boolean; timeout?: number }): Promise<void>;
+  release(sessionId: string, options: ReleaseOptions): Promise<void>;
 }
 
-/** Statuses that no later try will change. */
-const FINAL = [400, 401, 403];
-
 /**
- * Gives a browser back: asks until the service confirms, or until `timeout` milliseconds are over.
- * Every failure that may pass is tried again; 404 means that the session is gone. Where a failed try did release the
- * browser, and its next lease has the same session id, a repeated one can end that lease: the interface has no way to
- * tell the two apart, and a browser that nobody gives back would be lost for certain.
+ * Releases a browser: repeats the request until the service confirms it, or until `timeout` ms have elapsed. 404 means
+ * that the session no longer exists. If a failed request did release the browser and the service has leased it again
+ * under the same session id, a repeated request ends that lease: the API can't tell the two apart.
  *
- * @throws ReleaseError naming the session that is still leased.
+ * @throws ReleaseError with the id of the session that is still leased.
  */
-export async function giveBack(
+export async function releaseWithRetry(
   pool: Releaser,
   sessionId: string,
   { reuse, timeout }: { reuse: boolean; timeout: number },
@@ -34,25 +32,27 @@ export async function giveBack(
       minTimeout: 100,
       maxTimeout: 2000,
       randomize: true,
-      shouldRetry: ({ error }) => mayPass(error),
+      shouldRetry: ({ error }) => isTransient(error),
     });
     return 'released';
   } catch (cause) {
     if (statusOf(cause) === 404) return 'gone';
     const elapsed = performance.now() - started;
     throw new ReleaseError(
-      `Session ${sessionId} could not be given back to pool ${pool.idOrName} within ${timeout} ms. ` +
-        'It stays leased until its inactivity time-out ends it.',
+      `Session ${sessionId} of pool ${pool.idOrName} could not be released within ${Math.round(timeout)} ms. ` +
+        'It stays leased until its inactivity timeout.',
       { pool: pool.idOrName, sessionId, elapsed, cause },
     );
   }
 }
 
-function mayPass(error: Error): boolean {
+function isTransient(error: Error): boolean {
   if (error instanceof InvalidOptionError || error instanceof PoolClosedError) return false;
-  return ![...FINAL, 404].includes(statusOf(error));
+  const status = statusOf(error);
+  return status === undefined || meaningOf(status).isTransient;
 }
 
-function statusOf(error: unknown): number {
-  return isRecord(error) && typeof error['status'] === 'number' ? error['status'] : 0;
+/** Also for errors of functions of the user that have a `status`. */
+function statusOf(error: unknown): number | undefined {
+  return isRecord(error) && typeof error['status'] === 'number' ? error['status'] : undefined;
 }

@@ -3,14 +3,14 @@ import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
 import type { HttpResponse } from './http.js';
-import { retryAfter } from './retry-after.js';
+import { readWire, replayFields, type Replay, type WireFields } from './wire.js';
 
 const EXCERPT = 200;
-/** Longest text of an Error body that is kept, in characters, and most of its details. */
+/** Limits for the texts and details of an error body that an error keeps; characters and number. */
 const LONGEST_TEXT = 1000;
 const MOST_DETAILS = 10;
 
-/** The JSON of a successful response. */
+/** Returns the JSON of a successful response. */
 export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
   if (!isSuccess(response)) throw serviceError(response, facts);
   const fault = bodyFault(response);
@@ -18,28 +18,52 @@ export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
   try {
     return parseJson(response.body);
   } catch {
-    // The parser's own message quotes the body, secrets in it cut in two.
+    // The parser's message would quote the body and may cut a secret in two, which `redact` can't find.
     throw responseError('is not valid JSON', response, facts);
   }
 }
 
-/** Throws unless the response is a success; its body does not matter. */
-export function expectSuccess(response: HttpResponse, facts: ErrorFacts): void {
+/** Throws for an unsuccessful response. */
+export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpResponse {
   if (!isSuccess(response)) throw serviceError(response, facts);
+  return response;
+}
+
+/** Reads one object of the API from a response. */
+export function readObject(
+  fields: WireFields,
+  response: HttpResponse,
+  facts: ErrorFacts,
+): Record<string, unknown> {
+  const read = readWire(fields, readJson(response, facts));
+  if (typeof read === 'string') throw responseError(read, response, facts);
+  return read.value;
+}
+
+/** Reads the list of a session's replays (API: endpoint 3) from a response. */
+export function readReplays(response: HttpResponse, facts: ErrorFacts): Replay[] {
+  const json = readJson(response, facts);
+  const replays = Array.isArray(json)
+    ? json.map((replay) => readWire(replayFields, replay))
+    : ['is not a list'];
+  return replays.map((replay) => {
+    if (typeof replay === 'string') throw responseError('is not a list of replays', response, facts);
+    return replay.value;
+  });
 }
 
 export function isSuccess({ status }: HttpResponse): boolean {
   return status >= 200 && status < 300;
 }
 
-/** The error for a response that is none of the interface's. */
+/** Creates the error for an unexpected response. */
 export function responseError(
   fault: string,
   response: HttpResponse,
   facts: ErrorFacts,
   cause?: unknown,
 ): PoolResponseError {
-  const shown = response.body === '' ? '' : ` It begins: ${excerptOf(response)}`;
+  const shown = response.body === '' ? '' : ` Its body begins: ${excerptOf(response)}`;
   const message = `The service's response (status ${response.status}) ${fault}.${shown}`;
   return new PoolResponseError(message, response.status, { ...facts, requestId: requestId(response), cause });
 }
@@ -47,12 +71,13 @@ export function responseError(
 function bodyFault({ headers, body, brokenBy }: HttpResponse): string | undefined {
   const encoding = headers['content-encoding'];
   const type = headers['content-type'];
-  if (brokenBy) return `broke off: ${brokenBy.message}`;
-  // None was asked for, and a small compressed body can unpack to one without end.
+  if (brokenBy) return `is incomplete: ${brokenBy.message}`;
+  // The request accepts none, and a small compressed body can unpack to any size.
   if (encoding !== undefined && encoding !== 'identity')
     return `has the content encoding ${String(encoding)}`;
   if (body === '') return 'is empty';
-  if (type !== undefined && !/json/i.test(String(type))) return `is ${String(type)}, not JSON`;
+  if (type !== undefined && !/json/i.test(String(type)))
+    return `has the content type ${String(type)} instead of JSON`;
   return undefined;
 }
 
@@ -84,7 +109,7 @@ interface ErrorBody {
   inner_error?: ErrorDetail | undefined;
 }
 
-/** An Error body (interface: Error), as far as the response holds one. */
+/** Reads as much of an error body (API: Errors) as the response has. */
 function readErrorBody({ body }: HttpResponse): ErrorBody {
   let json: unknown;
   try {
@@ -115,17 +140,29 @@ function text(value: unknown): string | undefined {
 function hintFor({ status, headers }: HttpResponse, { pool, sessionId }: ErrorFacts): string | undefined {
   if (status >= 300 && status < 400) {
     const target = headers['location'];
-    return `Redirects are not followed, so that the token stays with its service. Check baseUrl${target ? ` (it points to ${String(target)})` : ''}.`;
+    return `Redirects are not followed, because the token must stay with its service. Check baseUrl${target ? ` (the redirect leads to ${String(target)})` : ''}.`;
   }
-  if (status === 400) return 'Check the fields that the details name.';
+  if (status === 400) return 'Check the fields in the details.';
   if (status === 401) return 'Check the access token: option token, or BROWSER_POOL_ACCESS_TOKEN.';
   if (status === 403) return 'The token lacks a permission, or the plan does not allow this.';
   if (status !== 404) return undefined;
   if (sessionId)
-    return `Session ${sessionId} is gone: released, deleted, or ended by its inactivity time-out.`;
-  return `There is no pool ${pool ?? ''} at this service: check its id or name, and baseUrl.`;
+    return `Session ${sessionId} no longer exists: it was released or deleted, or its inactivity timeout elapsed.`;
+  return `The service has no pool ${pool ?? ''}. Check the id or name of the pool, and baseUrl.`;
 }
 
 function requestId({ headers }: HttpResponse): string | undefined {
   return text(headers['x-request-id']) ?? text(headers['request-id']);
+}
+
+/** Reads the `Retry-After` header, in seconds or as a date, as milliseconds. */
+export function retryAfter(headers: Record<string, string | string[] | undefined>): number | undefined {
+  const value = headers['retry-after'];
+  if (typeof value !== 'string') return undefined;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  const until = Date.parse(value);
+  // The clock of this machine may be wrong: the response's own date comes first.
+  const now = Date.parse(String(headers['date']));
+  const wait = until - (Number.isNaN(now) ? Date.now() : now);
+  return wait > 0 ? wait : undefined;
 }

@@ -1,46 +1,71 @@
-import { INSPECT, hideSecret, redact } from '../shared/redact.js';
-import { isRecord } from '../shared/json.js';
-import { readFields } from './session-fields.js';
-import type { BrowserSession } from './wire.js';
+import { isRecord, mapStrings, parseJson } from '../shared/json.js';
+import { hideSecret, INSPECT, redact } from '../shared/redact.js';
+import { pathSegmentFault } from './pool-options.js';
+import { readWire, sessionFields, type BrowserSession } from './wire.js';
+
+/** Reads a session, or returns the reason why the JSON is none. */
+export function readSession(json: unknown): BrowserSession | string {
+  const read = readWire(sessionFields, json);
+  if (typeof read === 'string') return read;
+  // The library could not release a browser with such an id.
+  const fault = pathSegmentFault(read.value['session_id']);
+  return fault === undefined ? sealSession(read.value) : `has a session_id that ${fault}`;
+}
 
 /**
- * The session as handed out. Fields that carry a secret give their real value when asked for by name;
- * `inspect`, JSON and enumeration show everything else, and those fields redacted or not at all.
+ * Hides the secrets of a session. Fields that contain one return their real value when code reads them by name;
+ * `util.inspect`, JSON and enumeration show them redacted or not at all.
  */
-export function sealSession(json: Record<string, unknown>): BrowserSession {
-  const fields = readFields(json);
+function sealSession(fields: Record<string, unknown>): BrowserSession {
   Object.values(fields).forEach(rememberJwt);
   const session = {};
   const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fields)) {
-    const clean = redactDeep(value);
+    const clean = mapStrings(value, redact);
     shown[field] = clean;
-    // Its place is taken; JSON and inspect show it.
+    // A field of this name is visible in JSON and `inspect` only.
     if (field === 'toJSON') continue;
-    const secret = JSON.stringify(clean) !== JSON.stringify(value);
-    const descriptor = secret ? { get: () => value } : { value };
-    Object.defineProperty(session, field, { ...descriptor, enumerable: !secret });
+    const isSecret = JSON.stringify(clean) !== JSON.stringify(value);
+    const descriptor = isSecret ? { get: () => value } : { value };
+    Object.defineProperty(session, field, { ...descriptor, enumerable: !isSecret });
   }
   Object.defineProperty(session, 'toJSON', { value: () => shown });
   Object.defineProperty(session, INSPECT, { value: () => shown });
   return session as BrowserSession;
 }
 
-/** The session with all its secrets, as it came from the service. */
+/** Returns the session with all its secrets, as the service sent it. */
 export function revealSession(session: BrowserSession): Record<string, unknown> {
   const fields = Object.getOwnPropertyNames(session).filter((field) => field !== 'toJSON');
   return Object.fromEntries(fields.map((field) => [field, session[field]]));
+}
+
+/** Finds the session id in a body that is not a valid session: that browser is leased and must be released. */
+export function findSessionId(body: string): string | undefined {
+  const id = idInJson(body) ?? idInText(body);
+  return pathSegmentFault(id) === undefined ? (id as string) : undefined;
+}
+
+function idInJson(body: string): unknown {
+  try {
+    const json = parseJson(body);
+    return isRecord(json) ? json['session_id'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function idInText(body: string): unknown {
+  const text = /"session_id"\s*:\s*("(?:[^"\\]|\\.)+")/.exec(body)?.[1];
+  try {
+    return text && JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function rememberJwt(value: unknown): void {
   if (typeof value !== 'string' || !value.includes('jwt') || !URL.canParse(value)) return;
   const jwt = new URL(value).searchParams.get('jwt');
   if (jwt) hideSecret(jwt);
-}
-
-function redactDeep(value: unknown): unknown {
-  if (typeof value === 'string') return redact(value);
-  if (Array.isArray(value)) return value.map(redactDeep);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, redactDeep(inner)]));
 }

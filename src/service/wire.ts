@@ -1,81 +1,61 @@
+import * as v from 'valibot';
+import { isRecord } from '../shared/json.js';
+
 /**
- * The resources as they travel (interface: Resources and their fields).
- * Names are the wire's own; fields that this library does not know are kept as they came.
- * A field marked "required" is checked on arrival; any other may be missing, and `null` counts as missing.
+ * The objects of the API (API: Resources and their fields), under their own names. Unknown fields are kept. Required
+ * fields are checked; an optional field that is `null` or of a wrong type counts as missing.
  */
 
-/** A leased browser (interface: Browser session). `inspect` and JSON of it show URLs without their jwts. */
-export interface BrowserSession {
-  /** When the session was created, ISO 8601. Required. By the service's clock: never compare it with yours. */
-  readonly created_at: string;
-  /** Websocket URL for the Chrome DevTools Protocol; carries a jwt. Required. */
-  readonly cdp_ws_url: string;
-  /** Websocket URL for WebDriver BiDi; carries a jwt. Required. */
-  readonly webdriver_ws_url: string;
-  /** The browser runs headless. Required. */
-  readonly headless: boolean;
-  /** The browser runs in stealth mode. Required. */
-  readonly stealth: boolean;
-  /** Identifier of the session. A browser that is leased again keeps it. Required. */
-  readonly session_id: string;
-  /** Seconds of inactivity before the session is terminated. Required. */
-  readonly timeout_seconds: number;
-  /** URL for watching live; carries a jwt. Only for browsers that are not headless. */
-  readonly browser_live_view_url?: string;
-  /** HTTP base URL of the session's own control API. */
-  readonly base_url?: string;
-  /** GPU acceleration is on (headful sessions only). */
-  readonly gpu?: boolean;
-  /** Name of this lease, if one was set. */
-  readonly name?: string;
-  readonly profile?: Profile;
-  /** Identifier of the proxy in use, if any. */
-  readonly proxy_id?: string;
-  /** The pool that the session was acquired from. */
-  readonly pool?: { readonly id?: string; readonly name?: string };
-  /** Initial window size. */
-  readonly viewport?: Viewport;
-  /** The browser runs in kiosk mode. */
-  readonly kiosk_mode?: boolean;
-  /** URL that the session was asked to open: the request, not what was loaded. */
-  readonly start_url?: string;
-  /** Chrome enterprise policies applied, by policy name. */
-  readonly chrome_policy?: Readonly<Record<string, unknown>>;
-  /** Key-value tags of this lease. */
-  readonly tags?: Readonly<Record<string, string>>;
-  /** When the session was soft-deleted, ISO 8601. Only for deleted sessions. */
-  readonly deleted_at?: string;
-  /** Usage so far. */
-  readonly usage?: { readonly uptime_ms?: number };
-  /** Active telemetry, or `null` for none. */
-  readonly telemetry?: Telemetry | null;
-  /** Fields newer than this library. */
-  readonly [field: string]: unknown;
+declare const TYPE: unique symbol;
+
+/** One field: its type and its check. The comment above each entry is its public documentation. */
+export interface WireField<T> {
+  readonly [TYPE]?: () => T;
 }
 
-/** Browser profile of a session (interface: Profile). None is required. */
-export interface Profile {
-  readonly id?: string;
-  readonly name?: string;
-  /** ISO 8601. */
-  readonly created_at?: string;
-  /** ISO 8601. */
-  readonly updated_at?: string;
-  /** ISO 8601. */
-  readonly last_used_at?: string;
-}
+export type WireFields = Readonly<Record<string, WireField<unknown>>>;
+type TypeOf<F> = F extends WireField<infer T> ? T : never;
 
-/** Window size (interface: Viewport). */
-export interface Viewport {
+/** The object with these fields: those whose type includes `undefined` are optional. */
+export type WireObject<F> = {
+  readonly [Name in keyof F as undefined extends TypeOf<F[Name]> ? never : Name]: TypeOf<F[Name]>;
+} & {
+  readonly [Name in keyof F as undefined extends TypeOf<F[Name]> ? Name : never]?: Exclude<
+    TypeOf<F[Name]>,
+    undefined
+  >;
+};
+
+const profile = {
+  id: optional(v.string()),
+  name: optional(v.string()),
+  /** ISO 8601. */
+  created_at: optional(v.string()),
+  /** ISO 8601. */
+  updated_at: optional(v.string()),
+  /** ISO 8601. */
+  last_used_at: optional(v.string()),
+};
+
+/** Browser profile of a session (API: Profile). */
+export interface Profile extends WireObject<typeof profile> {}
+
+const viewport = {
   /** Pixels. */
-  readonly width: number;
+  width: required(v.number()),
   /** Pixels. */
-  readonly height: number;
-  /** Frames per second; chosen from the size when missing. */
-  readonly refresh_rate?: number;
-}
+  height: required(v.number()),
+  /** Frames per second; the service derives it from the size if it is missing. */
+  refresh_rate: optional(v.number()),
+};
 
-/** The nine categories of telemetry (interface: Telemetry shape). */
+/** Window size (API: Viewport). */
+export interface Viewport extends WireObject<typeof viewport> {}
+
+const poolReference = { id: optional(v.string()), name: optional(v.string()) };
+const usage = { uptime_ms: optional(v.number()) };
+
+/** The categories of telemetry (API: Telemetry shape). */
 export type TelemetryCategory =
   | 'console'
   | 'page'
@@ -87,73 +67,146 @@ export type TelemetryCategory =
   | 'screenshot'
   | 'captcha';
 
-/** Which telemetry is on (interface: Telemetry shape). */
+/** Which telemetry is enabled (API: Telemetry shape). */
 export interface Telemetry {
   readonly browser?: { readonly [category in TelemetryCategory]?: { readonly enabled: boolean } };
 }
 
-/** A recording of a session (interface: Replay). None of its fields is required. */
-export interface Replay {
-  readonly replay_id?: string;
+export const sessionFields = {
+  /** Identifier of the session. A browser that is leased again keeps it. Required. */
+  session_id: required(v.string()),
+  /** When the session was created, ISO 8601, by the service's clock. Required. */
+  created_at: required(v.string()),
+  /** WebSocket URL for the Chrome DevTools Protocol; contains a JWT. Required. */
+  cdp_ws_url: required(v.string()),
+  /** WebSocket URL for WebDriver BiDi; contains a JWT. Required. */
+  webdriver_ws_url: required(v.string()),
+  /** The browser runs headless. Required. */
+  headless: required(v.boolean()),
+  /** The browser runs in stealth mode. Required. */
+  stealth: required(v.boolean()),
+  /** Seconds of inactivity after which the service ends the session. Required. */
+  timeout_seconds: required(v.number()),
+  /** URL of the live view; contains a JWT. Only for browsers that are not headless. */
+  browser_live_view_url: optional(v.string()),
+  /** HTTP base URL of the session's own control API. */
+  base_url: optional(v.string()),
+  /** GPU acceleration is enabled (only for browsers that are not headless). */
+  gpu: optional(v.boolean()),
+  /** Name of this lease. */
+  name: optional(v.string()),
+  profile: optional(object<Profile>(profile)),
+  /** Identifier of the proxy. */
+  proxy_id: optional(v.string()),
+  /** The pool of the session. */
+  pool: optional(object<WireObject<typeof poolReference>>(poolReference)),
+  /** Initial window size. */
+  viewport: optional(object<Viewport>(viewport)),
+  /** The browser runs in kiosk mode. */
+  kiosk_mode: optional(v.boolean()),
+  /** The URL of the acquire request; it may not have loaded. */
+  start_url: optional(v.string()),
+  /** Chrome enterprise policies, by policy name. */
+  chrome_policy: optional(v.custom<Readonly<Record<string, unknown>>>(isRecord)),
+  /** Tags of this lease. */
+  tags: optional(stringRecord()),
+  /** When the session was soft-deleted, ISO 8601. Only for deleted sessions. */
+  deleted_at: optional(v.string()),
+  usage: optional(object<WireObject<typeof usage>>(usage)),
+  /** Active telemetry, or `null` for none. */
+  telemetry: optional(v.custom<Telemetry | null>((value) => value === null || isRecord(value))),
+};
+
+/** A leased browser (API: Browser session). `util.inspect` and JSON show its URLs without their JWTs. */
+export interface BrowserSession extends WireObject<typeof sessionFields> {
+  /** Fields that this version of the library does not know. */
+  readonly [field: string]: unknown;
+}
+
+export const replayFields = {
+  replay_id: optional(v.string()),
   /** ISO 8601, by the service's clock. */
-  readonly started_at?: string;
-  /** ISO 8601; missing while it is being recorded or written. */
-  readonly finished_at?: string;
-  /** Where a person can watch it; carries a jwt, and is meant to be shown. */
-  readonly replay_view_url?: string;
-  /** Fields newer than this library. */
+  started_at: optional(v.string()),
+  /** ISO 8601; missing while the recording is running or being written. */
+  finished_at: optional(v.string()),
+  /** Where a person can watch it; contains a JWT, and is meant to be shown. */
+  replay_view_url: optional(v.string()),
+};
+
+/** A recording of a session (API: Replay). No field is required. */
+export interface Replay extends WireObject<typeof replayFields> {
+  /** Fields that this version of the library does not know. */
   readonly [field: string]: unknown;
 }
 
-/** Body of a request to start a recording (beyond the given interface). Every field is optional. */
-export interface ReplayRequest {
-  /** Frames per second. Default: the service's. */
-  framerate?: number | undefined;
-  /** Whole seconds after which the recording ends by itself. Default: the service's. */
-  max_duration_in_seconds?: number | undefined;
+/** Configuration of a pool (extension). */
+export interface PoolConfig {
+  /** Number of browsers. */
+  readonly size?: number;
+  /** Percent of `size` that the service refills per minute. */
+  readonly fill_rate_per_minute?: number;
+  /** Seconds of inactivity after which a leased browser is destroyed. */
+  readonly timeout_seconds?: number;
+  readonly headless?: boolean;
+  readonly stealth?: boolean;
+  readonly viewport?: Viewport;
+  readonly start_url?: string;
+  readonly [field: string]: unknown;
 }
 
-/** A pool (beyond the given interface: only `id` and `name` are shown there). */
-export interface PoolRecord {
-  readonly id: string;
-  readonly name?: string;
-  /** Idle browsers. */
-  readonly available_count?: number;
-  /** Leased browsers. */
-  readonly acquired_count?: number;
+export const poolFields = {
+  id: required(v.string()),
+  name: optional(v.string()),
+  /** Number of idle browsers. */
+  available_count: optional(v.number()),
+  /** Number of leased browsers. */
+  acquired_count: optional(v.number()),
   /** ISO 8601. */
-  readonly created_at?: string;
-  readonly browser_pool_config?: {
-    /** Browsers in the pool. */
-    readonly size?: number;
-    /** Percent of `size` that is filled again per minute. */
-    readonly fill_rate_per_minute?: number;
-    /** Seconds of inactivity before a leased browser is destroyed. */
-    readonly timeout_seconds?: number;
-    readonly headless?: boolean;
-    readonly stealth?: boolean;
-    readonly viewport?: Viewport;
-    readonly start_url?: string;
-    readonly [field: string]: unknown;
-  };
+  created_at: optional(v.string()),
+  browser_pool_config: optional(v.custom<PoolConfig>(isRecord)),
+};
+
+/** The record of a pool (extension: the API shows only `id` and `name`). */
+export interface PoolRecord extends WireObject<typeof poolFields> {
   readonly [field: string]: unknown;
 }
 
-/** Body of an acquire request (interface: endpoint 2). Every field is optional. */
-export interface AcquireRequest {
-  /** Whole seconds to wait for a browser. Default: the service's, which can be minutes. */
-  acquire_timeout_seconds?: number | undefined;
-  /** Name of the lease: 1 to 255 of letters, digits, `.`, `_`, `-`; unique among the active ones. */
-  name?: string | undefined;
-  /** Up to 50 key-value pairs. */
-  tags?: Readonly<Record<string, string>> | undefined;
-  /** URL to open; a failure to load it does not fail the acquire. */
-  start_url?: string | undefined;
+/**
+ * Reads an object of the API.
+ *
+ * @returns The object, or the reason why it is none, to follow "The response ".
+ */
+export function readWire(fields: WireFields, json: unknown): { value: Record<string, unknown> } | string {
+  const result = v.safeParse(object(fields), json, { abortEarly: true });
+  if (result.success) return { value: result.output as Record<string, unknown> };
+  const [issue] = result.issues;
+  const field = v.getDotPath(issue);
+  if (field === null) return 'is not a JSON object';
+  if (issue.input === undefined || issue.input === null) return `lacks the required field ${field}`;
+  return `has a field ${field} that is not a ${issue.expected}`;
 }
 
-/** Body of a release request (beyond the given interface). */
-export interface ReleaseRequest {
-  session_id: string;
-  /** `true`: back to the pool as it is; `false`: destroyed. Default: `true`. */
-  reuse?: boolean;
+function required<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput<S>> {
+  return schema as WireField<v.InferOutput<S>>;
+}
+
+/** One wrong minor field must not cost a lease: it counts as missing. */
+function optional<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput<S> | undefined> {
+  return v.fallback(v.optional(schema), undefined) as WireField<v.InferOutput<S> | undefined>;
+}
+
+function object<T>(fields: WireFields): v.GenericSchema<unknown, T> {
+  const known = v.looseObject(fields as Record<string, v.GenericSchema>);
+  const schema = v.pipe(v.custom<object>(isRecord), known, v.transform(withoutUndefined));
+  return schema as unknown as v.GenericSchema<unknown, T>;
+}
+
+function stringRecord(): v.GenericSchema<unknown, Readonly<Record<string, string>>> {
+  const isText = ([, value]: [string, unknown]) => typeof value === 'string';
+  const strings = (record: object) => Object.fromEntries(Object.entries(record).filter(isText));
+  return v.pipe(v.custom<object>(isRecord), v.transform(strings));
+}
+
+function withoutUndefined(record: object): object {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
 }

@@ -1,22 +1,28 @@
 import { setMaxListeners } from 'node:events';
 
-/** An AbortController that also aborts with its parent signal, and after a time; `dispose` ends both ties. */
+/** The longest time that `setTimeout` accepts, in ms. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. */
 export class LinkedAbort {
   readonly #controller = new AbortController();
   readonly #parent: AbortSignal | undefined;
+  readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
+  readonly #started = performance.now();
   #timedOut = false;
 
   /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
-  constructor(parent: AbortSignal | undefined, timeout = Number.POSITIVE_INFINITY) {
+  constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
     this.#parent = parent;
-    for (const signal of [parent, this.signal]) allowListeners(signal);
-    // One that is aborted already will not call a listener, nor drop it.
+    this.#timeout = timeout;
+    for (const signal of [parent, this.signal]) allowManyListeners(signal);
+    // An aborted parent neither calls a new listener nor removes it.
     if (parent?.aborted) this.#onParentAbort();
     else parent?.addEventListener('abort', this.#onParentAbort, { once: true });
     this.#timer = startTimer(timeout, () => {
       this.#timedOut = !this.signal.aborted;
-      this.abort(new DOMException('The time is up', 'TimeoutError'));
+      this.abort(new DOMException('The timeout has elapsed', 'TimeoutError'));
     });
   }
 
@@ -24,18 +30,28 @@ export class LinkedAbort {
     return this.#controller.signal;
   }
 
-  /** True when time was up before anything else aborted the signal. */
+  /** True when the timeout aborted the signal before anything else did. */
   get timedOut(): boolean {
     return this.#timedOut;
   }
 
-  /** The first reason wins. */
+  /** Milliseconds since the start, by the monotonic clock. */
+  get elapsed(): number {
+    return performance.now() - this.#started;
+  }
+
+  /** Milliseconds until the timeout, never below 0. */
+  get timeLeft(): number {
+    return Math.max(0, this.#timeout - this.elapsed);
+  }
+
+  /** Aborts the signal. Only the first reason counts. */
   abort(reason: unknown): void {
     this.#controller.abort(reason);
   }
 
-  /** From now on only the parent, or `abort`, aborts it. */
-  liftTimeout(): void {
+  /** Removes the timeout; the parent and `abort` still abort the signal. */
+  clearTimeout(): void {
     clearTimeout(this.#timer);
   }
 
@@ -47,15 +63,16 @@ export class LinkedAbort {
   readonly #onParentAbort = () => this.abort(this.#parent!.reason);
 }
 
-/** Any number of calls may share a signal: Node would warn of a leak from the eleventh listener on. */
-function allowListeners(signal: AbortSignal | undefined): void {
-  // Signals of polyfills and test environments are no event targets of Node's, and don't count.
+/** Many calls may share one signal: Node warns of a leak from the eleventh listener on. */
+function allowManyListeners(signal: AbortSignal | undefined): void {
+  // Signals of polyfills and test environments are not Node's event targets.
   if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }
 
 /**
- * The work's outcome, or the signal's reason as soon as it aborts.
- * Work that succeeds after the abort is handed to `onLate`: exactly one of the two gets the value.
+ * Settles as `work` does, or rejects with the signal's reason as soon as it aborts.
+ *
+ * @param onLate Receives the result of work that succeeds after the abort: either the caller or `onLate` gets it.
  */
 export function raceAbort<T>(
   work: Promise<T>,
@@ -64,7 +81,7 @@ export function raceAbort<T>(
 ): Promise<T> {
   if (!signal) return work;
   return new Promise<T>((resolve, reject) => {
-    // A signal's reason may be any value: it is passed on as it is.
+    // The reason may be any value: it is passed on unchanged.
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
@@ -82,24 +99,24 @@ export function raceAbort<T>(
   });
 }
 
-/** The work's outcome within `milliseconds`; else what `onTimeout` returns is thrown. */
+/** Settles as `work` does within `milliseconds`; otherwise throws the error that `onTimeout` creates. */
 export async function raceTimeout<T>(
   milliseconds: number,
   work: () => Promise<T>,
   onTimeout: () => Error,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise<never>((_resolve, reject) => {
+  const timeout = new Promise<never>((_resolve, reject) => {
     timer = startTimer(milliseconds, () => reject(onTimeout()));
   });
   try {
-    return await Promise.race([work(), timeUp]);
+    return await Promise.race([work(), timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The work's outcome, or, when something ends before that, the error that `onEnd` makes of it. */
+/** Settles as `work` does, or, when `ended` resolves before it, throws the error that `onEnd` creates. */
 export async function raceEnd<T, End>(
   work: Promise<T>,
   ended: Promise<End>,
@@ -107,40 +124,33 @@ export async function raceEnd<T, End>(
 ): Promise<T> {
   let isSettled = false;
   const settled = work.finally(() => (isSettled = true));
-  // Everything ends at some time: no error is made, with its stack, that nobody is told of.
+  // Every connection ends at some time: an error, with its stack, is only created when somebody receives it.
   const end = ended.then((how) => (isSettled ? settled : Promise.reject(onEnd(how))));
   return Promise.race([settled, end]);
 }
 
-/** `setTimeout` fires at once for anything past its range; this waits for ever instead. */
-export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
-  return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
+/** Milliseconds for which the promise of an aborted call may stay pending, so that the release usually completes first. */
+const ABORT_GRACE = 1000;
+
+/** Settles as `work` does; after an abort rejects with the signal's reason, at most 1 s later. The work continues. */
+export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (!signal) return work;
+  const grace = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = () => {
+    timer = setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);
+  };
+  signal.addEventListener('abort', onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await raceAbort(work, grace.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
-/** The longest that `setTimeout` can wait, in ms. */
-export const LONGEST_TIMER = 2 ** 31 - 1;
-
-/** A point in monotonic time: the wall clock may jump, this does not. */
-export class Deadline {
-  readonly #started = performance.now();
-  readonly #limit: number;
-
-  /** @param milliseconds From now; `Infinity` never passes. */
-  constructor(milliseconds: number) {
-    this.#limit = milliseconds;
-  }
-
-  /** Milliseconds since this deadline was set. */
-  get elapsed(): number {
-    return performance.now() - this.#started;
-  }
-
-  /** Milliseconds left, never below zero. */
-  get remaining(): number {
-    return Math.max(0, this.#limit - this.elapsed);
-  }
-
-  get passed(): boolean {
-    return this.remaining === 0;
-  }
+/** `setTimeout` that never fires for a time beyond its range, where Node's fires at once. */
+export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
+  return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
 }

@@ -1,20 +1,20 @@
 import { delimiter } from 'node:path';
 
-/** The one place that reads environment variables, and only when asked. */
+/** Reads environment variables, each when it is needed. No other module reads any. */
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
-  /** Path of the Chrome or Chromium that a local pool is to use. */
+  /** Path of the Chrome or Chromium for local pools. */
   chromePath: () => read('CHROME_PATH'),
-  /** Names of the variables that ask for an HTTP proxy. */
+  /** Names of the variables that request an HTTP proxy. */
   proxyVariables: () => PROXY_VARIABLES.filter((name) => read(name) !== undefined),
-  /** The screen of this session, X11's or Wayland's. */
+  /** The display of this session, of X11 or Wayland. */
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
-  /** The folders in which programs are looked for. */
+  /** The folders of programs. */
   programFolders: () => (read('PATH') ?? '').split(delimiter).filter(Boolean),
-  /** The whole of it, for a process of ours, without the loaders that this one may have been started with. */
+  /** All variables for a helper process, without the loaders of this process. */
   forChild: (): NodeJS.ProcessEnv => {
     const { NODE_OPTIONS: _loaders, ...rest } = process.env;
     return rest;

@@ -1,31 +1,30 @@
-import { isRecord } from './json.js';
 import { redact } from './redact.js';
 
-/** Marks an error as one of this library's, from whichever copy of it. */
+/** Marks an error of this library, from whichever copy of it. */
 const OWN: unique symbol = Symbol.for('pooled-browser.error');
 
-/** What is known about the run in which an error arose. */
+/** Facts about the call in which an error occurred. */
 export interface ErrorFacts {
   /** Id or name of the pool. */
   pool?: string | undefined;
   /** `session_id` of the leased browser. */
   sessionId?: string | undefined;
-  /** Acquire requests sent so far. */
+  /** Number of acquire requests so far. */
   attempts?: number | undefined;
   /** Milliseconds since the call began. */
   elapsed?: number | undefined;
   /** The service's id of the request, for its support. */
   requestId?: string | undefined;
-  /** The error behind this one. Errors of other libraries are kept as copies without secrets. */
+  /** The underlying error. Errors of other libraries are copied without secrets. */
   cause?: unknown;
 }
 
-/** Base of every error that this library throws of its own. */
+/** Base class of all errors of this library. */
 export class PooledBrowserError extends Error {
   override readonly name: string = 'PooledBrowserError';
 
-  /** Stable, machine-readable: branch on this, never on the message. */
-  readonly code: string;
+  /** Stable and machine-readable: compare this, never the message. */
+  readonly code: string = 'ERR_POOLED_BROWSER';
 
   declare readonly pool?: string;
   declare readonly sessionId?: string;
@@ -33,9 +32,8 @@ export class PooledBrowserError extends Error {
   declare readonly elapsed?: number;
   declare readonly requestId?: string;
 
-  constructor(message: string, code: string, { cause, ...facts }: ErrorFacts = {}) {
+  constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {
     super(redact(message), cause === undefined ? {} : { cause: withoutSecrets(cause) });
-    this.code = code;
     for (const [fact, value] of Object.entries(facts)) {
       if (value === undefined) continue;
       const shown = typeof value === 'string' ? redact(value) : value;
@@ -46,47 +44,36 @@ export class PooledBrowserError extends Error {
 
 Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 
-/** True for this library's own errors, from whichever copy of it. */
+/** Returns true for an error of this library, from whichever copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
   return error instanceof Error && OWN in error;
 }
 
-/** An argument or option that is not allowed. Thrown before anything is sent. */
+/** An argument or option has a value that is not allowed. Thrown before any request is sent. */
 export class InvalidOptionError extends PooledBrowserError {
   override readonly name = 'InvalidOptionError' as const;
-  declare readonly code: 'ERR_INVALID_OPTION';
+  override readonly code = 'ERR_INVALID_OPTION' as const;
 
-  /** The option at fault, such as `tags` or `retry.factor`. */
+  /** The name of the option, such as `tags` or `retry.factor`. */
   readonly option: string;
 
   constructor(option: string, message: string, facts?: ErrorFacts) {
-    super(message, 'ERR_INVALID_OPTION', facts);
+    super(message, facts);
     this.option = option;
   }
 }
 
-/** Refuses an option that does not exist: a misspelt one would be ignored in silence. */
-export function rejectUnknownOptions(options: unknown, known: readonly string[], caller: string): void {
-  if (!isRecord(options)) throw new InvalidOptionError('options', `${caller} takes an object of options.`);
-  const unknown = Object.keys(options).find((key) => !known.includes(key));
-  if (unknown === undefined) return;
-  throw new InvalidOptionError(unknown, `${caller} has no option ${unknown}. It takes: ${known.join(', ')}.`);
-}
-
-/** An optional peer that this call needs is not installed. */
+/** An optional peer dependency that the call needs is not installed. */
 export class MissingLibraryError extends PooledBrowserError {
   override readonly name = 'MissingLibraryError' as const;
-  declare readonly code: 'ERR_MISSING_LIBRARY';
+  override readonly code = 'ERR_MISSING_LIBRARY' as const;
 
-  /** The package's name on npm. */
+  /** Name of the npm package. */
   readonly library: string;
 
   constructor(library: string, facts?: ErrorFacts) {
-    super(
-      `The package ${library} is needed here and could not be loaded. Install it: npm install ${library}`,
-      'ERR_MISSING_LIBRARY',
-      facts,
-    );
+    const message = `The package ${library} could not be loaded. Install it: npm install ${library}`;
+    super(message, facts);
     this.library = library;
   }
 }
@@ -94,8 +81,8 @@ export class MissingLibraryError extends PooledBrowserError {
 const MOST_CAUSES = 8;
 
 /**
- * A cause that is safe to show. Drivers and HTTP clients hang URLs, headers and sockets on their errors,
- * and websocket failures come as events that are no errors at all; only name, message, code, stack and cause are kept.
+ * Copies an error so that it is safe to print. Automation libraries and HTTP clients attach URLs, headers and sockets to
+ * their errors, and WebSocket failures are events instead of errors; the copy has name, message, code, stack and cause.
  */
 export function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (isPooledBrowserError(cause)) return cause;

@@ -1,14 +1,26 @@
-/** Parses JSON from the wire. A key `__proto__` is dropped: copied onward, it would replace a prototype. */
+/** Parses JSON from outside. A key `__proto__` is dropped: copied on, it would replace a prototype. */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
 }
 
-/** A JSON object: not null, not an array. */
+/** Returns true for a JSON object: not `null`, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value that was passed in, short enough for a message. */
+/**
+ * Copies a JSON value.
+ *
+ * @param change Applied to every string in it.
+ */
+export function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapStrings(item, change));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, mapStrings(inner, change)]));
+}
+
+/** Describes a value for a message. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';

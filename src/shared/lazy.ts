@@ -1,9 +1,8 @@
 import { MissingLibraryError } from './errors.js';
-import type { Options } from 'p-retry';
 
 /**
- * Loads a module with the first call, and gives what it loaded with the others: importing it again would cost a turn of
- * the event loop, and several where the process has loader hooks (tsx, ts-node, instrumentation). A failure is not kept.
+ * Imports a module at the first call and returns the same module afterwards: a repeated `import()` costs a turn of the
+ * event loop, and several with loader hooks (tsx, ts-node, instrumentation). A failure is not kept.
  */
 export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module> {
   let loaded: Promise<Module> | undefined;
@@ -14,18 +13,7 @@ export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module>
     }));
 }
 
-const library = lazy(() => import('p-retry'));
-
-/** p-retry, loaded with the first call: whoever only imports this library does not pay for it. */
-export async function withRetries<Value>(attempt: () => Promise<Value>, options: Options): Promise<Value> {
-  const { default: pRetry } = await library();
-  return pRetry(attempt, options);
-}
-
-/** The websocket library: not an optional one. */
-export const loadWs = lazy(() => import('ws'));
-
-/** Imports an optional peer; one that is missing is named with the command that installs it. */
+/** Imports an optional peer. A missing one causes an error with the command that installs it. */
 export async function loadLibrary<Library>(name: string, load: () => Promise<Library>): Promise<Library> {
   try {
     return await load();
@@ -33,3 +21,5 @@ export async function loadLibrary<Library>(name: string, load: () => Promise<Lib
     throw new MissingLibraryError(name, { cause });
   }
 }
+
+export const loadWs = lazy(() => import('ws'));

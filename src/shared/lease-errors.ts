@@ -1,142 +1,184 @@
 import { PooledBrowserError, type ErrorFacts } from './errors.js';
 
-/** The leased browser could not be reached over its websocket. It is given back as bad. */
+/** No browser became available within `acquireTimeout`. */
+export class AcquireTimeoutError extends PooledBrowserError {
+  override readonly name = 'AcquireTimeoutError' as const;
+  override readonly code = 'ERR_ACQUIRE_TIMEOUT' as const;
+  declare readonly attempts: number;
+
+  /** Milliseconds that the call waited. */
+  readonly waited: number;
+
+  constructor(message: string, facts: ErrorFacts & { attempts: number; elapsed: number }) {
+    super(message, facts);
+    this.waited = facts.elapsed;
+  }
+}
+
+/** Returns true if no browser became available within `acquireTimeout`. */
+export function isAcquireTimeoutError(error: unknown): error is AcquireTimeoutError {
+  return error instanceof Error && error.name === 'AcquireTimeoutError' && 'waited' in error;
+}
+
+/**
+ * The name of the lease is in use, possibly by an earlier acquire request of the same call whose outcome is unknown
+ * (event `outcome-unknown`). The service's error is the `cause`.
+ */
+export class LeaseNameTakenError extends PooledBrowserError {
+  override readonly name = 'LeaseNameTakenError' as const;
+  override readonly code = 'ERR_LEASE_NAME_TAKEN' as const;
+
+  readonly leaseName: string;
+
+  constructor(message: string, leaseName: string, facts?: ErrorFacts) {
+    super(message, facts);
+    this.leaseName = leaseName;
+  }
+}
+
+/**
+ * A call inside the callback of a lease waits for a browser of the same pool, and every browser of that pool is leased by
+ * a call that waits in the same way.
+ */
+export class NestedLeaseError extends PooledBrowserError {
+  override readonly name = 'NestedLeaseError' as const;
+  override readonly code = 'ERR_NESTED_LEASE' as const;
+
+  /** `session_id` of the outer lease. */
+  readonly outerSessionId: string;
+
+  constructor(message: string, outerSessionId: string, facts?: ErrorFacts) {
+    super(message, facts);
+    this.outerSessionId = outerSessionId;
+  }
+}
+
+/** The library could not connect to the leased browser. The browser is released for destruction. */
 export class ConnectError extends PooledBrowserError {
   override readonly name = 'ConnectError' as const;
-  declare readonly code: 'ERR_CONNECT';
+  override readonly code = 'ERR_CONNECT' as const;
 
-  /** HTTP status with which the websocket upgrade was refused, where that is what happened. */
+  /** HTTP status of the refused WebSocket upgrade. */
   declare readonly status?: number;
 
   constructor(message: string, { status, ...facts }: ErrorFacts & { status?: number | undefined } = {}) {
-    super(message, 'ERR_CONNECT', facts);
+    super(message, facts);
     if (status !== undefined) this.status = status;
   }
 }
 
 /**
- * How a connection ended before its time:
- * - `dropped`: the socket broke or fell silent;
- * - `closed-by-service`: the other side closed it in due form, as when the browser dies;
- * - `expired`: the other side closed it because the session's time was up;
- * - `closed-by-callback`: the caller's code closed the browser or its connection.
+ * Why a connection ended:
+ * - `dropped`: the WebSocket broke, or the other side stopped answering;
+ * - `closed-by-service`: the other side closed the WebSocket, for example because the browser ended;
+ * - `expired`: the session expired;
+ * - `closed-by-callback`: the callback closed the browser or its connection.
  */
 export type LossReason = 'dropped' | 'closed-by-service' | 'expired' | 'closed-by-callback';
 
-/** The browser went away while the callback had it. A run that lost its browser is not a success. */
+/** The connection to the browser was lost during the callback. Such a run is never a success. */
 export class BrowserLostError extends PooledBrowserError {
   override readonly name = 'BrowserLostError' as const;
-  declare readonly code: 'ERR_BROWSER_LOST';
+  override readonly code = 'ERR_BROWSER_LOST' as const;
 
-  /** How the connection ended. */
   readonly reason: LossReason;
 
   constructor(message: string, reason: LossReason, facts?: ErrorFacts) {
-    super(message, 'ERR_BROWSER_LOST', facts);
+    super(message, facts);
     this.reason = reason;
   }
 }
 
-/** True when the browser went away while the callback had it. */
+/** Returns true if the connection to the browser was lost during the callback. */
 export function isBrowserLostError(error: unknown): error is BrowserLostError {
   return error instanceof Error && error.name === 'BrowserLostError' && 'reason' in error;
 }
 
-/**
- * The connection ended while `lease.use` was under way, and the lease goes on over a new one. What was called may or may
- * not have happened: it is never repeated for you.
- */
+/** The connection was lost during `lease.use`, and the lease continues with a new one. Nothing is repeated. */
 export class ConnectionDroppedError extends PooledBrowserError {
   override readonly name = 'ConnectionDroppedError' as const;
-  declare readonly code: 'ERR_CONNECTION_DROPPED';
+  override readonly code = 'ERR_CONNECTION_DROPPED' as const;
 
   constructor(facts?: ErrorFacts) {
     super(
-      'The connection to the browser ended while this was under way. It may or may not have happened, and was not ' +
-        'repeated: look at the page, then decide.',
-      'ERR_CONNECTION_DROPPED',
+      'The connection to the browser was lost during this call. The browser may have executed the last commands, ' +
+        'and none was repeated. Check the state of the page before you continue.',
       facts,
     );
   }
 }
 
-/** True when the connection ended during the call, and the lease goes on. */
+/** Returns true if the connection was lost during the call and the lease continues. */
 export function isConnectionDroppedError(error: unknown): error is ConnectionDroppedError {
   return error instanceof Error && error.name === 'ConnectionDroppedError';
 }
 
-/** The callback took longer than the option `timeout` allows. */
+/** A method was called that needs a lease which has not ended. */
+export class LeaseOverError extends PooledBrowserError {
+  override readonly name = 'LeaseOverError' as const;
+  override readonly code = 'ERR_LEASE_OVER' as const;
+}
+
+/** The callback did not finish within the option `timeout`. */
 export class CallbackTimeoutError extends PooledBrowserError {
   override readonly name = 'CallbackTimeoutError' as const;
-  declare readonly code: 'ERR_CALLBACK_TIMEOUT';
+  override readonly code = 'ERR_CALLBACK_TIMEOUT' as const;
 
-  /** The limit, in milliseconds. */
+  /** The limit in ms. */
   readonly timeout: number;
 
   constructor(timeout: number, facts?: ErrorFacts) {
     super(
-      `The callback did not finish within ${timeout} ms (option timeout). Its connection to the browser was cut.`,
-      'ERR_CALLBACK_TIMEOUT',
+      `The callback did not finish within ${timeout} ms (option timeout). Its connection to the browser was closed.`,
       facts,
     );
     this.timeout = timeout;
   }
 }
 
-/** Pages or contexts of the lease could not be closed: the browser is not fit for the next one. */
-export class SweepError extends PooledBrowserError {
-  override readonly name = 'SweepError' as const;
-  declare readonly code: 'ERR_SWEEP';
-
-  constructor(message: string, facts?: ErrorFacts) {
-    super(message, 'ERR_SWEEP', facts);
-  }
+/** Not all pages and contexts of the lease could be closed: the browser is not reused. */
+export class CleanupError extends PooledBrowserError {
+  override readonly name = 'CleanupError' as const;
+  override readonly code = 'ERR_CLEANUP' as const;
 }
 
-/** A task took longer than the option `taskTimeout` allows. */
+/** A task did not finish within the option `taskTimeout`. */
 export class TaskTimeoutError extends PooledBrowserError {
   override readonly name = 'TaskTimeoutError' as const;
-  declare readonly code: 'ERR_TASK_TIMEOUT';
+  override readonly code = 'ERR_TASK_TIMEOUT' as const;
 
-  /** The limit, in milliseconds. */
+  /** The limit in ms. */
   readonly timeout: number;
 
   constructor(timeout: number, facts?: ErrorFacts) {
-    super(
-      `The task did not finish within ${timeout} ms (option taskTimeout). Its page was closed.`,
-      'ERR_TASK_TIMEOUT',
-      facts,
-    );
+    const message = `The task did not finish within ${timeout} ms (option taskTimeout). Its page was closed.`;
+    super(message, facts);
     this.timeout = timeout;
   }
 }
 
-/** A checkpoint can't be read or written: the file is no checkpoint, or a value has no JSON. */
+/** A checkpoint file can't be read or written. */
 export class CheckpointError extends PooledBrowserError {
   override readonly name = 'CheckpointError' as const;
-  declare readonly code: 'ERR_CHECKPOINT';
-
-  constructor(message: string, facts?: ErrorFacts) {
-    super(message, 'ERR_CHECKPOINT', facts);
-  }
+  override readonly code = 'ERR_CHECKPOINT' as const;
 }
 
-/** The local pool could not start, or could not start a browser. */
+/** The local pool, or one of its browsers, could not start. */
 export class LocalPoolError extends PooledBrowserError {
   override readonly name = 'LocalPoolError' as const;
-  declare readonly code: 'ERR_LOCAL_POOL';
+  override readonly code = 'ERR_LOCAL_POOL' as const;
 
   constructor(message: string, cause?: unknown) {
-    super(message, 'ERR_LOCAL_POOL', { cause });
+    super(message, { cause });
   }
 }
 
 /** The local pool found no Chrome or Chromium on this machine. */
 export class BrowserNotFoundError extends PooledBrowserError {
   override readonly name = 'BrowserNotFoundError' as const;
-  declare readonly code: 'ERR_BROWSER_NOT_FOUND';
+  override readonly code = 'ERR_BROWSER_NOT_FOUND' as const;
 
   constructor(message: string, cause?: unknown) {
-    super(message, 'ERR_BROWSER_NOT_FOUND', { cause });
+    super(message, { cause });
   }
 }

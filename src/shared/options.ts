@@ -55,7 +55,10 @@ export function optional<In, Out>(option: Option<In, Out>): Option<In | undefine
   return toOption(v.optional(toSchema(option)));
 }
 
-export function withDefault<In, Out>(option: Option<In, Out>, value: In): Option<In | undefined, Out> {
+export function withDefault<In, Out>(
+  option: Option<In, Out>,
+  value: NoInfer<In>,
+): Option<In | undefined, Out> {
   return toOption(v.optional(toSchema(option), value as never));
 }
 
@@ -64,9 +67,24 @@ export function check<T>(expected: string, test: (value: unknown) => boolean): O
   return toOption(v.custom<T>(test, mustBe(expected)));
 }
 
+/** A value without a fault; `faultOf` returns the text after the name of the option. */
+export function checked<T>(faultOf: (value: unknown) => string | undefined): Option<T> {
+  return toOption(
+    v.custom<T>(
+      (value) => faultOf(value) === undefined,
+      ({ input }) => faultOf(input)!,
+    ),
+  );
+}
+
 /** A function of the caller's. */
 export function callback<F>(): Option<F> {
   return check<F>('a function', (value) => typeof value === 'function');
+}
+
+/** An AbortSignal, also of a polyfill or of a test environment. */
+export function abortSignal(): Option<AbortSignal> {
+  return check('an AbortSignal', (value) => isRecord(value) && 'aborted' in value);
 }
 
 export function flag(): Option<boolean> {
@@ -85,6 +103,11 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Opti
     `a whole number, ${range}`,
     (value) => typeof value === 'number' && Number.isSafeInteger(value) && isInRange(value),
   );
+}
+
+/** The value `false`, for an option that can be switched off. */
+export function off(): Option<false> {
+  return check('false', (value) => value === false);
 }
 
 export function text(): Option<string> {
@@ -109,12 +132,18 @@ export function group<O extends Options>(options: O): Option<OptionsInput<O>, Op
   return toOption(strictObject(options));
 }
 
+/** Only own properties count as unknown: a caller may pass an AbortController as `{ signal }`. */
 function strictObject(options: Options): v.GenericSchema {
   const entries = options as Record<string, v.GenericSchema>;
-  const object = v.strictObject(entries, ({ expected, input }) =>
-    expected === 'never' ? hint(String(input), Object.keys(entries)) : 'is required',
-  );
-  return v.pipe(v.custom<object>(isRecord, mustBe('an object of options')), object);
+  const refuseUnknown = v.rawCheck<object>(({ dataset, addIssue }) => {
+    const input = dataset.value as Record<string, unknown>;
+    const key = Object.keys(input).find((name) => !Object.hasOwn(entries, name));
+    if (key === undefined) return;
+    const path = { type: 'object', origin: 'key', input, key, value: input[key] } as const;
+    addIssue({ expected: 'never', message: hint(key, Object.keys(entries)), path: [path] });
+  });
+  const record = v.custom<object>(isRecord, mustBe('an object of options'));
+  return v.pipe(record, refuseUnknown, v.object(entries, 'is required'));
 }
 
 function hint(name: string, known: readonly string[]): string {

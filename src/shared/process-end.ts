@@ -1,23 +1,13 @@
-/**
- * What must be done before this process is gone, however it ends. The listeners stand only while there is something
- * to do, and change neither the exit code nor the signal nor what the user's own listeners decide.
- */
-export interface EndTask {
-  /** Called once the process exits: nothing but synchronous work is done any more. */
-  atExit(): void;
-  /** Called on a signal, and when the event loop has run empty: there is still some time, at most `END_TIMEOUT` ms. */
-  beforeEnd?(): Promise<void>;
-}
+import { endTasks, type EndTask } from './process-state.js';
 
-/** Milliseconds that a signal is held up. */
+/** Milliseconds by which end tasks may delay a signal. */
 export const END_TIMEOUT = 2000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-const tasks = new Set<EndTask>();
-let ending = false;
 
-/** Sees to the task when this process ends, unless the returned function was called before. */
+/** Registers a task; the returned function removes it. Listeners exist only while there is a task. */
 export function beforeProcessEnds(task: EndTask): () => void {
+  const { tasks } = endTasks;
   if (tasks.size === 0) listen();
   tasks.add(task);
   return () => {
@@ -25,10 +15,15 @@ export function beforeProcessEnds(task: EndTask): () => void {
   };
 }
 
+/** True for an origin that this process itself serves. */
+export function isServedHere(origin: string): boolean {
+  return [...endTasks.tasks].some(({ servedOrigin }) => servedOrigin === origin);
+}
+
 function listen(): void {
   process.on('exit', runAtExit);
   process.on('beforeExit', onEmptyLoop);
-  // First in line: a listener of `once` that ran before is no longer counted.
+  // First: `listenerCount` does not include a `once` listener that ran before this one.
   for (const signal of SIGNALS) process.prependListener(signal, onSignal);
 }
 
@@ -39,8 +34,8 @@ function unlisten(): void {
 }
 
 function runAtExit(): void {
-  for (const task of tasks) task.atExit();
-  tasks.clear();
+  for (const task of endTasks.tasks) task.atExit?.();
+  endTasks.tasks.clear();
   unlisten();
 }
 
@@ -49,8 +44,8 @@ function onEmptyLoop(): void {
 }
 
 /**
- * A signal with no other listener ends the process, as if this one were not there, once the tasks are done. With
- * another listener it is that listener's decision; should it exit, `runAtExit` runs then.
+ * Without another listener, the signal ends the process as usual, after the tasks. With another listener, that listener
+ * decides; if it exits, `runAtExit` runs.
  */
 function onSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) - countSignalExit() > 1) return;
@@ -58,30 +53,28 @@ function onSignal(signal: NodeJS.Signals): void {
     runAtExit();
     process.kill(process.pid, signal);
   };
-  // The second signal waits for nothing.
-  if (ending) return end();
-  ending = true;
+  // The second signal ends the process immediately.
+  if (endTasks.isEnding) return end();
+  endTasks.isEnding = true;
   void runBeforeEnd().then(end);
 }
 
 async function runBeforeEnd(): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const timeUp = new Promise((resolve) => {
+  const timeout = new Promise((resolve) => {
     timer = setTimeout(resolve, END_TIMEOUT);
   });
-  await Promise.race([Promise.allSettled([...tasks].map(async (task) => task.beforeEnd?.())), timeUp]);
+  const work = [...endTasks.tasks].map(async (task) => task.beforeEnd?.());
+  await Promise.race([Promise.allSettled(work), timeout]);
   clearTimeout(timer);
 }
 
 /**
- * The package signal-exit (below execa and many others) also waits until its listeners are the only ones left:
- * counting them as somebody's decision would leave the two waiting for each other, and Ctrl-C without effect.
+ * The package signal-exit (used by execa and many others) also waits until only its own listeners are left. If this
+ * module counted those as a decision of the user, both would wait for each other, and Ctrl-C would have no effect.
  */
 function countSignalExit(): number {
   const emitter: unknown = Reflect.get(globalThis, Symbol.for('signal-exit emitter'));
   const count: unknown = typeof emitter === 'object' && emitter !== null ? Reflect.get(emitter, 'count') : 0;
   return typeof count === 'number' ? count : 0;
 }
-
-/** Origins that this very process serves: once it no longer runs its event loop, nobody answers there. */
-export const ownOrigins = new Set<string>();

@@ -1,12 +1,14 @@
+import { secrets } from './process-state.js';
+
 const HIDDEN = '[redacted]';
 
-/** Shorter strings are no secrets, and hiding them would blank out ordinary words. */
+/** Shorter strings are not hidden: `redact` would remove ordinary words. */
 const SHORTEST_SECRET = 8;
 
-/** Tokens and jwts rotate: the oldest are forgotten, so that a long-lived process does not grow. */
+/** Tokens rotate: the oldest are dropped, so that a long-lived process does not grow. */
 const MOST_SECRETS = 1000;
 
-/** Enough to see a secret whole that begins before the end of an excerpt. */
+/** A secret that begins before the end of an excerpt is at most this long. */
 const LONGEST_SECRET = 8192;
 
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
@@ -16,44 +18,43 @@ const NAMED =
 /** User name and password in a URL. */
 const USER_INFO = /(?<=:)\/\/[^\s/?#@"'<>\\]+@/g;
 
-/** Header and payload of a jwt are JSON objects: `{"` is `eyJ` in base64. It may stand in the midst of a word. */
+/** Header and payload of a JWT are JSON objects: `{"` is `eyJ` in base64. It may be part of a longer word. */
 const JWT = /eyJ[\w-]{5,}\.eyJ[\w-]*(\.[\w-]*)*/g;
 const ONLY_JWT = new RegExp(`^${JWT.source}$`);
 
-/** What looks like the beginning of a jwt. */
+/** The beginning of a JWT, cut off. */
 const CUT_JWT = /(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g;
 
 const BEARER = /\b(Bearer)\s+[^\s"'<>\\]+/gi;
 
-const secrets = new Set<string>();
-
-/** The longest first: a secret may begin with another. Missing while it is out of date. */
-let ordered: readonly string[] | undefined;
-
-/** From now on `redact` blanks this value out wherever it stands. */
+/** Makes `redact` remove this value from every text. */
 export function hideSecret(secret: string): void {
-  // A jwt is known by its looks: every lease brings two, and each that is remembered makes `redact` slower.
+  // A pattern finds JWTs: each lease has two, and every known secret makes `redact` slower.
   if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
-  secrets.delete(secret);
-  secrets.add(secret);
-  if (secrets.size > MOST_SECRETS) secrets.delete(secrets.values().next().value!);
-  ordered = undefined;
+  const { known } = secrets;
+  known.delete(secret);
+  known.add(secret);
+  if (known.size > MOST_SECRETS) known.delete(known.values().next().value!);
+  secrets.longestFirst = undefined;
 }
 
-/** The characters that would drive a terminal, line breaks excepted. */
+/** Control characters except tab and newline: they would control a terminal. */
 const CONTROL = /[^\P{Cc}\t\n]/gu;
 
-/** Text from outside, short enough for a message. Redacted before it is cut: half a secret is not recognized. */
+/** Shortens text from outside for a message. Redacts first, because no pattern finds half a secret. */
 export function excerpt(text: string, length: number): string {
   const clean = redact(text.slice(0, length + LONGEST_SECRET)).replaceAll(CONTROL, ' ');
   return clean.length > length ? `${clean.slice(0, length)}…` : clean;
 }
 
-/** The text without bearer tokens and jwts: those made known by `hideSecret`, and all that look like one. */
+/** Removes tokens and JWTs: those passed to `hideSecret`, and everything that has the form of one. */
 export function redact(text: string): string {
   let clean = text;
-  ordered ??= [...secrets].toSorted((a, b) => b.length - a.length);
-  for (const secret of ordered) if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);
+  // A secret may begin with another one.
+  secrets.longestFirst ??= [...secrets.known].toSorted((a, b) => b.length - a.length);
+  for (const secret of secrets.longestFirst) {
+    if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);
+  }
   return clean
     .replace(NAMED, `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)
@@ -62,8 +63,5 @@ export function redact(text: string): string {
     .replace(CUT_JWT, HIDDEN);
 }
 
-/**
- * By which `inspect` of node:util lets a value show itself: `inspect.custom`, without importing that module, which takes
- * a tenth of what all of the root takes, or more.
- */
+/** `inspect.custom` of node:util without importing that module, which takes a tenth of the library's import time. */
 export const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');

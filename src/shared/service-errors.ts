@@ -1,43 +1,39 @@
 import { PooledBrowserError, type ErrorFacts } from './errors.js';
 import { redact } from './redact.js';
 
-/** A further error inside an error response. Neither field is required (interface: Error). */
+/** A further error inside an error response (API: Errors). No field is required. */
 export interface ErrorDetail {
   code?: string;
   message?: string;
 }
 
-/** What an error response says (interface: Error), with the status that carried it. */
+/** The body of an error response (API: Errors) with its status. */
 export interface ServiceFault {
   /** HTTP status. */
   status: number;
-  /** The body's `code`; `http_<status>` where the body had none. */
+  /** The `code` of the body, or `http_<status>` if the body has none. */
   code: string;
   message: string;
   details?: ErrorDetail[] | undefined;
   inner_error?: ErrorDetail | undefined;
-  /** What to check next. */
   hint?: string | undefined;
-  /** Milliseconds that the service asks to wait before the next try (`Retry-After`). */
   retryAfter?: number | undefined;
 }
 
-/**
- * The service refused. `code` is the service's own code, such as `bad_request`
- * (interface: Errors), or `http_<status>` where the response held none.
- */
+/** The service answered with an error status. `code` is the service's own code, or `http_<status>`. */
 export class PoolServiceError extends PooledBrowserError {
   override readonly name = 'PoolServiceError' as const;
+  override readonly code: string;
 
   /** HTTP status of the response. */
   readonly status: number;
-  /** Additional errors when there are several (interface: Error, not required). */
+  /** Additional errors (API: Errors). */
   declare readonly details?: readonly ErrorDetail[];
-  /** Lower-level detail (interface: Error, not required). */
+  /** A lower-level error (API: Errors). */
   declare readonly inner_error?: ErrorDetail;
-  /** What to check next. */
+  /** What to check. */
   declare readonly hint?: string;
-  /** Milliseconds that the service asks to wait before the next try (`Retry-After`). */
+  /** Milliseconds to wait before the next request, from the `Retry-After` header. */
   declare readonly retryAfter?: number;
 
   constructor(fault: ServiceFault, facts?: ErrorFacts) {
@@ -46,133 +42,77 @@ export class PoolServiceError extends PooledBrowserError {
       ?.map(({ code, message }) => [code, message].filter(Boolean).join(': '))
       .join('; ');
     const sentences = [`${status} ${code}: ${message}`, further && `Details: ${further}`, hint];
-    super(sentences.filter(Boolean).join('\n'), redact(code), facts);
+    super(sentences.filter(Boolean).join('\n'), facts);
+    this.code = redact(code);
     this.status = status;
-    if (details) this.details = details.map(clean);
-    if (inner_error) this.inner_error = clean(inner_error);
+    if (details) this.details = details.map(redactDetail);
+    if (inner_error) this.inner_error = redactDetail(inner_error);
     if (hint) this.hint = redact(hint);
     if (retryAfter !== undefined) this.retryAfter = retryAfter;
   }
 }
 
-function clean(detail: ErrorDetail): ErrorDetail {
+function redactDetail(detail: ErrorDetail): ErrorDetail {
   return Object.fromEntries(Object.entries(detail).map(([key, text]) => [key, redact(text)]));
 }
 
-/** True for a response of the service that is an error, whatever its status. */
+/** Returns true for an error response of the service. */
 export function isPoolServiceError(error: unknown): error is PoolServiceError {
   return error instanceof Error && error.name === 'PoolServiceError' && 'status' in error;
 }
 
 /**
- * No whole response came.
- * - `ERR_POOL_UNREACHABLE`: the request never left (refused, unknown host, TLS): nothing happened at the service.
- * - `ERR_POOL_NO_RESPONSE`: the request was sent and its outcome can't be known (reset, time-out).
+ * The service sent no complete response.
+ * - `ERR_POOL_UNREACHABLE`: the request was not sent (connection refused, unknown host, TLS);
+ * - `ERR_POOL_NO_RESPONSE`: the request was sent, and its outcome is unknown (connection reset, timeout).
  */
 export class PoolConnectionError extends PooledBrowserError {
   override readonly name = 'PoolConnectionError' as const;
-  declare readonly code: 'ERR_POOL_UNREACHABLE' | 'ERR_POOL_NO_RESPONSE';
+  override readonly code: 'ERR_POOL_UNREACHABLE' | 'ERR_POOL_NO_RESPONSE';
 
   constructor(message: string, code: PoolConnectionError['code'], facts?: ErrorFacts) {
-    super(message, code, facts);
+    super(message, facts);
+    this.code = code;
   }
 }
 
-/** The service answered with something that the interface does not allow: never handed out as data. */
+/** The response does not follow the API. It is never returned as data. */
 export class PoolResponseError extends PooledBrowserError {
   override readonly name = 'PoolResponseError' as const;
-  declare readonly code: 'ERR_POOL_RESPONSE';
+  override readonly code = 'ERR_POOL_RESPONSE' as const;
 
   /** HTTP status of the response. */
   readonly status: number;
 
   constructor(message: string, status: number, facts?: ErrorFacts) {
-    super(message, 'ERR_POOL_RESPONSE', facts);
+    super(message, facts);
     this.status = status;
   }
 }
 
-/** A call on a `BrowserPool` after its `close()`. */
+/** A method of a `BrowserPool` was called after `close()`. */
 export class PoolClosedError extends PooledBrowserError {
   override readonly name = 'PoolClosedError' as const;
-  declare readonly code: 'ERR_POOL_CLOSED';
+  override readonly code = 'ERR_POOL_CLOSED' as const;
 
   constructor(facts?: ErrorFacts) {
-    super('This BrowserPool was closed. Make a new one.', 'ERR_POOL_CLOSED', facts);
+    super('This BrowserPool is closed. Create a new one.', facts);
   }
 }
 
-/** No browser became available in time. */
-export class AcquireTimeoutError extends PooledBrowserError {
-  override readonly name = 'AcquireTimeoutError' as const;
-  declare readonly code: 'ERR_ACQUIRE_TIMEOUT';
-  declare readonly attempts: number;
-
-  /** Milliseconds waited in all. */
-  readonly waited: number;
-
-  constructor(message: string, facts: ErrorFacts & { attempts: number; elapsed: number }) {
-    super(message, 'ERR_ACQUIRE_TIMEOUT', facts);
-    this.waited = facts.elapsed;
-  }
-}
-
-/** True when no browser became available in time. */
-export function isAcquireTimeoutError(error: unknown): error is AcquireTimeoutError {
-  return error instanceof Error && error.name === 'AcquireTimeoutError' && 'waited' in error;
-}
-
-/**
- * The lease's name is taken, and it may be this very call that took it: with a request before, whose outcome is not
- * known (event `outcome-unknown`). The service's refusal is the `cause`.
- */
-export class LeaseNameTakenError extends PooledBrowserError {
-  override readonly name = 'LeaseNameTakenError' as const;
-  declare readonly code: 'ERR_LEASE_NAME_TAKEN';
-
-  /** The name. */
-  readonly leaseName: string;
-
-  constructor(message: string, leaseName: string, facts?: ErrorFacts) {
-    super(message, 'ERR_LEASE_NAME_TAKEN', facts);
-    this.leaseName = leaseName;
-  }
-}
-
-/**
- * A call waits for a browser inside the callback of a lease of the same pool, and every browser of that pool is held
- * by a lease that waits like this: none would ever end.
- */
-export class NestedLeaseError extends PooledBrowserError {
-  override readonly name = 'NestedLeaseError' as const;
-  declare readonly code: 'ERR_NESTED_LEASE';
-
-  /** `session_id` of the lease around this call. */
-  readonly outerSessionId: string;
-
-  constructor(message: string, outerSessionId: string, facts?: ErrorFacts) {
-    super(message, 'ERR_NESTED_LEASE', facts);
-    this.outerSessionId = outerSessionId;
-  }
-}
-
-/** A browser could not be given back in time. It stays leased until its inactivity time-out ends it. */
+/** A browser could not be released in time. It stays leased until its inactivity timeout. */
 export class ReleaseError extends PooledBrowserError {
   override readonly name = 'ReleaseError' as const;
-  declare readonly code: 'ERR_RELEASE';
+  override readonly code = 'ERR_RELEASE' as const;
   declare readonly sessionId: string;
 
   constructor(message: string, facts: ErrorFacts & { sessionId: string }) {
-    super(message, 'ERR_RELEASE', facts);
+    super(message, facts);
   }
 }
 
-/** The film of a recording was not written in time. It may be later. */
+/** The video of a recording was not ready in time. It can become ready later. */
 export class ReplayNotReadyError extends PooledBrowserError {
   override readonly name = 'ReplayNotReadyError' as const;
-  declare readonly code: 'ERR_REPLAY_NOT_READY';
-
-  constructor(message: string, facts?: ErrorFacts) {
-    super(message, 'ERR_REPLAY_NOT_READY', facts);
-  }
+  override readonly code = 'ERR_REPLAY_NOT_READY' as const;
 }

@@ -3,53 +3,52 @@ import { redact } from './redact.js';
 
 const events = channel('pooled-browser:event');
 
-/** Puts an event on the diagnostics channel `pooled-browser:event`. */
+/** Publishes an event on the diagnostics channel `pooled-browser:event`. */
 export function publish(event: object): void {
   if (events.hasSubscribers) events.publish(event);
 }
 
-/** Calls a listener of the caller's. One that throws must break nothing: it gets a warning. */
+/** Calls a listener of the caller's. If it throws or rejects, the process gets a warning and nothing else breaks. */
 export function callListener<Event>(
   listener: ((event: Event) => void) | undefined,
   event: Event,
   option = 'onEvent',
 ): void {
   if (!listener) return;
-  const warn = (error: unknown) => void warnOf(`${option} threw`, error);
+  const warn = (error: unknown) => void emitWarning(`${option} threw`, error);
   try {
-    // An async listener rejects where a plain one throws: unhandled, that would end the process.
+    // An unhandled rejection of an async listener would end the process.
     Promise.resolve(listener(event)).catch(warn);
   } catch (error) {
     warn(error);
   }
 }
 
-/** Imports node:util only where there is something to show: it takes a tenth of what all of the root takes, or more. */
-async function warnOf(what: string, error: unknown): Promise<void> {
+/** Imports node:util only when there is a warning: it takes a tenth of the import time of the whole library. */
+async function emitWarning(what: string, error: unknown): Promise<void> {
   const { inspect } = await import('node:util');
   process.emitWarning(`${what}: ${redact(inspect(error))}`, 'PooledBrowserWarning');
 }
 
 /** The stages of a lease, in their usual order. */
-export type Stage = 'acquire' | 'connect' | 'callback' | 'sweep' | 'replays' | 'release';
+export type Stage = 'acquire' | 'connect' | 'callback' | 'cleanup' | 'replays' | 'release';
 
 /**
- * What the tracing channels of the stages publish: `tracing:pooled-browser:<stage>:<event>`, with node's five events
- * `start`, `end`, `asyncStart`, `asyncEnd` and `error`. One object a stage, the same for each of its events, and
- * without secrets; what a stage resolves to is not published.
+ * The message on the tracing channels `tracing:pooled-browser:<stage>:<event>`, with Node's events `start`, `end`,
+ * `asyncStart`, `asyncEnd` and `error`. All events of a stage share one object. It contains no secrets, and no result.
  */
 export interface StageTrace {
   /** Id or name of the pool. */
   pool: string;
-  /** The run's number in this process, as in its events. */
+  /** Number of the call in this process, as in its events. */
   run: number;
-  /** Which lease of the call it is, from 1. */
+  /** Number of the lease within the call, from 1. */
   attempt: number;
-  /** The leased session: from the end of `acquire` on. */
+  /** The leased session, from the end of `acquire` on. */
   sessionId?: string;
-  /** Place of the input among all inputs, from 0: with `callback`, where that is a task of `mapPooledBrowsers`. */
+  /** Index of the input, from 0, for `callback` in `mapPooledBrowsers`. */
   index?: number;
-  /** Why the stage failed: with `error` and `asyncEnd`. From `callback` it is whatever the caller's code threw. */
+  /** Why the stage failed, in `error` and `asyncEnd`; for `callback` the value that the caller's code threw. */
   error?: unknown;
 }
 
@@ -57,29 +56,29 @@ const channels = {
   acquire: channelOf('acquire'),
   connect: channelOf('connect'),
   callback: channelOf('callback'),
-  sweep: channelOf('sweep'),
+  cleanup: channelOf('cleanup'),
   replays: channelOf('replays'),
   release: channelOf('release'),
 };
 
 /**
- * Does the work of a stage, and publishes its course. With nobody listening it costs one check.
+ * Does the work of a stage and publishes its progress. Without a subscriber it costs one check.
  *
- * @param learn Adds to the trace what is known only after the work.
+ * @param complete Adds facts to the trace that are known only after the work.
  */
 export async function traceStage<T>(
   stage: Stage,
   trace: StageTrace,
   work: () => Promise<T>,
-  learn: (trace: StageTrace) => void,
+  complete?: (value: T) => Partial<StageTrace>,
 ): Promise<T> {
   const channel = channels[stage];
   if (!channel.hasSubscribers) return work();
-  // Not returned from within: node would publish it, and with it our insides, or the caller's value.
+  // Not returned from the traced function: Node would publish the value, which may be internal or the caller's.
   let value!: T;
   await channel.tracePromise(async () => {
     value = await work();
-    learn(trace);
+    Object.assign(trace, complete?.(value));
   }, trace);
   return value;
 }

@@ -1,11 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { Service } from './by-hand.js';
+import type { Service } from './bench.js';
 
-/**
- * A far service: TCP to a local pool through a proxy that holds every byte back. The URLs that the pool hands out lead
- * over the proxy as well.
- */
+/** Simulates a far service: a TCP proxy to a local pool that delays every byte. URLs of the pool point to the proxy too. */
 export class DelayProxy implements AsyncDisposable {
   /** Milliseconds there and back. */
   roundTrip = 0;
@@ -15,10 +12,9 @@ export class DelayProxy implements AsyncDisposable {
 
   static async to({ baseUrl }: Service): Promise<DelayProxy> {
     const proxy = new DelayProxy(new URL(baseUrl).host);
-    proxy.#server.listen(0, '127.0.0.1');
-    await once(proxy.#server, 'listening');
-    // The addresses in the bytes are replaced in place.
-    if (proxy.#host.length !== proxy.#target.length) throw new Error('The ports are of different lengths.');
+    await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
+    // Addresses are replaced in place, so that lengths in the messages stay right.
+    if (proxy.#host.length !== proxy.#target.length) throw new Error('The ports have different lengths.');
     return proxy;
   }
 
@@ -43,27 +39,32 @@ export class DelayProxy implements AsyncDisposable {
   #join(client: Socket): void {
     const [hostname, port] = this.#target.split(':');
     const upstream = connect({ host: hostname!, port: Number(port), noDelay: true });
-    // Asked for with each chunk: sockets that are kept alive see it change.
+    // Read for each chunk, because kept-alive sockets must see a change.
     const half = () => this.roundTrip / 2;
-    // TCP's own handshake is over on loopback before anybody can hold it back: what comes first waits for it.
+    // The handshake of TCP cannot be delayed on loopback, so the first bytes wait for its round trip.
     const opened = performance.now() + this.roundTrip;
     pass(client, upstream, (now) => Math.max(now, opened) + half(), [this.#host, this.#target]);
     pass(upstream, client, (now) => now + half(), [this.#target, this.#host]);
-    for (const socket of [client, upstream]) {
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       this.#sockets.add(socket);
       socket.on('error', () => socket.destroy());
-      socket.once('close', () => this.#sockets.delete(socket));
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        setTimeout(() => other.destroy(), half());
+      });
     }
-    upstream.once('close', () => setTimeout(() => client.destroy(), half()));
-    client.once('close', () => setTimeout(() => upstream.destroy(), half()));
   }
 }
 
-/** In order, each chunk when it is due. */
+/** Passes chunks on in order, each when its delay is over. */
 function pass(from: Socket, to: Socket, due: (now: number) => number, [old, put]: [string, string]): void {
+  const later = (work: () => unknown) => setTimeout(work, due(performance.now()) - performance.now());
   from.on('data', (chunk) => {
     const bytes = Buffer.from(chunk.toString('latin1').replaceAll(old, put), 'latin1');
-    setTimeout(() => to.writable && to.write(bytes), due(performance.now()) - performance.now());
+    later(() => to.writable && to.write(bytes));
   });
-  from.on('end', () => setTimeout(() => to.end(), due(performance.now()) - performance.now()));
+  from.on('end', () => later(() => to.end()));
 }

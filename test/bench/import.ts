@@ -1,39 +1,38 @@
 /**
- * `npm run bench:import`: what importing each entry costs a process, above an empty one; the library's drivers and
- * undici for comparison. ROUNDS (default 30) sets how often. Wants `dist/`.
+ * `npm run bench:import`: how much longer a process takes when it imports each entry, compared with an empty process;
+ * the automation libraries, undici and the SDK for comparison. ROUNDS (default 30). Needs `dist/`.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { median, printTable } from './figures.js';
+import { compare, printComparison, setting } from './bench.js';
 
-const ROUNDS = Number(process.env['ROUNDS'] ?? 30);
-const ROOT = new URL('../../', import.meta.url);
-const { exports } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as { exports: object };
-const entries = Object.keys(exports)
-  // The fixtures only load inside their runners.
-  .filter((entry) => !/json|test$/.test(entry))
-  .map((entry) => `pooled-browser${entry.slice(1)}`);
-const peers = ['undici', 'playwright-core', 'puppeteer-core', '@onkernel/sdk'];
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const EMPTY = 'an empty process';
+const { exports } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: object };
+// The fixtures load only inside their test runners.
+const entries = Object.keys(exports).filter((entry) => !/json|test$/.test(entry));
+const names = entries.map((entry) => `pooled-browser${entry.slice(1)}`);
+const others = ['undici', 'playwright-core', 'puppeteer-core', '@onkernel/sdk'];
 
-const times = new Map<string, number[]>();
-for (let round = 0; round < ROUNDS; round++) {
-  for (const name of ['', ...entries, ...peers])
-    times.set(name, [...(times.get(name) ?? []), timeImport(name)]);
-}
-const empty = median(times.get('')!);
-const rows = [...entries, ...peers].map((name) => [
-  name,
-  `${(median(times.get(name)!) - empty).toFixed(1)} ms`,
-]);
-printTable(['import', `above an empty process (${empty.toFixed(0)} ms)`], rows);
+const ways = [EMPTY, ...names, ...others].map(
+  (name) => [name, async () => ({ import: timeImport(name) })] as const,
+);
+const rows = await compare({
+  subject: 'import',
+  ways: Object.fromEntries(ways),
+  units: { import: 'ms' },
+  peers: [EMPTY],
+  rounds: setting('ROUNDS', 30),
+});
+printComparison(rows, [EMPTY]);
 
 /** Milliseconds of a whole process. */
 function timeImport(name: string): number {
-  const script = name === '' ? '' : `await import(${JSON.stringify(name)})`;
+  const script = name === EMPTY ? '' : `await import(${JSON.stringify(name)})`;
   const began = performance.now();
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-    cwd: fileURLToPath(ROOT),
+    cwd: ROOT,
   });
   if (status !== 0) throw new Error(String(stderr));
   return performance.now() - began;

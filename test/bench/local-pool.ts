@@ -1,106 +1,138 @@
 /**
- * `npm run bench:local-pool`: what the local pool itself costs: a warm acquire, the start, the fill, a CDP message and a
- * large screenshot through it against Chromium's own port, and 20 browsers at once. ROUNDS (default 100) sets how often.
+ * `npm run bench:local-pool`: what the local pool costs: the start, the fill, a warm acquire, 20 browsers at once, and
+ * CDP messages through the pool against Chromium's own port. ROUNDS (default 100).
  */
+import { on, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import { startLocalPool, type LocalPool } from '../../src/local.js';
+import { WebSocket } from 'ws';
 import { launchChromium } from '../../src/local/browser/chromium.js';
 import { findBrowser } from '../../src/local/browser/find-browser.js';
+import { startLocalPool, type LocalPool } from '../../src/local.js';
 import { realSession } from '../support/real-session.js';
-import { CdpPage } from './cdp-page.js';
-import { median, percentile, printTable } from './figures.js';
+import { compare, printComparison, setting, time } from './bench.js';
 
-const ROUNDS = Number(process.env['ROUNDS'] ?? 100);
+const ROUNDS = setting('ROUNDS', 100);
 const MEGABYTES = 5;
+const OWN_PORT = "Chromium's own port";
 
-const rows: string[][] = [];
-await measureStart();
-await measureAcquire();
-await measureMessages();
-await measureMany();
-printTable(['local pool', 'figure'], rows);
+printComparison(
+  [...(await measureStart()), ...(await measureAcquire()), ...(await measureMessages())],
+  [OWN_PORT],
+);
 process.exit();
 
-async function measureStart(): Promise<void> {
-  const first: number[] = [];
-  const filled: number[] = [];
-  for (let round = 0; round < 5; round++) {
+async function measureStart(): Promise<string[][]> {
+  const start = async () => {
     const began = performance.now();
     await using local = await startLocalPool({ pools: [{ name: 'bench', size: 4 }] });
     await realSession(local);
-    first.push(performance.now() - began);
-    while (local.stats().idle < 3) await new Promise((resolve) => setTimeout(resolve, 5));
-    filled.push(performance.now() - began);
-  }
-  rows.push(['from start to the first lease', `${median(first).toFixed(0)} ms`]);
-  rows.push(['from start to 4 browsers', `${median(filled).toFixed(0)} ms`]);
-}
-
-async function measureAcquire(): Promise<void> {
-  await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
-  const times: number[] = [];
-  for (let round = -10; round < ROUNDS; round++) {
+    const first = performance.now() - began;
+    while (local.stats().idle < 3) await sleep(5);
+    return { 'to the first lease': first, 'to 4 browsers': performance.now() - began };
+  };
+  const many = async () => {
     const began = performance.now();
-    const session = await post(local, 'acquire', { acquire_timeout_seconds: 10 });
-    if (round >= 0) times.push(performance.now() - began);
-    await post(local, 'release', { session_id: session['session_id'] });
-  }
-  rows.push([
-    'a warm acquire, p50 and p95',
-    `${median(times).toFixed(2)}, ${percentile(times, 95).toFixed(2)} ms`,
-  ]);
+    await using local = await startLocalPool({ pools: [{ name: 'bench', size: 20 }] });
+    const acquires = Array.from({ length: 20 }, () =>
+      post(local, 'acquire', { acquire_timeout_seconds: 120 }),
+    );
+    const sessions = await Promise.all(acquires);
+    const pages = await Promise.all(sessions.map(({ cdp_ws_url }) => openPage(String(cdp_ws_url))));
+    await Promise.all(pages.map(({ evaluate }) => evaluate('1')));
+    const answered = performance.now() - began;
+    for (const { close } of pages) close();
+    return { answering: answered };
+  };
+  const [subject, rounds, warmUp] = ['from the start', Math.min(5, ROUNDS), 0];
+  const units = { 'to the first lease': 'ms', 'to 4 browsers': 'ms' };
+  return [
+    ...(await compare({ subject, ways: { 'a pool of 4': start }, units, rounds, warmUp })),
+    ...(await compare({
+      subject,
+      ways: { 'a pool of 20': many },
+      units: { answering: 'ms' },
+      rounds: 1,
+      warmUp,
+    })),
+  ];
 }
 
-async function measureMessages(): Promise<void> {
+async function measureAcquire(): Promise<string[][]> {
   await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
-  const executablePath = await findBrowser({});
-  const chromium = await launchChromium(
-    { executablePath, args: [], headless: true, viewport: undefined },
-    AbortSignal.timeout(30_000),
-  );
-  const through = await CdpPage.open(String((await realSession(local))['cdp_ws_url']));
-  const own = await CdpPage.open(`ws://127.0.0.1:${chromium.port}${chromium.path}`);
-  for (const [what, rounds, script] of [
+  const acquire = async () => {
+    const began = performance.now();
+    const { session_id } = await post(local, 'acquire', { acquire_timeout_seconds: 10 });
+    const acquired = performance.now() - began;
+    await post(local, 'release', { session_id });
+    return { acquire: acquired };
+  };
+  const ways = { 'local pool': acquire };
+  return await compare({ subject: 'warm', ways, units: { acquire: 'ms' }, rounds: ROUNDS, warmUp: 10 });
+}
+
+async function measureMessages(): Promise<string[][]> {
+  await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
+  const options = { executablePath: await findBrowser({}), args: [], headless: true, viewport: undefined };
+  const chromium = await launchChromium(options, AbortSignal.timeout(30_000));
+  const through = await openPage(String((await realSession(local))['cdp_ws_url']));
+  const own = await openPage(`ws://127.0.0.1:${chromium.port}${chromium.path}`);
+  const rows: string[][] = [];
+  for (const [subject, rounds, script] of [
     ['a CDP message', ROUNDS * 5, '1'],
-    [`a message of ${MEGABYTES} MB`, 20, `'x'.repeat(${MEGABYTES * 1024 * 1024})`],
+    [`a message of ${MEGABYTES} MB`, Math.min(20, ROUNDS), `'x'.repeat(${MEGABYTES * 1024 * 1024})`],
   ] as const) {
-    const times: [number[], number[]] = [[], []];
-    for (let round = 0; round < rounds; round++) {
-      for (const [index, cdp] of (round % 2 === 0 ? [through, own] : [own, through]).entries()) {
-        const began = performance.now();
-        await cdp.evaluate(script);
-        times[round % 2 === 0 ? index : 1 - index]!.push(performance.now() - began);
-      }
-    }
-    const [ours, theirs] = times.map(median) as [number, number];
-    rows.push([`${what}, over Chromium's own port`, `${(ours / theirs).toFixed(2)} (${ours.toFixed(2)} ms)`]);
+    const way = (page: Page) => async () => ({ 'round trip': await time(() => page.evaluate(script)) });
+    const ways = { 'through the pool': way(through), [OWN_PORT]: way(own) };
+    rows.push(
+      ...(await compare({ subject, ways, units: { 'round trip': 'ms' }, peers: [OWN_PORT], rounds })),
+    );
   }
   through.close();
   own.close();
   await chromium.kill();
-}
-
-async function measureMany(): Promise<void> {
-  const began = performance.now();
-  await using local = await startLocalPool({ pools: [{ name: 'bench', size: 20 }] });
-  const sessions = await Promise.all(
-    Array.from({ length: 20 }, () => post(local, 'acquire', { acquire_timeout_seconds: 120 })),
-  );
-  const browsers = await Promise.all(sessions.map(({ cdp_ws_url }) => CdpPage.open(String(cdp_ws_url))));
-  await Promise.all(browsers.map((cdp) => cdp.evaluate('1')));
-  rows.push([
-    '20 browsers, started, leased and answering',
-    `${((performance.now() - began) / 1000).toFixed(1)} s`,
-  ]);
-  for (const cdp of browsers) cdp.close();
+  return rows;
 }
 
 async function post(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
-  const response = await request(`${local.baseUrl}/browser_pools/bench/${call}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  const headers = { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' };
+  const url = `${local.baseUrl}/browser_pools/bench/${call}`;
+  const response = await request(url, { method: 'POST', headers, body: JSON.stringify(body) });
   const text = await response.body.text();
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+}
+
+interface Page {
+  evaluate(expression: string): Promise<unknown>;
+  close(): void;
+}
+
+/** A page over a plain WebSocket: the cost of an automation library would hide that of the pool. */
+async function openPage(url: string): Promise<Page> {
+  const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
+  await once(socket, 'open');
+  const messages = on(socket, 'message');
+  let lastId = 0;
+  const ask = async (
+    method: string,
+    params: object,
+    sessionId?: unknown,
+  ): Promise<Record<string, unknown>> => {
+    const id = ++lastId;
+    socket.send(JSON.stringify({ id, method, params, sessionId }));
+    for (;;) {
+      const { value } = (await messages.next()) as { value: [Buffer] };
+      const message = JSON.parse(String(value[0])) as { id?: number; result: Record<string, unknown> };
+      if (message.id === id) return message.result;
+    }
+  };
+  const { targetInfos } = await ask('Target.getTargets', {});
+  const { targetId } = (targetInfos as { type: string; targetId: string }[]).find(
+    ({ type }) => type === 'page',
+  )!;
+  const { sessionId } = await ask('Target.attachToTarget', { targetId, flatten: true });
+  return {
+    evaluate: (expression) => ask('Runtime.evaluate', { expression, returnByValue: true }, sessionId),
+    close: () => socket.terminate(),
+  };
 }

@@ -1,28 +1,26 @@
 /**
- * `npm run bench:many`: 1,000 calls at once on a pool of 10, at a simulated service over real sockets: in which order they
- * are served, how well the pool is used, what a waiting call costs, and what an outage of 10 s does.
- * CALLS (default 1,000) and OUTAGE (seconds, default 10) set the size.
+ * `npm run bench:many`: CALLS (default 1,000) calls at once on a pool of 10: the order in which they are served, how
+ * well the pool is used, what a waiting call costs, and what an outage of OUTAGE seconds (default 10) does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool, withPooledBrowser } from '../../src/index.js';
 import { plainConnector } from '../support/plain-connector.js';
-import { startProgram } from './child.js';
-import { collectGarbage } from './collect-garbage.js';
-import { percentile, printTable } from './figures.js';
+import { memoryInUse, percentile, printTable, setting, startProgram, time } from './bench.js';
 
-const CALLS = Number(process.env['CALLS'] ?? 1000);
-const OUTAGE = Number(process.env['OUTAGE'] ?? 10);
+const CALLS = setting('CALLS', 1000);
+const OUTAGE = setting('OUTAGE', 10);
 const SIZE = 10;
 /** Milliseconds that each call keeps its browser. */
 const WORK = 50;
 
-interface ServiceFigures {
+interface Figures {
   requests: number;
   whileDown: number;
   order: number[];
+  /** Milliseconds that browsers were leased. */
   busy: number;
+  /** Milliseconds from the end of the outage to the first grant. */
   firstAfter: number;
-  lastRelease: number;
 }
 
 const rows = [...(await measureLoad()), ...(await measureOutage())];
@@ -30,28 +28,24 @@ printTable([`${CALLS} calls at once, ${SIZE} browsers`, 'figure'], rows);
 process.exit();
 
 async function measureLoad(): Promise<[string, string][]> {
-  const service = await startProgram('busy-service.mjs', [String(SIZE)]);
-  const pool = new BrowserPool('bench', { ...service.facts, token: 'bench-token-0123456789' });
+  await using program = await startProgram('busy-service.mjs', String(SIZE));
+  await using pool = new BrowserPool('bench', program.service);
   await call(pool, 0);
-  const memoryBefore = memoryInUse();
+  const memoryBefore = memoryInUse().all;
   const cpuBefore = process.cpuUsage();
   const began = performance.now();
-  const calls = Array.from({ length: CALLS }, (_, index) => call(pool, index + 1));
+  const calls = callAll(pool);
   await sleep(500);
   const { waiting } = pool.stats();
-  const memory = memoryInUse() - memoryBefore;
-  await Promise.all(calls);
+  const memory = memoryInUse().all - memoryBefore;
+  await calls;
   const elapsed = performance.now() - began;
   const { user, system } = process.cpuUsage(cpuBefore);
-  const { order, busy, requests } = (await service.ask('figures')) as ServiceFigures;
-  await pool.close();
-  await service.stop();
+  const { order, busy, requests } = (await program.ask('figures')) as Figures;
   const places = order.slice(1).map((number, place) => Math.abs(number - 1 - place));
+  const mean = places.reduce((sum, value) => sum + value, 0) / places.length;
   return [
-    [
-      'places off the order of the calls, mean and p99',
-      `${mean(places).toFixed(1)}, ${percentile(places, 99)}`,
-    ],
+    ['places off the order of the calls, mean and p99', `${mean.toFixed(1)}, ${percentile(places, 99)}`],
     ['share of time that browsers were leased', (busy / (elapsed * SIZE)).toFixed(2)],
     ['requests a call', (requests / CALLS).toFixed(2)],
     ['memory a waiting call', `${Math.round(memory / waiting / 1024)} KiB`],
@@ -60,45 +54,32 @@ async function measureLoad(): Promise<[string, string][]> {
 }
 
 async function measureOutage(): Promise<[string, string][]> {
-  const service = await startProgram('busy-service.mjs', [String(CALLS)]);
-  const pool = new BrowserPool('bench', { ...service.facts, token: 'bench-token-0123456789' });
+  await using program = await startProgram('busy-service.mjs', String(CALLS));
+  await using pool = new BrowserPool('bench', program.service);
   await call(pool, 0);
-  await service.ask('down');
-  const calls = Array.from({ length: CALLS }, (_, index) => call(pool, index + 1));
+  await program.ask('down');
+  const calls = callAll(pool);
   await sleep(OUTAGE * 1000);
-  await service.ask('up');
-  const began = performance.now();
-  await Promise.all(calls);
-  const recovered = performance.now() - began;
-  const { whileDown, firstAfter } = (await service.ask('figures')) as ServiceFigures;
-  await pool.close();
-  await service.stop();
+  await program.ask('up');
+  const recovered = await time(() => calls);
+  const { whileDown, firstAfter } = (await program.ask('figures')) as Figures;
+  const times = `${Math.round(firstAfter)} ms, ${Math.round(recovered)} ms`;
   return [
     [`requests a call in an outage of ${OUTAGE} s`, (whileDown / CALLS).toFixed(2)],
-    [
-      'from its end to the first lease, and to the last',
-      `${Math.round(firstAfter)} ms, ${Math.round(recovered)} ms`,
-    ],
+    ['from the end of the outage to the first lease, and to the last', times],
   ];
 }
 
-/** Bytes, once what nobody holds any more is gone. */
-function memoryInUse(): number {
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+async function callAll(pool: BrowserPool): Promise<void> {
+  await Promise.all(Array.from({ length: CALLS }, (_, index) => call(pool, index + 1)));
 }
 
+/** Without an automation library: acquire and release are what is measured. */
 async function call(pool: BrowserPool, number: number): Promise<void> {
   await withPooledBrowser(pool, () => sleep(WORK), {
-    // What is measured is the way to a lease and back: no driver.
     connector: plainConnector,
     tags: { call: String(number) },
     replays: 'off',
     acquireTimeout: 10 * 60_000,
   });
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

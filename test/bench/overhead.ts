@@ -1,105 +1,84 @@
 /**
- * `npm run bench:overhead`: a whole lease through `withPooledBrowser`, against the least that works by hand (raw HTTP,
- * bare driver), against the same steps by hand, and against the public service's own SDK with the bare driver, on one
- * local pool in a process of its own. ROUNDS (default 120) sets how often.
+ * `npm run bench:overhead`: a whole lease through `withPooledBrowser`, against raw HTTP with the automation library
+ * alone, against the same requests by hand, and against the public service's own SDK. ROUNDS (default 120).
  */
 import { Session as Inspector } from 'node:inspector/promises';
 import { BrowserPool } from 'pooled-browser';
+import { compare, printComparison, servePool, setting, time, type Way } from './bench.js';
 import {
   byHand,
   byHandWithAllSteps,
-  PROTOCOLS,
+  DRIVERS,
   withOurs,
   withSdk,
+  type Driver,
   type LeaseOnce,
-  type ProtocolName,
-} from './by-hand.js';
-import { median, percentile, printTable } from './figures.js';
-import { servePool } from './served-pool.js';
+} from './ways.js';
 
-const ROUNDS = Number(process.env['ROUNDS'] ?? 120);
-const WARM_UP = 30;
-/** Playwright leaves a JavaScript world in the page with every connect, and each makes the next connect longer. */
+const ROUNDS = setting('ROUNDS', 120);
+const WARM_UP = Math.min(30, ROUNDS);
+/** Each connect of Playwright leaves a JavaScript world in the page, which slows the next connect down. */
 const ROUNDS_A_BROWSER = 10;
-
-interface Figures {
-  wall: number[];
-  cpu: number[];
-}
+const SAMPLED_LEASES = 5;
+const PEERS = ['by hand', 'by hand, the same steps'];
 
 await using served = await servePool();
 const pool = new BrowserPool('bench', served.service);
 const rows: string[][] = [];
-// Playwright last: it leaves most in this process, and all that come after it would pay for that.
-for (const protocol of PROTOCOLS.toReversed()) rows.push(...(await measure(protocol)));
-printTable(
-  ['driver', 'way', 'p50', 'p95', 'CPU a lease', 'allocated', 'above by hand', 'above the same steps'],
-  rows,
-);
+// Playwright comes last, because it leaves the most behind in this process.
+for (const driver of DRIVERS.toReversed()) rows.push(...(await measure(driver)));
+printComparison(rows, PEERS);
 await served[Symbol.asyncDispose]();
 process.exit();
 
-async function measure(protocol: ProtocolName): Promise<string[][]> {
-  const ways: Record<string, LeaseOnce> = {
-    'by hand': byHand(served.service, protocol),
-    'by hand, the same steps': byHandWithAllSteps(served.service, protocol),
-    '@onkernel/sdk': withSdk(served.service, protocol),
-    'pooled-browser': withOurs(served.service, protocol),
+async function measure(driver: Driver): Promise<string[][]> {
+  const leases: [string, LeaseOnce][] = [
+    ['by hand', byHand(served.service, driver)],
+    ['by hand, the same steps', byHandWithAllSteps(served.service, driver)],
+    ['@onkernel/sdk', withSdk(served.service, driver)],
+    ['pooled-browser', withOurs(pool, driver)],
+  ];
+  const each = <Figure extends string>(measureOne: (lease: LeaseOnce) => ReturnType<Way<Figure>>) =>
+    Object.fromEntries(leases.map(([name, lease]) => [name, () => measureOne(lease)]));
+  const beforeRound = async (round: number) => {
+    if (round % ROUNDS_A_BROWSER === 0) await renewBrowser(leases.map(([, lease]) => lease));
   };
-  const names = Object.keys(ways);
-  const figures = Object.fromEntries(names.map((name): [string, Figures] => [name, { wall: [], cpu: [] }]));
-  for (let round = -WARM_UP; round < ROUNDS; round++) {
-    if (round % ROUNDS_A_BROWSER === 0) await renewBrowser(Object.values(ways));
-    // Each is first as often as the others: a busy moment meets all.
-    const turns = names.map((_, index) => names[(index + round + WARM_UP) % names.length]!);
-    for (const name of turns) {
-      const { wall, cpu } = await timeOnce(ways[name]!);
-      if (round < 0) continue;
-      figures[name]!.wall.push(wall);
-      figures[name]!.cpu.push(cpu);
-    }
-  }
-  const table: string[][] = [];
-  for (const name of names) {
-    const { wall, cpu } = figures[name]!;
-    const allocated = await allocatedBy(ways[name]!);
-    const above = (reference: string) => {
-      const difference = (what: keyof Figures) =>
-        `${(median(figures[name]![what]) - median(figures[reference]![what])).toFixed(1)} ms`;
-      return name === reference ? '' : `${difference('wall')}, CPU ${difference('cpu')}`;
-    };
-    table.push([
-      protocol,
-      name,
-      `${median(wall).toFixed(1)} ms`,
-      `${percentile(wall, 95).toFixed(1)} ms`,
-      `${median(cpu).toFixed(1)} ms`,
-      `${Math.round(allocated / 1024)} KiB`,
-      above('by hand'),
-      above('by hand, the same steps'),
-    ]);
-  }
-  return table;
+  const common = { subject: driver, peers: PEERS };
+  return [
+    ...(await compare({
+      ...common,
+      ways: each(timeOnce),
+      units: { wall: 'ms', CPU: 'ms' },
+      rounds: ROUNDS,
+      warmUp: WARM_UP,
+      beforeRound,
+    })),
+    ...(await compare({
+      ...common,
+      ways: each(allocate),
+      units: { allocated: 'KiB' },
+      rounds: 1,
+      warmUp: 0,
+    })),
+  ];
 }
 
-/** Gives every way a first lease of a new browser. Neither is part of the figures. */
-async function renewBrowser(ways: LeaseOnce[]): Promise<void> {
+/** Replaces the browser, and runs every way once on the new browser. Neither is measured. */
+async function renewBrowser(leases: LeaseOnce[]): Promise<void> {
   const { session_id } = (await pool.acquire({ acquire_timeout_seconds: 30 }))!;
   await pool.release(session_id, { reuse: false });
-  for (const lease of ways) await lease((page) => page.evaluate('1'));
+  for (const lease of leases) await lease((page) => page.evaluate('1'));
 }
 
-async function timeOnce(lease: LeaseOnce): Promise<{ wall: number; cpu: number }> {
-  const cpuBefore = process.cpuUsage();
-  const began = performance.now();
-  await lease((page) => page.evaluate('1'));
-  const wall = performance.now() - began;
-  const { user, system } = process.cpuUsage(cpuBefore);
-  return { wall, cpu: (user + system) / 1000 };
+async function timeOnce(lease: LeaseOnce): Promise<Record<'wall' | 'CPU', number>> {
+  const before = process.cpuUsage();
+  const wall = await time(() => lease((page) => page.evaluate('1')));
+  const { user, system } = process.cpuUsage(before);
+  return { wall, CPU: (user + system) / 1000 };
 }
 
-/** Bytes that one lease allocates in this process, what was collected meanwhile included. */
-async function allocatedBy(lease: LeaseOnce): Promise<number> {
+/** What one lease allocates in this process, including what was collected in the meantime. */
+async function allocate(lease: LeaseOnce): Promise<{ allocated: number }> {
   const inspector = new Inspector();
   inspector.connect();
   await inspector.post('HeapProfiler.startSampling', {
@@ -107,10 +86,10 @@ async function allocatedBy(lease: LeaseOnce): Promise<number> {
     includeObjectsCollectedByMajorGC: true,
     includeObjectsCollectedByMinorGC: true,
   });
-  for (let round = 0; round < 5; round++) await lease((page) => page.evaluate('1'));
+  for (let round = 0; round < SAMPLED_LEASES; round++) await lease((page) => page.evaluate('1'));
   const { profile } = await inspector.post('HeapProfiler.stopSampling');
   inspector.disconnect();
-  return sizeOf(profile.head) / 5;
+  return { allocated: sizeOf(profile.head) / SAMPLED_LEASES / 1024 };
 }
 
 interface Node {

@@ -1,30 +1,28 @@
 /**
- * Part of `npm run simulate`: processes that hold a lease end in every way there is, COUNT times each (default 100),
- * and the service tells whether and when it got the browser back. Wants `dist/`.
+ * Part of `npm run simulate`: processes that hold a lease end in every way, COUNT times each (default 100), and the
+ * service records whether and when the browser was released. Needs `dist/`.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startLocalPool } from '../../src/local.js';
 import { FakeService, reply } from '../support/fake-service.js';
 import { realSession } from '../support/real-session.js';
-import { median, printTable } from './figures.js';
+import { median, printTable, setting } from './bench.js';
+import { runProgram } from './run-program.js';
 
-const COUNT = Number(process.env['COUNT'] ?? 100);
+const COUNT = setting('COUNT', 100);
 const AT_ONCE = 2;
-/** Milliseconds to wait for a release once the process is gone. */
+/** Milliseconds to wait for a release after the process has ended. */
 const PATIENCE = 15_000;
 const PROGRAM = fileURLToPath(new URL('../process/programs/leasing.mjs', import.meta.url));
 
 interface Ending {
   name: string;
-  /** What the program is told to do. */
   argument: string;
-  /** What it is sent, once it has printed `when`. */
   signal?: NodeJS.Signals;
+  /** Output after which the signal is sent. */
   when?: string;
-  /** How it must end: exit code or signal, as without us. */
+  /** Exit code or signal, the same as without this library. */
   expected: number | NodeJS.Signals;
 }
 
@@ -36,28 +34,20 @@ const ENDINGS: readonly Ending[] = [
   { name: 'process.exit', argument: 'exit', expected: 7 },
   { name: 'uncaughtException', argument: 'throw', expected: 1 },
   { name: 'unhandledRejection', argument: 'reject', expected: 1 },
-  { name: 'event loop runs empty', argument: 'empty', expected: 0 },
-  { name: 'SIGKILL, watch: true', argument: 'watched', signal: 'SIGKILL', expected: 'SIGKILL' },
+  { name: 'empty event loop', argument: 'empty', expected: 0 },
+  { name: 'SIGKILL, releaseOnCrash: true', argument: 'watched', signal: 'SIGKILL', expected: 'SIGKILL' },
 ];
-
-interface Result {
-  /** Milliseconds from the end's beginning to the release; `undefined`: none came. */
-  released?: number;
-  ended: number | NodeJS.Signals | null;
-}
 
 await using local = await startLocalPool({ pools: [{ name: 'test', size: 1 }] });
 await using service = await FakeService.start();
 const browser = await realSession(local);
-const grantedAt = new Map<string, number>();
+/** The sessions that were granted, by the token of the process: each process has its own. */
+const granted = new Map<string, string>();
 const releasedAt = new Map<string, number>();
-/** Who asked, by the token: each process has its own. */
-const sessionOfToken = new Map<string, string>();
 let processes = 0;
 service.script('acquire', (response, { headers }) => {
-  const sessionId = `s${grantedAt.size + 1}`;
-  grantedAt.set(sessionId, performance.now());
-  sessionOfToken.set(headers.authorization!.replace('Bearer ', ''), sessionId);
+  const sessionId = `s${granted.size + 1}`;
+  granted.set(headers.authorization!.replace('Bearer ', ''), sessionId);
   reply(response, { status: 200, json: { ...browser, session_id: sessionId } });
 });
 service.script('release', (response, { body }) => {
@@ -66,52 +56,43 @@ service.script('release', (response, { body }) => {
 });
 
 const rows: (string | number)[][] = [];
-for (const ending of ENDINGS) {
-  const results: Result[] = [];
-  const runNext = async () => {
-    while (results.length < COUNT) {
-      const index = results.push({ ended: null }) - 1;
-      results[index] = await runOnce(ending);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, runNext));
-  const times = results.flatMap(({ released }) => released ?? []);
-  const asExpected = results.filter(({ ended }) => ended === ending.expected).length;
-  const figures = [Math.min(...times), median(times), Math.max(...times)].map(Math.round);
-  rows.push([ending.name, COUNT, times.length, asExpected, ...figures]);
-  console.log(
-    `${ending.name}: ${times.length} of ${COUNT} released, ${asExpected} ended as without us, ms ${figures.join('/')}`,
-  );
-}
+for (const ending of ENDINGS) rows.push(await measure(ending));
 printTable(
   ['the process ends by', 'runs', 'released', 'code or signal kept', 'ms: min', 'median', 'max'],
   rows,
 );
-const lost = grantedAt.size - releasedAt.size;
-console.log(`${grantedAt.size} granted, ${releasedAt.size} released, ${lost} lost`);
+const lost = granted.size - releasedAt.size;
+console.log(`${granted.size} granted, ${releasedAt.size} released, ${lost} lost`);
 const isWrong = rows.some(([, runs, released, kept]) => released !== runs || kept !== runs);
 process.exitCode = lost > 0 || isWrong ? 1 : 0;
 
-async function runOnce({ argument, signal, when = 'leased' }: Ending): Promise<Result> {
+async function measure(ending: Ending): Promise<(string | number)[]> {
+  const times: number[] = [];
+  let [begun, kept] = [0, 0];
+  const runNext = async () => {
+    while (begun++ < COUNT) {
+      const { released, isKept } = await runOnce(ending);
+      if (released !== undefined) times.push(released);
+      kept += Number(isKept);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, runNext));
+  const row = [
+    times.length,
+    kept,
+    ...[Math.min(...times), median(times), Math.max(...times)].map(Math.round),
+  ];
+  console.log(`${ending.name}: ${row.join(' | ')}`);
+  return [ending.name, COUNT, ...row];
+}
+
+/** `released`: milliseconds from the beginning of the end to the release; `undefined` if there was no release. */
+async function runOnce(ending: Ending): Promise<{ released: number | undefined; isKept: boolean }> {
   const token = `process-ends-token-${++processes}`;
-  const env = { ...process.env, BROWSER_POOL_BASE_URL: service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  const child = spawn(process.execPath, [PROGRAM, argument], { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
-  await Promise.race([printed(child, when), exited]);
-  const began = performance.now();
-  if (signal) child.kill(signal);
-  const [code, endSignal] = await exited;
-  const sessionId = sessionOfToken.get(token) ?? 'none';
+  const { ended, began } = await runProgram(PROGRAM, { baseUrl: service.baseUrl, token }, ending);
+  const sessionId = granted.get(token) ?? 'none';
   const giveUp = performance.now() + PATIENCE;
   while (!releasedAt.has(sessionId) && performance.now() < giveUp) await sleep(5);
   const at = releasedAt.get(sessionId);
-  return { ended: code ?? endSignal, ...(at !== undefined && { released: Math.max(0, at - began) }) };
-}
-
-async function printed(child: ChildProcess, text: string): Promise<void> {
-  let output = '';
-  for await (const chunk of child.stdout!.iterator({ destroyOnReturn: false })) {
-    output += String(chunk);
-    if (output.includes(text)) return;
-  }
+  return { released: at && Math.max(0, at - began), isKept: ended === ending.expected };
 }

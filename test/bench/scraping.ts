@@ -1,15 +1,13 @@
 /**
- * `npm run bench:scraping`: pages a second of `mapPooledBrowsers`, of puppeteer-cluster, and of a bare loop of each
- * driver over pages that it uses again and again. All open the same local pages, four at once, with the same Chromium
- * and its same flags; ours, and the bare loops, through the local pool's tunnel, puppeteer-cluster straight.
+ * `npm run bench:scraping`: pages per second of `mapPooledBrowsers`, of puppeteer-cluster, and of a plain loop of each
+ * automation library that uses its pages again and again. All open the same local pages, four at once, in Chromium with
+ * the same flags; ours and the plain loops through the local pool, puppeteer-cluster directly.
  *
- * PAGES (default 120; 1000 for the long run), ROUNDS (default 5), ONLY (a regular expression that finds the ways by
- * name), and MEMORY=1 for the memory over 10,000 inputs.
+ * PAGES (default 120), ROUNDS (default 5), ONLY (a regular expression for the names of the ways), MEMORY=1 (the memory
+ * of 10,000 inputs instead).
  *
- * A run ends after PAGES pages, or after PAGES fiftieths of a second: slow ways open fewer pages, or five rounds of them
- * all would take a quarter of an hour. Measured is from the end of the fourth page to that of the last: no launch and no
- * lease, but all that comes between two pages. A run that hangs ends the whole with an
- * error that names it, and no browser outlives this.
+ * A run ends after PAGES pages or PAGES/50 seconds, so that slow ways do not take minutes. A rate counts from the end
+ * of the fourth page to the end of the last: no start and no lease, but everything between two pages.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,84 +15,104 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { raceAbort } from '../../src/shared/abort.js';
-import { BrowserPool } from '../../src/index.js';
+import { chromium } from 'playwright-core';
+import { Cluster } from 'puppeteer-cluster';
+import puppeteer from 'puppeteer-core';
+import { BrowserPool, type Isolation } from '../../src/index.js';
+import { chromiumFlags } from '../../src/local/browser/chromium.js';
 import { findBrowser, startLocalPool } from '../../src/local.js';
+import * as ourPlaywright from '../../src/playwright.js';
 import * as ourPuppeteer from '../../src/puppeteer.js';
+import { raceAbort } from '../../src/shared/abort.js';
 import { kill, processesOf } from '../support/processes.js';
-import { collectGarbage } from './collect-garbage.js';
-import { median, printTable, slope } from './figures.js';
-import { AT_ONCE, waysOf, type AnyPage, type Visits, type Way } from './scraping-ways.js';
+import { compare, memoryInUse, printComparison, setting, slope } from './bench.js';
 
-const PAGES = Number(process.env['PAGES'] ?? 120);
-const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
+const PAGES = setting('PAGES', 120);
+const ROUNDS = setting('ROUNDS', 5);
 const ONLY = new RegExp(process.env['ONLY'] ?? '');
+const AT_ONCE = 4;
 /** Milliseconds in which a run begins new pages. */
 const RUN_TIME = (1000 / 50) * PAGES;
-/** Milliseconds without an end of a page, or of the run, after which it counts as hung. */
+/** Milliseconds without progress after which a run counts as hung. */
 const HUNG = 60_000;
+
+interface AnyPage {
+  goto(url: string): Promise<unknown>;
+  title(): Promise<string>;
+}
+
+/** The URLs of one run, and what to do with each. */
+interface Visits {
+  readonly urls: Iterator<string, undefined> & Iterable<string>;
+  visit(page: AnyPage, url: string): Promise<void>;
+}
+
+/** Opens all pages of a run, and leaves nothing behind. */
+type Crawl = (visits: Visits) => Promise<void>;
 
 leaveNothing();
 const site = await serveSite();
 const executablePath = await findBrowser();
-const local = await startLocalPool({
-  pools: [{ name: 'one' }, { name: 'four', size: AT_ONCE }],
-  executablePath,
-});
+const pools = [{ name: 'one' }, { name: 'four', size: AT_ONCE }];
+const local = await startLocalPool({ pools, executablePath });
+const [one, four] = pools.map(
+  ({ name }) => new BrowserPool(name, { baseUrl: local.baseUrl, token: local.token }),
+);
+const inOne = { pool: one!, concurrency: 1, pagesPerLease: AT_ONCE };
+const inFour = { pool: four!, concurrency: AT_ONCE, pagesPerLease: 1 };
+
+const CRAWLS: Record<string, Crawl> = {
+  'Playwright, plain loop': plainLoop(openPlaywrightPages),
+  "Playwright, ours, 'none'": ours('playwright', 'none', inOne),
+  "Playwright, ours, 'storage'": ours('playwright', 'storage', inOne),
+  "Playwright, ours, 'context'": ours('playwright', 'context', inOne),
+  'Puppeteer, plain loop': plainLoop(openPuppeteerPages),
+  "Puppeteer, ours, 'none'": ours('puppeteer', 'none', inOne),
+  "Puppeteer, ours, 'storage'": ours('puppeteer', 'storage', inOne),
+  "Puppeteer, ours, 'context'": ours('puppeteer', 'context', inOne),
+  'puppeteer-cluster, CONCURRENCY_PAGE': cluster(Cluster.CONCURRENCY_PAGE),
+  'puppeteer-cluster, CONCURRENCY_CONTEXT': cluster(Cluster.CONCURRENCY_CONTEXT),
+  "Playwright, ours, four browsers, 'storage'": ours('playwright', 'storage', inFour),
+  "Puppeteer, ours, four browsers, 'storage'": ours('puppeteer', 'storage', inFour),
+  "Puppeteer, ours, four browsers, 'context'": ours('puppeteer', 'context', inFour),
+  'puppeteer-cluster, CONCURRENCY_BROWSER (four)': cluster(Cluster.CONCURRENCY_BROWSER),
+};
+const PEERS = ['Playwright, plain loop', 'Puppeteer, plain loop', 'puppeteer-cluster, CONCURRENCY_CONTEXT'];
 
 if (process.env['MEMORY']) await measureMemory();
-else await measureSpeed();
+else {
+  const chosen = Object.entries(CRAWLS).filter(([name]) => ONLY.test(name));
+  const ways = chosen.map(
+    ([name, crawl]) => [name, async () => ({ rate: await rateOf(name, crawl) })] as const,
+  );
+  const subject = `up to ${PAGES} pages, ${AT_ONCE} at once`;
+  const units = { rate: 'pages/s' };
+  printComparison(
+    await compare({ subject, ways: Object.fromEntries(ways), units, peers: PEERS, rounds: ROUNDS }),
+    PEERS,
+  );
+}
 process.exit();
 
-async function measureSpeed(): Promise<void> {
-  const all = Object.entries(waysOf(local, executablePath));
-  const ways = all.filter(([name]) => ONLY.test(name));
-  const rates = new Map(ways.map(([name]) => [name, [] as number[]]));
-  // Not counted: these load the libraries, and warm up what all use.
-  for (const [name, way] of ways) if (name.includes("'none'")) await rateOf(name, way);
-  for (let round = 0; round < ROUNDS; round++) {
-    // Taking turns, and in turning order: a busy moment meets all.
-    for (const [name, way] of round % 2 === 0 ? ways : ways.toReversed()) {
-      rates.get(name)!.push(await rateOf(name, way));
-    }
-  }
-  const against = (name: string, base: string) =>
-    rates.has(base) ? (median(rates.get(name)!) / median(rates.get(base)!)).toFixed(2) : '';
-  const rows = [...rates].map(([name, values]) => [
-    name,
-    median(values).toFixed(1),
-    `${Math.min(...values).toFixed(1)} to ${Math.max(...values).toFixed(1)}`,
-    against(name, `${name.startsWith('Playwright') ? 'Playwright' : 'Puppeteer'}, bare loop`),
-    against(name, 'puppeteer-cluster, CONCURRENCY_CONTEXT'),
-  ]);
-  console.log(
-    `Up to ${PAGES} pages, ${AT_ONCE} at once, one browser unless said otherwise; medians of ${ROUNDS} rounds.`,
-  );
-  printTable(['way', 'pages a second', 'from, to', '× bare loop', '× CONCURRENCY_CONTEXT'], rows);
-}
-
-/** Pages a second of one run. */
-async function rateOf(name: string, way: Way): Promise<number> {
+/** Pages per second of one run. */
+async function rateOf(name: string, crawl: Crawl): Promise<number> {
   const ends: number[] = [];
   const hang = new AbortController();
   const timer = setTimeout(() => {
-    hang.abort(new Error(`${name} hangs: nothing for ${HUNG / 1000} s, after ${ends.length} pages`));
+    hang.abort(new Error(`${name} made no progress for ${HUNG / 1000} s, after ${ends.length} pages`));
   }, HUNG);
-  const visits: Visits = {
-    urls: urls(() => ends.length),
-    visit: async (page: AnyPage, url: string) => {
-      await page.goto(url);
-      await page.title();
-      ends.push(performance.now());
-      timer.refresh();
-    },
+  const visit = async (page: AnyPage, url: string) => {
+    await page.goto(url);
+    await page.title();
+    ends.push(performance.now());
+    timer.refresh();
   };
-  await raceAbort(way(visits), hang.signal);
+  await raceAbort(crawl({ urls: urls(() => ends.length), visit }), hang.signal);
   clearTimeout(timer);
   return (1000 * (ends.length - AT_ONCE)) / (ends.at(-1)! - ends[AT_ONCE - 1]!);
 }
 
-/** At least as many as a rate can be told from. */
+/** At least twice as many as are open at once, so that there is a rate. */
 function* urls(done: () => number): Generator<string, undefined> {
   const began = performance.now();
   for (let page = 0; page < PAGES; page++) {
@@ -103,28 +121,111 @@ function* urls(done: () => number): Generator<string, undefined> {
   }
 }
 
-/** Heap after each thousand of 10,000 small tasks: flat, when nothing is kept of those that are done. */
+function ours(
+  library: 'playwright' | 'puppeteer',
+  isolation: Isolation,
+  { pool, ...shape }: { pool: BrowserPool; concurrency: number; pagesPerLease: number },
+): Crawl {
+  const options = { ...shape, isolation, replays: 'off' } as const;
+  return async ({ urls, visit }) => {
+    const outcomes =
+      library === 'playwright'
+        ? ourPlaywright.mapPooledBrowsers(pool, urls, ({ page, input }) => visit(page, input), options)
+        : ourPuppeteer.mapPooledBrowsers(pool, urls, ({ page, input }) => visit(page, input), options);
+    for await (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  };
+}
+
+type OpenPages = (endpoint: string) => Promise<{ pages: AnyPage[]; close: () => Promise<unknown> }>;
+
+/** What a short script does: lease a browser, open four pages, and load URL after URL in each. */
+function plainLoop(open: OpenPages): Crawl {
+  return async ({ urls, visit }) => {
+    const { session_id, cdp_ws_url } = (await one!.acquire({ acquire_timeout_seconds: 30 }))!;
+    const { pages, close } = await open(cdp_ws_url);
+    // All pages take their next URL from the same iterator.
+    const work = async (page: AnyPage) => {
+      for (const url of urls) await visit(page, url);
+    };
+    await Promise.all(pages.map(work));
+    await close();
+    await one!.release(session_id);
+  };
+}
+
+async function openPlaywrightPages(endpoint: string): ReturnType<OpenPages> {
+  const browser = await chromium.connectOverCDP(endpoint);
+  const pages = await Promise.all(each(() => browser.contexts()[0]!.newPage()));
+  const closePages = () => Promise.all(pages.map((page) => page.close()));
+  return { pages, close: () => closePages().then(() => browser.close()) };
+}
+
+async function openPuppeteerPages(browserWSEndpoint: string): ReturnType<OpenPages> {
+  const browser = await puppeteer.connect({ browserWSEndpoint, defaultViewport: null });
+  const pages = await Promise.all(each(() => browser.newPage()));
+  const closePages = () => Promise.all(pages.map((page) => page.close()));
+  return { pages, close: () => closePages().then(() => browser.disconnect()) };
+}
+
+/** puppeteer-cluster starts its browsers itself, with exactly the flags of the local pool. */
+function cluster(concurrency: number): Crawl {
+  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: [] });
+  // puppeteer-cluster chooses the profile and the port itself.
+  const args = flags.filter((flag) => !/^--(remote-debugging|user-data-dir)/.test(flag));
+  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+  const puppeteerOptions = {
+    executablePath,
+    args,
+    ignoreDefaultArgs: true,
+    defaultViewport: null,
+    ...signals,
+  };
+  return async ({ urls, visit }) => {
+    const running = await Cluster.launch({
+      concurrency,
+      maxConcurrency: AT_ONCE,
+      puppeteer,
+      puppeteerOptions,
+    });
+    // URLs that are queued cannot be taken back when the time is up, so each is queued when a page ends.
+    const queueNext = () => {
+      const { done, value } = urls.next();
+      if (!done) void running.queue(value);
+    };
+    let failure: { error: unknown } | undefined;
+    running.on('taskerror', (error) => (failure ??= { error }));
+    await running.task(async ({ page, data }: { page: AnyPage; data: string }) => {
+      await visit(page, data);
+      queueNext();
+    });
+    // Twice as many as run at once, so that no page ever waits for work.
+    each(queueNext);
+    each(queueNext);
+    await running.idle();
+    await running.close();
+    if (failure) throw failure.error;
+  };
+}
+
+function each<T>(make: () => T): T[] {
+  return Array.from({ length: AT_ONCE }, () => make());
+}
+
+/** Heap after each 1,000 of 10,000 small tasks. It stays flat if nothing of finished tasks is kept. */
 async function measureMemory(): Promise<void> {
-  const inputs = 10_000;
-  const pool = new BrowserPool('one', { baseUrl: local.baseUrl, token: local.token });
   const heap: number[] = [];
   const task = ({ page, input }: { page: { evaluate(script: string): Promise<unknown> }; input: number }) =>
     page.evaluate(String(input));
-  const numbers = (function* () {
-    for (let input = 0; input < inputs; input++) yield input;
-  })();
   const options = { concurrency: 1, pagesPerLease: AT_ONCE, isolation: 'none', replays: 'off' } as const;
+  const inputs = Array(10_000).keys();
   let done = 0;
-  for await (const outcome of ourPuppeteer.mapPooledBrowsers(pool, numbers, task, options)) {
+  for await (const outcome of ourPuppeteer.mapPooledBrowsers(one!, inputs, task, options)) {
     if (outcome.status === 'rejected') throw outcome.reason;
-    if (++done % 1000 !== 0) continue;
-    collectGarbage();
-    heap.push(process.memoryUsage().heapUsed / 1024 / 1024);
+    if (++done % 1000 === 0) heap.push(memoryInUse().heap / 2 ** 20);
   }
   const shown = heap.map((megabytes) => megabytes.toFixed(1)).join(', ');
-  console.log(
-    `Heap in MB after each 1,000 of ${done} tasks: ${shown}; slope ${slope(heap.slice(2)).toFixed(3)} MB per 1,000`,
-  );
+  const growth = slope(heap.slice(2)).toFixed(3);
+  console.log(`Heap in MB after each 1,000 of ${done} tasks: ${shown}; slope ${growth} MB per 1,000`);
 }
 
 async function serveSite(): Promise<string> {
@@ -136,7 +237,7 @@ async function serveSite(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** All browsers have their files below one folder, by which they are found however this process ends. */
+/** All browsers keep their files in one folder, by which they are found and ended however this process ends. */
 function leaveNothing(): void {
   const path = mkdtempSync(join(tmpdir(), 'pb-'));
   process.env['TMPDIR'] = path;
@@ -144,7 +245,6 @@ function leaveNothing(): void {
     processesOf(path).forEach(kill);
     rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
-  }
 }

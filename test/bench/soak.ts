@@ -1,6 +1,6 @@
 /**
- * `npm run soak`: LEASES (default 2,000) real leases on a local pool, of all three drivers, with faults mixed in.
- * Prints what there was before and after, and how memory grew; fails when anything was left.
+ * `npm run soak`: LEASES (default 2,000) leases on a local pool of SIZE (default 3) browsers, through all three drivers,
+ * with faults. Prints the resources before and after, and how memory grew; fails if anything was left. SEED repeats a run.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -9,19 +9,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool } from '../../src/index.js';
 import { startLocalPool } from '../../src/local.js';
-import { Random } from '../simulation/random.js';
 import { DRIVERS, type AnyLease } from '../support/drivers.js';
 import { processesOf } from '../support/processes.js';
-import { collectGarbage } from './collect-garbage.js';
-import { printTable, slope } from './figures.js';
+import { Random } from '../support/random.js';
+import { memoryInUse, printTable, setting, slope } from './bench.js';
 
-const LEASES = Number(process.env['LEASES'] ?? 2000);
-const SIZE = Number(process.env['SIZE'] ?? 3);
+const LEASES = setting('LEASES', 2000);
+const SIZE = setting('SIZE', 3);
 const SAMPLES = 20;
 const WARM_UP = 0.2;
-const random = new Random(Number(process.env['SEED'] ?? 1));
+const random = new Random(setting('SEED', 1));
 
-// Browsers of this run alone can be counted by this folder.
+// The browsers of this run are counted by this folder.
 const folder = mkdtempSync(join(tmpdir(), 'pb-soak-'));
 process.env['TMPDIR'] = folder;
 
@@ -43,13 +42,17 @@ const FAULTS = {
   },
 };
 type Fault = keyof typeof FAULTS;
-/** A killed or closed browser costs a start of Chromium: seldom, so that the machine keeps up. */
-const DRAW: readonly Fault[] = [
-  ...(Array.from({ length: 24 }, () => 'none') as Fault[]),
-  ...(['throws', 'leaves pages open', 'closes its page', 'new context'] as const),
-  ...(['throws', 'leaves pages open', 'closes its page', 'new context'] as const),
-  ...(['times out', 'aborts', 'closes the browser', 'browser killed'] as const),
-];
+/** A killed or closed browser costs a start of Chromium, so these faults are rare. */
+const FREQUENCIES: Partial<Record<Fault, number>> = {
+  none: 24,
+  throws: 2,
+  'leaves pages open': 2,
+  'closes its page': 2,
+  'new context': 2,
+};
+const DRAW = (Object.keys(FAULTS) as Fault[]).flatMap((fault) =>
+  Array<Fault>(FREQUENCIES[fault] ?? 1).fill(fault),
+);
 
 const counts = { begun: 0, granted: 0, released: 0, notReleased: 0, ok: 0, failed: 0 };
 const faults = new Map<Fault, number>();
@@ -68,8 +71,7 @@ await leaseUpTo(LEASES * WARM_UP);
 const warm = take();
 for (let step = 0; step < SAMPLES; step++) {
   await leaseUpTo(LEASES * (WARM_UP + ((1 - WARM_UP) * (step + 1)) / SAMPLES));
-  collectGarbage();
-  heap.push(process.memoryUsage().heapUsed / 2 ** 20);
+  heap.push(memoryInUse().heap / 2 ** 20);
   console.log(`${counts.granted} leases, heap ${heap.at(-1)!.toFixed(2)} MB`);
 }
 const busy = { ...take(), leased: local.stats().leased };
@@ -118,14 +120,13 @@ async function leaseOnce(): Promise<void> {
 }
 
 function take() {
-  collectGarbage();
+  const heapInUse = memoryInUse().heap;
   const handles = process.getActiveResourcesInfo();
-  const sockets = handles.filter((name) => name.startsWith('TCP')).length;
   return {
-    'heap, MB': Number((process.memoryUsage().heapUsed / 2 ** 20).toFixed(2)),
+    'heap, MB': Number((heapInUse / 2 ** 20).toFixed(2)),
     handles: handles.filter((name) => !/Timeout|Immediate|TTY|Pipe/.test(name)).length,
     timers: handles.filter((name) => name === 'Timeout').length,
-    sockets,
+    sockets: handles.filter((name) => name.startsWith('TCP')).length,
     'file descriptors': readdirSync('/proc/self/fd').length,
     'Chromium processes': processesOf(folder).length,
     'profile folders': readdirSync(folder).filter((name) => name.startsWith('pooled-browser-')).length,

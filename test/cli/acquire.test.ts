@@ -11,26 +11,26 @@ describe('acquire', () => {
   const leased = () => used.local.stats().leased;
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'prints how to reach the browser, holds it, and gives it back on %s',
+    'prints the addresses of the browser, keeps it leased, and releases it on %s',
     async (signal) => {
       const held = start();
       const [, cdp] = await held.prints(/^cdp +(\S+)$/m);
       await held.prints(/^session +\w+$/m);
       await held.prints(/^webdriver +ws:\S+$/m);
       await held.prints(/^timeout +60 s/m);
-      await held.prints(/the service gives it 60 s/);
+      await held.prints(/destroys it after 60 s without a connection/);
       expect(leased()).toBe(1);
       const browser = await chromium.connectOverCDP(cdp!);
       expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
       await browser.close();
       expect(await held.end(signal)).toMatchObject({ code: 0 });
-      expect(held.stderr).toContain('Given back: it is destroyed.');
+      expect(held.stderr).toContain('Released: the browser is destroyed.');
       expect(leased()).toBe(0);
     },
   );
 
-  it('shows no secret but on stdout, and none in its arguments', async () => {
-    const held = start('--watch');
+  it('prints secrets only on stdout, and has none in its arguments', async () => {
+    const held = start('--release-on-crash');
     await held.prints(/timeout/);
     const commands = processesOf(held.folder).map(({ command }) => command);
     expect(commands.join('\n')).toContain('release-process');
@@ -67,18 +67,18 @@ describe('acquire', () => {
     ]);
   });
 
-  it('ends with its stdin where that is asked for, and gives the browser back as it is', async () => {
+  it('ends with its stdin with --until-eof, and releases the browser for reuse', async () => {
     const args = ['acquire', 'test', '--until-eof', '--release', 'reuse'];
     const held = startClient(args, used.local, { stdin: 'pipe' });
-    await held.prints(/Holds it until stdin ends, or Ctrl-C/);
+    await held.prints(/The browser is leased until stdin ends or Ctrl-C/);
     const { destroyed } = used.local.stats();
-    held.child.stdin!.end('text that nobody reads\n');
+    held.child.stdin!.end('ignored text\n');
     expect(await held.ended).toMatchObject({ code: 0 });
-    expect(held.stderr).toContain('Given back: it is in its pool again.');
+    expect(held.stderr).toContain('Released: the browser is back in its pool.');
     expect(used.local.stats()).toMatchObject({ leased: 0, destroyed });
   });
 
-  it('ends with 130 when it is interrupted while it waits, and takes no browser later', async () => {
+  it('exits with 130 when it is interrupted while it waits, and leases no browser later', async () => {
     const granted = await look(used.pool, async () => {
       const waiting = start();
       await expect.poll(() => used.local.stats().waiting).toBe(1);
@@ -90,15 +90,15 @@ describe('acquire', () => {
     expect(used.local.stats()).toMatchObject({ leased: 0, waiting: 0, granted });
   });
 
-  it('gives the browser back when it is killed, with --watch', async () => {
-    const held = start('--watch');
+  it('releases the browser when it is killed, with --release-on-crash', async () => {
+    const held = start('--release-on-crash');
     await held.prints(/timeout/);
     expect(leased()).toBe(1);
     await held.end('SIGKILL');
     await expect.poll(leased).toBe(0);
   });
 
-  it('gives the browser back when the reader of its output is gone', async () => {
+  it('releases the browser when the reader of its output is gone', async () => {
     const held = start('--json');
     await held.prints(/acquired/);
     held.child.stdout!.destroy();
@@ -107,28 +107,30 @@ describe('acquire', () => {
   });
 });
 
-it('says that it waits, once, and fails when no browser came in time', async () => {
+it('prints once that it waits, and fails when no browser became available in time', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 204 });
   const args = ['acquire', 'pool', '--acquire-timeout', '4s'];
   const { code, stdout, stderr } = await startClient(args, service.options).ended;
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr.match(/No browser of pool pool is free\. Asks again, for 4 s in all\./g)).toHaveLength(1);
-  expect(stderr).toContain('No browser became available in pool pool within 4000 ms');
+  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 4 s in total\./g)).toHaveLength(
+    1,
+  );
+  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 4/);
 });
 
-it('gives back a browser that is granted after it was interrupted', async () => {
+it('releases a browser that is granted after the interruption', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 200, json: session(), delay: 1000 });
   const waiting = startClient(['acquire', 'pool'], service.options);
   await expect.poll(() => service.of('acquire').length).toBe(1);
   const { code, stdout, stderr } = await waiting.end('SIGINT');
   expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-  expect(stderr).toContain('a browser that it grants is given back');
+  expect(stderr).toContain('a browser in it is released');
   expect(service.released).toEqual(['session-1']);
 });
 
-it('does not wait after a second Ctrl-C, and asks for the release once more on the way out', async () => {
+it('does not wait after a second Ctrl-C, and sends the release again at the exit', async () => {
   await using service = await FakeService.start();
   service.script('release', () => {}, { status: 204 });
   const held = startClient(['acquire', 'pool'], service.options);
@@ -139,13 +141,13 @@ it('does not wait after a second Ctrl-C, and asks for the release once more on t
   expect(service.released).toEqual(['session-1', 'session-1']);
 });
 
-it('fails when the browser could not be given back, and says so', async () => {
+it('fails with a message when the browser could not be released', async () => {
   await using service = await FakeService.start();
   service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
   const held = startClient(['acquire', 'pool'], service.options);
   await held.prints(/timeout/);
   const { code, stderr } = await held.end('SIGINT');
   expect(code).toBe(1);
-  expect(stderr).toContain('could not be given back to pool pool');
+  expect(stderr).toMatch(/Session session-\d+ of pool pool could not be released/);
   expect(stderr).not.toContain(JWT);
 });

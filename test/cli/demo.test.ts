@@ -1,38 +1,38 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { Program, startCli } from './support.js';
 
-it('leases with each library and protocol, lets one job wait, and tells each step', async () => {
+it('leases with each library and protocol, lets one job wait, and prints each step', async () => {
   const demo = wholeDemo();
   const { code, stdout, stderr } = await demo.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   for (const who of ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']) {
     for (const step of STEPS) expect(stdout).toMatch(new RegExp(`^ +[\\d.]+ s  ${who} +${step}`, 'm'));
   }
-  expect(stdout).toContain('waits: none is free');
+  expect(stdout).toContain('waits: no browser is free');
   await demo.leavesNothing();
 });
 
 const STEPS = [
-  'asks the pool for a browser',
+  'requests a browser from the pool',
   'leased browser \\w{8}',
   'connects over',
   'connected',
   'callback runs',
   'opened "The Little Shop"',
   'callback ended: ok',
-  'swept',
+  'cleaned up',
   'replays: none',
   'released: back in the pool',
 ];
 
-it('ends with a summary, and with code that runs against serve as it stands', async () => {
+it('ends with a summary, and with code that runs unchanged against serve', async () => {
   const { stdout } = await wholeDemo().ended;
   expect(stdout).toMatch(
-    /^library +protocol +acquire +connect +callback +sweep +release +released +replays$/m,
+    /^library +protocol +acquire +connect +callback +cleanup +release +released +replays$/m,
   );
   expect(stdout.match(/reused +none$/gm)).toHaveLength(3);
-  expect(stdout).toMatch(/^playwright cdp read +Order \d for Ada: Teapot, 24\.00 EUR$/m);
-  expect(stdout).toMatch(/^puppeteer bidi read +Order \d for Grace: Lamp, 39\.50 EUR$/m);
+  expect(stdout).toMatch(/^playwright cdp read +Order \d for Ada: Teapot .*, 24\.00 EUR$/m);
+  expect(stdout).toMatch(/^puppeteer bidi read +Order \d for Grace: Lamp .*, 39\.50 EUR$/m);
   expect(await runAgainstServe(codeOf(stdout))).toMatchObject({
     code: 0,
     stdout: 'My page []\n',
@@ -40,7 +40,7 @@ it('ends with a summary, and with code that runs against serve as it stands', as
   });
 });
 
-it.each([/3 jobs/, /asks the pool/, /callback runs/, /waits: none/])(
+it.each([/3 jobs/, /requests a browser/, /callback runs/, /waits: no browser/])(
   'leaves nothing behind when it is interrupted after %s',
   async (step) => {
     const demo = startDemo();
@@ -51,7 +51,7 @@ it.each([/3 jobs/, /asks the pool/, /callback runs/, /waits: none/])(
   },
 );
 
-it('says how to get a browser where there is none', async () => {
+it('prints how to get a browser on a machine without a browser', async () => {
   const { code, stderr } = await startDemo({ CHROME_PATH: '/nowhere' }).ended;
   expect(code).toBe(1);
   expect(stderr).toContain('/nowhere');
@@ -60,7 +60,7 @@ it('says how to get a browser where there is none', async () => {
 
 let whole: Program | undefined;
 
-/** One run that several tests look at. */
+/** One run for several tests. */
 function wholeDemo(): Program {
   return (whole ??= startCli(['demo']));
 }

@@ -17,7 +17,7 @@ interface Report {
 const CONNECTIONS = ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi'];
 const CHECKS = ['node', 'libraries', 'address', 'reachable', 'token', 'pool', 'lease', ...CONNECTIONS];
 
-/** The checks that did not pass, and what they say; fails unless doctor failed and hid the secrets. */
+/** Returns the failed checks with their texts; fails unless doctor failed and hid the secrets. */
 function faults({ code, stdout, stderr }: Ended): Record<string, string> {
   const { ok, checks } = JSON.parse(stdout) as Report;
   expect({ code, ok }).toEqual({ code: 1, ok: false });
@@ -34,7 +34,7 @@ function examine(service: { baseUrl: string; token: string }, ...args: string[])
 describe('doctor, on a pool', () => {
   const used = useLocalPool();
 
-  it('finds all right, leases over each library and protocol, and tells each step with its time', async () => {
+  it('passes on a working pool, leases with each library and protocol, and prints each step with its time', async () => {
     const { code, stdout, stderr } = await startClient(['doctor', 'test'], used.local).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const lines = stdout.trim().split('\n');
@@ -68,29 +68,29 @@ describe('doctor, on a pool', () => {
   it('finds that there is no such pool', async () => {
     const { stdout, ...ended } = await startClient(['doctor', 'tset', '--json'], used.local).ended;
     const { lease, ...others } = faults({ stdout, ...ended });
-    expect(lease).toContain('There is no pool tset at this service');
+    expect(lease).toContain('The service has no pool tset');
     expect(others).toEqual({});
     const { checks } = JSON.parse(stdout) as Report;
     expect(checks.find(({ check }) => check === 'pool')).toMatchObject({ status: 'note' });
   });
 
-  it('finds that all browsers are leased, and how many those are', async () => {
+  it('finds that all browsers are leased, and their number', async () => {
     await look(used.pool, async () => {
       const ended = await examine(used.local, '--acquire-timeout', '1s');
       expect(ended.stdout).toContain('idle 0, leased 1, size 1');
       expect(Object.keys(faults(ended))).toEqual(['lease']);
-      expect(faults(ended)['lease']).toMatch(/No browser became available.*-> Are all browsers leased\?/);
+      expect(faults(ended)['lease']).toMatch(/No browser became available.*-> All browsers may be leased/);
     });
   });
 
-  it('gives its browser back when it is interrupted', async () => {
+  it('releases its browser when it is interrupted', async () => {
     const doctor = startClient(['doctor', 'test'], used.local);
     await doctor.prints(/lease /);
     expect(await doctor.end('SIGINT')).toMatchObject({ code: 130 });
     expect(used.local.stats().leased).toBe(0);
   });
 
-  it('says what to install where no library is', async () => {
+  it('prints what to install when no library is installed', async () => {
     const main = installWithoutLibraries();
     const { baseUrl, token } = used.local;
     const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
@@ -112,19 +112,19 @@ describe('doctor, on a service with a fault,', () => {
     return found;
   }
 
-  it('finds websockets that do not get through, with each library and protocol', async () => {
+  it('finds WebSockets that do not connect, with each library and protocol', async () => {
     const found = await examineFake(() => {});
     expect(Object.keys(found)).toEqual(CONNECTIONS);
     for (const fault of Object.values(found)) {
       expect(fault).toContain('ECONNREFUSED');
-      expect(fault).toContain('Look for a proxy or firewall that lets no websockets through');
+      expect(fault).toContain('a proxy or firewall that blocks WebSockets');
     }
   });
 
   it('finds a proxy that answers the upgrade itself', async () => {
     const proxy = createServer((_request, response) => response.writeHead(403).end());
     proxy.on('upgrade', (_request, socket) =>
-      socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'),
+      socket.on('error', () => {}).end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'),
     );
     await once(proxy.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void proxy.close());
@@ -135,7 +135,7 @@ describe('doctor, on a service with a fault,', () => {
     for (const fault of Object.values(found)) expect(fault).toMatch(/status 403.*proxy or firewall/);
   });
 
-  it('finds websockets in the clear', async () => {
+  it('finds unencrypted WebSockets', async () => {
     const url = `ws://far.test/?jwt=${JWT}`;
     const json = session({ cdp_ws_url: url, webdriver_ws_url: url });
     const found = await examineFake((service) => service.script('acquire', { status: 200, json }));
@@ -143,17 +143,17 @@ describe('doctor, on a service with a fault,', () => {
     for (const fault of Object.values(found)) expect(fault).toContain('is not encrypted (ws)');
   });
 
-  it('finds that browsers are not taken back, and leases no more then', async () => {
+  it('finds that browsers are not released, and then leases no more browsers', async () => {
     const found = await examineFake((service) =>
       service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } }),
     );
     expect(Object.keys(found)).toEqual(['lease']);
-    expect(found['lease']).toContain('could not be given back');
+    expect(found['lease']).toContain('could not be released');
   });
 
   it.each([
     [403, 'The token lacks a permission'],
-    [500, 'The service is in trouble'],
+    [500, 'The service has an internal problem'],
   ])('finds that the token gets a %s', async (status, advice) => {
     const found = await examineFake((service) =>
       service.script('replays', { status, json: { code: 'no', message: 'no' } }),
@@ -162,7 +162,7 @@ describe('doctor, on a service with a fault,', () => {
     expect(found['token']).toContain(advice);
   });
 
-  it('does not mind a service that keeps no record of its pools', async () => {
+  it('accepts a service that keeps no record of its pools', async () => {
     const found = await examineFake((service) => service.script('pool', { status: 405 }));
     expect(Object.keys(found)).toEqual(CONNECTIONS);
   });
@@ -176,7 +176,7 @@ it('finds that nothing listens there, and names the proxy variables, but not the
   const ended = await startCli(['doctor', 'test', '--json', '--base-url', baseUrl], environment).ended;
   const { reachable, ...others } = faults(ended);
   expect(reachable).toContain('ECONNREFUSED');
-  expect(reachable).toContain('Nothing listens there');
+  expect(reachable).toContain('Nothing listens at this address');
   expect(reachable).toContain('HTTPS_PROXY is set, but pooled-browser connects directly');
   expect(ended.stdout).not.toContain('secret-pass');
   expect(others).toEqual({});
@@ -191,18 +191,18 @@ it.each([
   expect(found[check]).toContain(message);
 });
 
-it('finds that there is no token, and says so to a person in two lines', async () => {
+it('finds that the token is missing, and prints it in two lines', async () => {
   await using service = await FakeService.start();
   const { code, stdout, stderr } = await startCli(['doctor', 'test', '--base-url', service.baseUrl]).ended;
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-  expect(stdout).toMatch(/^✗ token +There is no access token: set the environment variable/m);
-  expect(stdout).toMatch(/^- lease +not checked: it needs token$/m);
+  expect(stdout).toMatch(/^✗ token +The access token is missing: set the environment variable/m);
+  expect(stdout).toMatch(/^- lease +not checked, because it needs: token$/m);
 });
 
-it.runIf(hasTerminals)('colours its signs at a terminal, unless NO_COLOR says otherwise', async () => {
+it.runIf(hasTerminals)('colors its signs at a terminal, unless NO_COLOR is set', async () => {
   await using service = await FakeService.start();
   vi.stubEnv('TERM', 'xterm-256color');
-  // Node shows no colours to a CI that it does not know.
+  // Node shows no colors in an unknown CI.
   vi.stubEnv('CI', undefined);
   const ended = () => startAtTerminal(['doctor'], service.options).ended;
   expect((await ended()).stdout).toContain('\x1b[32m✓ node');
@@ -210,7 +210,7 @@ it.runIf(hasTerminals)('colours its signs at a terminal, unless NO_COLOR says ot
   expect((await ended()).stdout).toMatch(/^✓ node/);
 });
 
-/** The package as it is installed, without its optional peers; the path of its command line. */
+/** Installs the package without its optional peers, and returns the path of its command line. */
 function installWithoutLibraries(): string {
   const folder = mkdtempSync(join(tmpdir(), 'i-'));
   cpSync('dist', join(folder, 'dist'), { recursive: true });

@@ -7,7 +7,7 @@ import { look, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { hasTerminals, startAtTerminal, startClient } from './support.js';
 
-/** A command that says when it runs, and then waits for signals: the shell must not wait for a child. */
+/** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
 const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];
 
 describe('exec', () => {
@@ -15,7 +15,7 @@ describe('exec', () => {
   const start = (...args: string[]) => startClient(['exec', 'test', ...args], used.local);
   const leased = () => used.local.stats().leased;
 
-  it('gives the command a browser in its environment, and ends with its exit code', async () => {
+  it('gives the command a browser in its environment, and exits with its exit code', async () => {
     const script = `
       const { BROWSER_POOL_CDP_WS_URL: cdp, BROWSER_POOL_WEBDRIVER_WS_URL: bidi } = process.env;
       const { chromium } = require('playwright-core');
@@ -34,14 +34,14 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it('leaves stdin, stdout and stderr to the command, and says nothing itself when all is well', async () => {
+  it('leaves stdin, stdout and stderr to the command, and prints nothing itself', async () => {
     const args = ['exec', 'test', '--release', 'reuse', '--', 'sh', '-c', 'cat; echo err >&2'];
     const cat = startClient(args, used.local, { stdin: 'pipe' });
     cat.child.stdin!.end('through\n');
     expect(await cat.ended).toEqual({ code: 0, stdout: 'through\n', stderr: 'err\n' });
   });
 
-  it('ends like its command when nobody reads any more', async () => {
+  it('exits like its command when the reader of stdout is gone', async () => {
     const line = '("$0" dist/cli/main.js exec test -- yes; echo "code $?" >&2) | head -1';
     const args = ['-c', line, process.execPath];
     const piped = startClient(args, used.local, { command: 'sh' });
@@ -50,23 +50,23 @@ describe('exec', () => {
   });
 
   it.each([
-    ['there is none of that name', 127, 'no-such-command', 'there is no such command'],
-    ['it is no program', 126, join(process.cwd(), 'package.json'), 'it could not be started'],
-  ])('ends as a shell does when %s, and gives the browser back', async (_why, code, command, message) => {
+    ['the command does not exist', 127, 'no-such-command', 'no such command'],
+    ['the command is no program', 126, join(process.cwd(), 'package.json'), "the command can't be started"],
+  ])('exits like a shell when %s, and releases the browser', async (_why, code, command, message) => {
     const ended = await start('--', command).ended;
     expect(ended).toMatchObject({ code, stdout: '' });
     expect(ended.stderr).toContain(`pooled-browser: ${command}: ${message}`);
     expect(leased()).toBe(0);
   });
 
-  it.each(['SIGKILL', 'SIGSEGV'])('ends with 128 and more when %s ended its command', async (signal) => {
+  it.each(['SIGKILL', 'SIGSEGV'])('exits with 128 and more when %s ended its command', async (signal) => {
     const { code } = await start('--', 'sh', '-c', `kill -${signal.slice(3)} $$`).ended;
     expect(code).toBe(signal === 'SIGKILL' ? 137 : 139);
     expect(leased()).toBe(0);
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'passes %s on to its command, and ends as that does',
+    'passes %s on to its command, and exits like it',
     async (signal) => {
       const running = start('--', ...waits(`trap 'echo got; exit 5' ${signal.slice(3)};`));
       await running.prints(/runs/);
@@ -76,14 +76,14 @@ describe('exec', () => {
     },
   );
 
-  it('ends with 143 when SIGTERM ended its command', async () => {
+  it('exits with 143 when SIGTERM ended its command', async () => {
     const running = start('--', ...waits(''));
     await running.prints(/runs/);
     expect(await running.end('SIGTERM')).toMatchObject({ code: 143 });
     expect(leased()).toBe(0);
   });
 
-  it('kills a command that does not heed the first signal at the second', async () => {
+  it('kills a command at the second signal', async () => {
     const running = start('--', ...waits("trap '' TERM;"));
     await running.prints(/runs/);
     expect(await running.insist(() => running.child.kill('SIGTERM'))).toMatchObject({ code: 137 });
@@ -99,8 +99,8 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it('gives the browser back when it is killed, with --watch', async () => {
-    const running = start('--watch', '--', 'sh', '-c', 'echo runs; read nothing');
+  it('releases the browser when it is killed, with --release-on-crash', async () => {
+    const running = start('--release-on-crash', '--', 'sh', '-c', 'echo runs; read nothing');
     await running.prints(/runs/);
     expect(leased()).toBe(1);
     await running.end('SIGKILL');
@@ -108,7 +108,7 @@ describe('exec', () => {
   });
 
   it('puts no secret into the arguments of any process', async () => {
-    const running = start('--watch', '--local-endpoint', '--', ...waits(''), '{endpoint}');
+    const running = start('--release-on-crash', '--local-endpoint', '--', ...waits(''), '{endpoint}');
     await running.prints(/runs/);
     const commands = processesOf(running.folder).map(({ command }) => command);
     await running.end('SIGTERM');
@@ -118,7 +118,7 @@ describe('exec', () => {
     for (const command of commands) expect(command).not.toContain(used.local.token);
   });
 
-  it('serves the browser on this machine with --local-endpoint, as often as asked, while it runs', async () => {
+  it('serves the browser on this machine with --local-endpoint, for any number of clients, while it runs', async () => {
     const script = `
       const { chromium } = require('playwright-core');
       (async () => {
@@ -128,7 +128,7 @@ describe('exec', () => {
         const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
         console.log(process.argv[1], ...(await Promise.all(sums)));
         await browsers[0].close();
-        // The second is left open.
+        // The second browser is left open.
         process.exit(0);
       })();`;
     const { code, stdout } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}').ended;
@@ -138,7 +138,7 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it.runIf(hasTerminals)('hands Ctrl-C at a terminal to its command once', async () => {
+  it.runIf(hasTerminals)('delivers Ctrl-C at a terminal to its command once', async () => {
     const running = startAtTerminal(
       ['exec', 'test', '--', ...waits("trap 'echo got; n=$((n+1))' INT; trap 'exit 9' TERM;")],
       used.local,
@@ -146,7 +146,7 @@ describe('exec', () => {
     await running.prints(/runs/);
     running.child.stdin!.write('\x03');
     await running.prints(/got/);
-    // A second one would be there within this time.
+    // A second signal would arrive within this time.
     await sleep(500);
     expect(running.stdout.match(/got/g)).toHaveLength(1);
     expect(leased()).toBe(1);
@@ -155,7 +155,7 @@ describe('exec', () => {
   });
 });
 
-it('lists the recordings of this lease, and of no other, on stderr', async () => {
+it('lists only the recordings of this lease, on stderr', async () => {
   await using service = await FakeService.start();
   const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
   const earlier = {
@@ -174,11 +174,11 @@ it('lists the recordings of this lease, and of no other, on stderr', async () =>
   const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'echo', 'hi'], service.options)
     .ended;
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'hi\n' });
-  expect(stderr).toBe(`pooled-browser: replay ${link} (still being written)\n`);
+  expect(stderr).toBe(`pooled-browser: replay ${link} (not finished yet)\n`);
   expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
 });
 
-it('does not ask for recordings with --replays off', async () => {
+it('sends no request for recordings with --replays off', async () => {
   await using service = await FakeService.start();
   const args = ['exec', 'pool', '--replays', 'off', '--release', 'reuse', '--', 'true'];
   expect(await startClient(args, service.options).ended).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -186,16 +186,16 @@ it('does not ask for recordings with --replays off', async () => {
   expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
 });
 
-it("keeps its command's exit code when the browser can't be given back, and says so", async () => {
+it("keeps its command's exit code and prints a message when the browser can't be released", async () => {
   await using service = await FakeService.start();
   service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
   const { code, stderr } = await startClient(['exec', 'pool', '--', 'sh', '-c', 'exit 4'], service.options)
     .ended;
   expect(code).toBe(4);
-  expect(stderr).toContain('Session session-1 could not be given back to pool pool');
+  expect(stderr).toMatch(/Session session-1 of pool pool could not be released/);
 });
 
-it('hands out no websocket whose secret would travel in the clear', async () => {
+it('refuses a WebSocket URL that would send its secret without encryption', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 200, json: session({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' }) });
   const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
@@ -205,7 +205,7 @@ it('hands out no websocket whose secret would travel in the clear', async () => 
   expect(service.released).toEqual(['session-1']);
 });
 
-it('closes the local endpoint to a client when the browser is out of reach', async () => {
+it('closes the local endpoint for a client when the browser is unreachable', async () => {
   await using service = await FakeService.start();
   const script = `
     const socket = new (require('ws'))(process.argv[1]);
@@ -215,7 +215,7 @@ it('closes the local endpoint to a client when the browser is out of reach', asy
   expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
 });
 
-it('shows the command nothing of another browser, when it runs inside of another exec', async () => {
+it('unsets the variables of an outer exec', async () => {
   await using service = await FakeService.start();
   vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
   vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
@@ -231,6 +231,7 @@ it('runs a script that is executable by itself', async () => {
   await using service = await FakeService.start();
   const path = join(process.env['TMPDIR']!, 'script.sh');
   writeFileSync(path, '#!/bin/sh\necho "$BROWSER_POOL_SESSION_ID $1"\n', { mode: 0o755 });
-  const { stdout } = await startClient(['exec', 'pool', '--', path, '--watch'], service.options).ended;
-  expect(stdout).toBe('session-1 --watch\n');
+  const { stdout } = await startClient(['exec', 'pool', '--', path, '--release-on-crash'], service.options)
+    .ended;
+  expect(stdout).toBe('session-1 --release-on-crash\n');
 });

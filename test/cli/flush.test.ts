@@ -33,7 +33,7 @@ describe.runIf(hasTerminals)('flush at a terminal', () => {
   it.each([
     ['n\n', 'no'],
     ['\n', 'nothing'],
-    ['yeah\n', 'what is no clear yes'],
+    ['yeah\n', 'an unclear answer'],
     ['\x04', 'the end of the input'],
   ])('flushes nothing after %j: %s', async (typed) => {
     const { code, stdout } = await answer(typed);
@@ -55,12 +55,12 @@ describe.runIf(hasTerminals)('flush at a terminal', () => {
   });
 });
 
-it('requires --yes where there is nobody to ask, and sends nothing without it', async () => {
+it('requires --yes without a terminal, and sends nothing without --yes', async () => {
   const flush = startClient(['flush', 'scrapers'], service.options, { stdin: 'pipe' });
   flush.child.stdin!.end('y\n');
   const { code, stdout, stderr } = await flush.ended;
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('There is no terminal to ask at: say --yes');
+  expect(stderr).toContain('To flush without confirmation, pass --yes.');
   expect(service.requests).toEqual([]);
 });
 

@@ -2,9 +2,10 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { commandsForBrowser, commandsForDisplay, type Machine } from '../../src/cli/install-browser.js';
 import { runCli } from './support.js';
 
-it('prints the path of a browser that is there, and is quick about it', async () => {
+it('prints the path of an installed browser', async () => {
   const { code, stdout, stderr } = await runCli(['install-browser']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const [, path] = /^Browser: (.+)\n$/.exec(stdout)!;
@@ -16,14 +17,14 @@ it('prints JSON with --json', async () => {
   expect(JSON.parse(stdout)).toEqual({ executablePath: expect.any(String), installed: false });
 });
 
-it('refuses to install anything while CHROME_PATH names no program', async () => {
+it('refuses to install anything while CHROME_PATH is wrong', async () => {
   const { code, stdout, stderr } = await runCli(['install-browser'], { CHROME_PATH: '/nowhere' });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain('CHROME_PATH names /nowhere');
+  expect(stderr).toContain('CHROME_PATH is /nowhere');
 });
 
 it.runIf(process.platform === 'linux')(
-  'says what it runs, runs it, and checks that a browser is there',
+  'prints its commands, runs them, and checks that the browser starts',
   async () => {
     const machine = machineWithoutBrowser({ user: '0', system: 'debian', script: INSTALLS });
     const { code, stdout, stderr } = await runCli(['install-browser'], machine.environment);
@@ -39,15 +40,15 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-it.runIf(process.platform === 'linux')('goes on when the list of packages is out of reach', async () => {
+it.runIf(process.platform === 'linux')('continues when apt-get update fails', async () => {
   const script = `case "$1" in update) exit 100;; *) ${INSTALLS};; esac`;
   const machine = machineWithoutBrowser({ user: '0', system: 'debian', script });
   const { code, stderr } = await runCli(['install-browser'], machine.environment);
   expect(code).toBe(0);
-  expect(stderr).toContain('ended with 100; going on');
+  expect(stderr).toContain('$ apt-get update\napt-get update exited with 100. Continuing.');
 });
 
-it.runIf(process.platform === 'linux')('fails with what failed, and what to do', async () => {
+it.runIf(process.platform === 'linux')('fails with the failed command, and what to do', async () => {
   const machine = machineWithoutBrowser({
     user: '0',
     system: 'debian',
@@ -56,12 +57,12 @@ it.runIf(process.platform === 'linux')('fails with what failed, and what to do',
   const { code, stdout, stderr } = await runCli(['install-browser'], machine.environment);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('E: no such package');
-  expect(stderr).toContain('install -y --no-install-recommends chromium ended with 100.');
+  expect(stderr).toContain('install -y --no-install-recommends chromium exited with 100.');
   expect(stderr).toContain('CHROME_PATH');
 });
 
 it.runIf(process.platform === 'linux')(
-  'never calls sudo: without root it downloads, and prints the line',
+  'never calls sudo: without root, it downloads and prints the command for root',
   async () => {
     const machine = machineWithoutBrowser({ user: '1000', system: 'debian', script: INSTALLS });
     const { code, stderr } = await runCli(['install-browser'], machine.environment);
@@ -74,15 +75,15 @@ it.runIf(process.platform === 'linux')(
   },
 );
 
-describe.runIf(process.platform === 'linux')('--headful, on a machine without a screen', () => {
+describe.runIf(process.platform === 'linux')('--headful, on a machine without a display', () => {
   it('installs Xvfb', async () => {
-    const machine = machineWithoutScreen('/bin/cp "$0" "${0%/*}/Xvfb"');
+    const machine = machineWithoutDisplay('/bin/cp "$0" "${0%/*}/Xvfb"');
     const { code, stdout, stderr } = await runCli(
       ['install-browser', '--headful', '--json'],
       machine.environment,
     );
     expect(JSON.parse(stdout)).toMatchObject({ installed: false, opensWindows: true });
-    expect(stderr).toContain('This machine has no screen. Installing Xvfb');
+    expect(stderr).toContain('This machine has no display.');
     expect(machine.ran()).toEqual([
       'update noninteractive',
       'install -y --no-install-recommends xvfb noninteractive',
@@ -90,14 +91,48 @@ describe.runIf(process.platform === 'linux')('--headful, on a machine without a 
     expect(code).toBe(0);
   });
 
-  it('says what is missing where that fails, and goes on: headless browsers need none', async () => {
-    const machine = machineWithoutScreen('exit 100');
+  it('prints what is missing when that fails, and succeeds: headless browsers need no display', async () => {
+    const machine = machineWithoutDisplay('exit 100');
     const { code, stdout, stderr } = await runCli(['install-browser', '--headful'], machine.environment);
     expect(stdout).toMatch(/^Browser: /);
-    expect(stderr).toContain('No Xvfb, no browser windows. Pools with headless: false need it');
+    expect(stderr).toContain('Xvfb is missing. For pools with headless: false, install it: apt-get install');
     expect(code).toBe(0);
   });
 });
+
+const debian: Machine = { system: 'debian', isRoot: true, playwrightInstaller: '/pw/cli.js' };
+const UPDATE = 'apt-get update';
+const CHROMIUM = 'apt-get install -y --no-install-recommends chromium';
+const XVFB = 'apt-get install -y --no-install-recommends xvfb';
+
+it.each<[string, Partial<Machine>, string[]]>([
+  ['the package of Debian as root', {}, [UPDATE, CHROMIUM]],
+  [
+    "Playwright's Chromium and its libraries on Ubuntu as root, where the package is only a snap",
+    { system: 'ubuntu' },
+    ['node /pw/cli.js install --with-deps chromium'],
+  ],
+  ["Playwright's Chromium without root", { isRoot: false }, ['node /pw/cli.js install chromium']],
+  ["Playwright's Chromium on other systems", { system: 'other' }, ['node /pw/cli.js install chromium']],
+  ['nothing without playwright-core', { system: 'other', playwrightInstaller: undefined }, []],
+])('installs %s', (_what, machine, commands) => {
+  expect(lines(commandsForBrowser({ ...debian, ...machine }))).toEqual(commands);
+});
+
+it.each<[Partial<Machine>, string[]]>([
+  [{}, [UPDATE, XVFB]],
+  [{ system: 'ubuntu' }, [UPDATE, XVFB]],
+  [{ isRoot: false }, []],
+  [{ system: 'other' }, []],
+])('installs Xvfb only as root on Debian and Ubuntu: %j', (machine, commands) => {
+  expect(lines(commandsForDisplay({ ...debian, ...machine }))).toEqual(commands);
+});
+
+function lines(commands: readonly string[][]): string[] {
+  return commands.map(([program, ...args]) =>
+    [program === process.execPath ? 'node' : program, ...args].join(' '),
+  );
+}
 
 const INSTALLS = ': > "$TEST_INSTALLED"';
 
@@ -133,8 +168,8 @@ function machineWithoutBrowser({ user, system, script }: { user: string; system:
   };
 }
 
-/** An environment with a browser, and without a screen; `script` is apt-get, the only program in the search path. */
-function machineWithoutScreen(script: string) {
+/** An environment with a browser, and without a display; `script` is apt-get, the only program in the search path. */
+function machineWithoutDisplay(script: string) {
   const machine = machineWithoutBrowser({ user: '0', system: 'debian', script });
   const { TEST_INSTALLED: installed, PATH } = machine.environment;
   writeFileSync(installed, '');

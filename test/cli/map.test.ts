@@ -9,7 +9,7 @@ import { titled, useLocalPool } from '../support/local.js';
 import { realSession } from '../support/real-session.js';
 import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
 
-// Jobs of several programs, one after the other: on a busy machine that takes its time.
+// Several programs run one after the other, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
@@ -22,13 +22,13 @@ beforeEach(() => {
   out = join(folder, 'results.jsonl');
 });
 
-/** Says the title of the page that is its input. */
+/** Returns the title of the page at its input. */
 const TITLE = 'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
-/** Asks the site of its input, which may take its time. */
+/** Fetches the URL of its input, whose response may be held back. */
 const ASKS = 'export default async ({ input, signal }) => (await fetch(input, { signal })).text();';
 
 describe('results', () => {
-  it('writes one line of JSON for each input into --out, and ends with 0', async () => {
+  it('writes one line of JSON for each input to --out, and exits with 0', async () => {
     const inputs = file('urls.txt', `\uFEFF${titled('a')}\r\n\r\n  \n${titled('b')}\n${titled('c')}`);
     const { code, stdout, stderr } = await start(script(TITLE), inputs, '--out', out).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
@@ -46,7 +46,7 @@ describe('results', () => {
     expect(leased()).toBe(0);
   });
 
-  it('reads stdin as it comes, and has nothing but results on stdout, whatever the script prints', async () => {
+  it('reads stdin on demand, and prints only results on stdout, whatever the script prints', async () => {
     const task = `export default ({ input }) => { console.log('at', input); return input.toUpperCase(); };`;
     const running = start(script(task), '--tag', 'job=letters', { stdin: 'pipe' });
     running.child.stdin!.write('a\nb');
@@ -62,7 +62,7 @@ describe('results', () => {
     expect(printed).toEqual(['at a', 'at bb', '']);
   });
 
-  it('ends with 1 when an input failed for good, and says why in its result', async () => {
+  it('exits with 1 when an input failed after its retries, with the reason in its result', async () => {
     const task = `export default ({ input, attempt }) => {
       if (input === 'bad' || attempt === 1) throw new TypeError('no ' + input);
       return attempt;
@@ -91,7 +91,7 @@ describe('results', () => {
     expect(stderr).toContain('Done: 1 fulfilled, 1 failed');
   });
 
-  it('hands the task a page of Puppeteer, over WebDriver BiDi too, and as many at once as asked', async () => {
+  it('gives the task a page of Puppeteer over WebDriver BiDi, and runs --pages-per-lease tasks at once', async () => {
     const task = `
       let running = 0;
       let most = 0;
@@ -118,7 +118,7 @@ describe('results', () => {
     expect(parse(stdout).map(({ value }) => (value as [string])[0])).toEqual(['a', 'b']);
   });
 
-  it('ends with 1 at a result that JSON cannot hold, and gives the browsers back', async () => {
+  it('exits with 1 at a result that JSON cannot hold, and releases the browsers', async () => {
     const running = start(script('export default () => 1n;'), file('in.txt', 'a\n'));
     const { code, stdout, stderr } = await running.ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -128,7 +128,7 @@ describe('results', () => {
 });
 
 describe('a job that ends early', () => {
-  it('goes on with --resume after it was killed, and does nothing twice that has its result', async () => {
+  it('continues with --resume after it was killed, and skips inputs with a result', async () => {
     const asked: string[] = [];
     const held: ServerResponse[] = [];
     await using site = await Site.open(({ url }, response) => {
@@ -138,7 +138,7 @@ describe('a job that ends early', () => {
     });
     const urls = Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`);
     const args = [script(ASKS), file('urls.txt', urls.join('\n')), '--out', out];
-    const killed = start(...args, '--concurrency', '2', '--watch');
+    const killed = start(...args, '--concurrency', '2', '--release-on-crash');
     await expect.poll(() => held.length, { timeout: 60_000 }).toBe(2);
     await killed.end('SIGKILL');
     const done = results().map(({ input }) => input);
@@ -156,14 +156,14 @@ describe('a job that ends early', () => {
     expect(whole.toSorted()).toEqual(urls.toSorted());
   });
 
-  it('runs those that failed again with --resume, and says so', async () => {
+  it('retries failed inputs with --resume, and prints how', async () => {
     const inputs = file('in.txt', 'a\nb\n');
     const failing = script(
       "export default ({ input }) => { if (input === 'b') throw new Error('not yet'); };",
     );
     const first = await start(failing, inputs, '--out', out).ended;
     expect(first.code).toBe(1);
-    expect(first.stderr).toContain('To run those that failed again: the same command with --resume.');
+    expect(first.stderr).toContain('To retry the failed inputs, add --resume to the same command.');
     const { code, stderr } = await start(script('export default () => {};'), inputs, '--out', out, '--resume')
       .ended;
     expect(code).toBe(0);
@@ -171,7 +171,7 @@ describe('a job that ends early', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    'ends its tasks at %s, gives all browsers back, and says how to go on',
+    'stops its tasks at %s, releases all browsers, and prints how to continue',
     async (signal) => {
       const held: ServerResponse[] = [];
       await using site = await Site.open((_request, response) => void held.push(response));
@@ -182,18 +182,18 @@ describe('a job that ends early', () => {
       const { code, stderr } = await running.end(signal);
       expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
       expect(stderr).toContain('Ended early: 0 fulfilled, 0 failed');
-      expect(stderr).toContain('To go on: the same command with --resume.');
+      expect(stderr).toContain('To continue, add --resume to the same command.');
       expect(leased()).toBe(0);
       await running.leavesNothing();
     },
   );
 
-  it('ends with 1 when the service refuses, though stdin goes on', async () => {
+  it('exits with 1 when the service refuses, although stdin is open', async () => {
     const running = startClient(['map', 'nowhere', script(ASKS)], used.local, { stdin: 'pipe' });
     running.child.stdin!.write('a\n');
     const { code, stdout, stderr } = await running.ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('With --out it could be resumed.');
+    expect(stderr).toContain('With --out, a job can be resumed.');
     expect(stderr).toContain('nowhere');
   });
 });
@@ -202,10 +202,10 @@ describe('at a service that records', () => {
   const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
   const OLD = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
   const NEW = { replay_id: 'r2', replay_view_url: LINK };
-  /** Long enough for a recording to have begun. */
+  /** Takes long enough for a recording to start. */
   const SLOW = 'export default () => new Promise((resolve) => setTimeout(resolve, 500));';
 
-  it('has the link to its recording in each result with --replays record, and says it at the end', async () => {
+  it('adds the link of its recording to each result with --replays record, and prints it at the end', async () => {
     const { service, sessionId } = await startService();
     service.script('start-replay', { status: 201, json: NEW });
     const finished = { ...NEW, finished_at: '2026-01-02T00:00:00Z' };
@@ -221,7 +221,7 @@ describe('at a service that records', () => {
     expect(stderr).not.toContain('old.test');
   });
 
-  it('lists what was recorded of its leases at the end, and gives a tidy browser back to its pool', async () => {
+  it('lists the recordings of its leases at the end, and releases a cleaned-up browser for reuse', async () => {
     const { service, sessionId } = await startService();
     service.script('replays', { status: 200, json: [OLD] }, { status: 200, json: [OLD, NEW] });
     const { code, stdout, stderr } = await run(
@@ -233,12 +233,12 @@ describe('at a service that records', () => {
       [sessionId, undefined],
       [sessionId, undefined],
     ]);
-    expect(stderr).toContain(`session ${sessionId}: replay ${LINK} (still being written)\n`);
+    expect(stderr).toContain(`session ${sessionId}: replay ${LINK} (not finished yet)\n`);
     expect(service.of('start-replay')).toEqual([]);
     expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse: true });
   });
 
-  it('asks for no recordings with --replays off, and has the browser destroyed with --release destroy', async () => {
+  it('sends no request for recordings with --replays off, and destroys the browser with --release destroy', async () => {
     const { service, sessionId } = await startService();
     const { code, stderr } = await run(service, SLOW, '--replays', 'off', '--release', 'destroy');
     expect(code).toBe(0);
@@ -247,7 +247,7 @@ describe('at a service that records', () => {
     expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse: false });
   });
 
-  it('does not wait after a second Ctrl-C, and asks for the release once more on the way out', async () => {
+  it('does not wait after a second Ctrl-C, and sends the release again at the exit', async () => {
     const { service, sessionId } = await startService();
     service.script('release', () => {}, { status: 204 });
     const task = script("export default () => { console.log('at work'); return new Promise(() => {}); };");
@@ -260,7 +260,7 @@ describe('at a service that records', () => {
     expect(service.released).toEqual([sessionId, sessionId]);
   });
 
-  it('gives back a browser that is granted after Ctrl-C', async () => {
+  it('releases a browser that is granted after Ctrl-C', async () => {
     const { service, sessionId, lent } = await startService();
     service.script('acquire', { status: 200, json: lent, delay: 1000 });
     const inputs = file('in.txt', 'a\n');
@@ -293,7 +293,7 @@ describe('at a service that records', () => {
 });
 
 describe('progress', () => {
-  it('says now and then how far it is where there is no terminal', async () => {
+  it('prints its progress from time to time without a terminal', async () => {
     const held: ServerResponse[] = [];
     await using site = await Site.open(({ url }, response) => {
       if (url === '/ready') response.end();
@@ -303,19 +303,19 @@ describe('progress', () => {
     const urls = [`${site.url}/ready`, `${site.url}/held`];
     const began = performance.now();
     const running = start(script(task), file('urls.txt', urls.join('\n')), '--concurrency', '1');
-    // Nothing more happens while it waits for the second page.
+    // While the second response is held back, no more inputs are done.
     await running.prints(/pooled-browser: 1 of 2 done, 1 browser, [\d.]+\/s/);
     await expect.poll(() => held.length).toBe(1);
     held[0]!.end();
     const { code, stderr } = await running.ended;
     expect(code).toBe(0);
     expect(stderr).not.toContain('\x1b');
-    // One in three seconds.
+    // At most one line in three seconds.
     const most = (performance.now() - began) / 3000;
     expect(stderr.match(/done,/g)!.length).toBeLessThanOrEqual(most);
   });
 
-  it.runIf(hasTerminals)('shows a bar at a terminal, and what is said above it', async () => {
+  it.runIf(hasTerminals)('shows a bar at a terminal, and messages above it', async () => {
     const task = script("export default ({ input }) => console.log('at', input);");
     const running = startAtTerminal(
       ['map', 'test', task, file('in.txt', 'a\nb\n'), '--out', out],
@@ -337,8 +337,8 @@ describe('refusals', () => {
   const usedUp = () => file('used.jsonl', '{}\n');
 
   it.each<[string, string, () => string[]]>([
-    ['a script that is missing', 'There is no script missing.mjs.', () => ['missing.mjs', inputs()]],
-    ['a script without a task', 'has no default export that is a function', () => [script(''), inputs()]],
+    ['a script that is missing', 'The script missing.mjs does not exist.', () => ['missing.mjs', inputs()]],
+    ['a script without a task', 'needs a function as its default export', () => [script(''), inputs()]],
     ['a script that fails', "can't be loaded: mine", () => [script("throw Error('mine')"), inputs()]],
     ['inputs that are missing', 'ENOENT', () => [ok(), 'missing.txt']],
     ['inputs that are a folder', 'is a folder', () => [ok(), folder]],
@@ -358,10 +358,10 @@ describe('refusals', () => {
     expect(used.local.stats().granted).toBe(granted);
   });
 
-  it('does not take a file for results that is none', async () => {
+  it('refuses to resume a file that contains no results', async () => {
     const ended = await start(ok(), inputs(), '--out', usedUp(), '--resume').ended;
     expect(ended).toMatchObject({ code: 1, stdout: '' });
-    expect(ended.stderr).toContain('line 1: this is no outcome');
+    expect(ended.stderr).toContain('line 1: this is not an outcome');
     expect(readFileSync(join(folder, 'used.jsonl'), 'utf8')).toBe('{}\n');
   });
 });

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { loadedPackages } from '../structure/check-imports.js';
-import { readImports } from '../structure/read-imports.js';
-import { libraries } from '../structure/rules.js';
-import { readSources } from '../structure/sources.js';
+import { libraries, loadedPackages, readModules } from '../structure/modules.js';
 import { runCli } from './support.js';
 
 const COMMANDS = ['demo', 'serve', 'exec', 'map', 'acquire', 'flush', 'replays', 'doctor', 'install-browser'];
@@ -11,7 +8,7 @@ const COMMANDS = ['demo', 'serve', 'exec', 'map', 'acquire', 'flush', 'replays',
 it('prints its commands, examples and exit codes for --help', async () => {
   const { code, stdout, stderr } = await runCli(['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  const listed = [...stdout.matchAll(/^ {2}([a-z][a-z-]+) (?=.* {2})/gm)].map(([, name]) => name);
+  const listed = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?: \[command\])? {2}/gm)].map(([, name]) => name);
   expect(listed.filter((name) => name !== 'help')).toEqual(COMMANDS);
   for (const word of ['Examples:', 'Exit codes:', '130']) expect(stdout).toContain(word);
   expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
@@ -29,9 +26,9 @@ it.each(COMMANDS)(
   },
 );
 
-it('loads nothing of its work before a command is called', () => {
+it.each(['main', ...COMMANDS])('loads no heavy package for --help: src/cli/%s.ts', (file) => {
   const heavy = [...libraries, 'undici', 'ws', 'jose', 'p-retry', 'chrome-launcher', 'cli-progress'];
-  expect(loadedPackages(readImports(readSources()), 'src/cli/main.ts', heavy)).toEqual([]);
+  expect(loadedPackages(readModules(), `src/cli/${file}.ts`, heavy)).toEqual([]);
 });
 
 it('prints the version of the package for --version', async () => {
@@ -39,7 +36,7 @@ it('prints the version of the package for --version', async () => {
   expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-it('shows its help on stderr, as wrong usage, when it is called without a command', async () => {
+it('prints its help on stderr, as wrong usage, without a command', async () => {
   const { code, stdout, stderr } = await runCli([]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain('Usage: pooled-browser');
@@ -49,14 +46,14 @@ it.each([
   [['serv'], "unknown command 'serv'"],
   [['demo', '--fast'], "unknown option '--fast'"],
   [['demo', 'now'], 'too many arguments'],
-  [['serve', '--port', 'http'], 'It must be a whole number, 0 to 65535.'],
-  [['serve', '--size', '0'], 'It must be a whole number, 1 or more.'],
-  [['serve', '--timeout-seconds', '-1'], 'It must be a number above 0.'],
-  [['serve', '--pool', 'a b'], 'A name has 1 to 255 of'],
-  [['serve', '--pool', 'a=none'], 'It must be a whole number, 1 or more.'],
-  [['serve', '--pool', 'a', '--pool', 'a'], 'called a'],
-  [['serve', '--start-url', 'nowhere'], 'startUrl must be a whole URL'],
-])('refuses %j with exit code 2, and says what is wrong', async (args, message) => {
+  [['serve', '--port', 'http'], 'The value must be a whole number, 0 to 65535.'],
+  [['serve', '--size', '0'], 'The value must be a whole number, 1 or more.'],
+  [['serve', '--timeout-seconds', '-1'], 'The value must be a number above 0.'],
+  [['serve', '--pool', 'a b'], 'The name must have 1 to 255 characters'],
+  [['serve', '--pool', 'a=none'], 'The value must be a whole number, 1 or more.'],
+  [['serve', '--pool', 'a', '--pool', 'a'], 'Two pools have the name or id a.'],
+  [['serve', '--start-url', 'nowhere'], '--start-url'],
+])('refuses %j with exit code 2, and the reason', async (args, message) => {
   const { code, stdout, stderr } = await runCli(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^pooled-browser: /);
@@ -64,7 +61,7 @@ it.each([
   expect(stderr).not.toContain('    at ');
 });
 
-it('shows where an error comes from with --debug only', async () => {
+it('prints the stack of an error only with --debug', async () => {
   const args = ['serve', '--executable-path', '/nowhere'];
   const plain = await runCli(args);
   expect(plain).toMatchObject({ code: 1, stdout: '' });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeService, TOKEN } from '../support/fake-service.js';
 import { runCli, startClient } from './support.js';
 
-/** Every command that talks to a service, with the route that it asks first. */
+/** Every command that sends requests to a service, with the route of its first request. */
 const CLIENTS = [
   { args: ['acquire', 'pool'], route: 'acquire' },
   { args: ['exec', 'pool', '--', 'echo', 'ran'], route: 'acquire' },
@@ -15,13 +15,13 @@ const CLIENTS = [
 ] as const;
 
 describe.each(CLIENTS)('$args', ({ args, route }) => {
-  it('says how to give a token where there is none', async () => {
+  it('prints how to set a missing token', async () => {
     const { code, stdout, stderr } = await runCli(args, { BROWSER_POOL_BASE_URL: 'https://pool.test' });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('set the environment variable BROWSER_POOL_ACCESS_TOKEN');
   });
 
-  it('says how to give an address where there is none', async () => {
+  it('prints how to set a missing address', async () => {
     const { code, stdout, stderr } = await runCli(args, { BROWSER_POOL_ACCESS_TOKEN: TOKEN });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('pass --base-url or set BROWSER_POOL_BASE_URL');
@@ -30,21 +30,21 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
   it.each([
     ['nowhere', 'must be an absolute URL'],
     ['http://far.test', 'must begin with https://'],
-    ['https://user:secret-pass@pool.test', 'must not hold a user name'],
+    ['https://user:secret-pass@pool.test', 'must not contain a user name'],
   ])('refuses the address %s', async (baseUrl, message) => {
     const [command, ...rest] = args;
     const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
     const { code, stdout, stderr } = await runCli([command, '--base-url', baseUrl, ...rest], environment);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(`--base-url or BROWSER_POOL_BASE_URL: baseUrl ${message}`);
+    expect(stderr).toContain(`--base-url or BROWSER_POOL_BASE_URL ${message}`);
     expect(stderr).not.toContain('secret-pass');
   });
 
   it.each([
     [401, 'Check the access token'],
     [403, 'The token lacks a permission'],
-    [404, /There is no pool pool at this service|Session session-1 is gone/],
-  ])('passes on a %s with what to check, and without the token', async (status, message) => {
+    [404, /The service has no pool pool|Session session-1 no longer exists/],
+  ])('reports a %s with what to check, and without the token', async (status, message) => {
     await using service = await FakeService.start();
     service.script(route, { status, json: { code: 'its_code', message: `no, ${TOKEN}` } });
     const { code, stdout, stderr } = await startClient(args, service.options).ended;
@@ -55,7 +55,7 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
     expect(service.of(route)).toHaveLength(1);
   });
 
-  it('says that a service can not be reached', async () => {
+  it('reports an unreachable service', async () => {
     const baseUrl = `http://127.0.0.1:${await closedPort()}`;
     const [command, ...rest] = args;
     const wait = route === 'acquire' ? ['--acquire-timeout', '500ms'] : [];
@@ -70,9 +70,9 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
 it.each([
   [['acquire'], "missing required argument 'pool'"],
   [['acquire', 'a/b'], 'pool must not contain a slash'],
-  [['acquire', 'pool', '--name', 'two words'], 'name must have 1 to 255 characters'],
-  [['acquire', 'pool', '--tag', 'novalue'], 'It must be key=value.'],
-  [['acquire', 'pool', '--tag', 'a=1', '--tag', 'a=2'], 'There are two of a.'],
+  [['acquire', 'pool', '--name', 'two words'], '--name must be a string of 1 to 255 letters'],
+  [['acquire', 'pool', '--tag', 'novalue'], 'The value must be key=value.'],
+  [['acquire', 'pool', '--tag', 'a=1', '--tag', 'a=2'], 'The key a is given twice.'],
   [['acquire', 'pool', '--start-url', 'nowhere'], 'must be an absolute URL'],
   [['acquire', 'pool', '--acquire-timeout', '30'], 'such as 500ms, 30s or 5m'],
   [['acquire', 'pool', '--acquire-timeout', '0s'], 'such as 500ms, 30s or 5m'],
@@ -93,7 +93,7 @@ it.each([
   expect(service.requests).toEqual([]);
 });
 
-/** A port of this machine that nothing listens on. */
+/** Returns a port of this machine without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -46,12 +46,12 @@ it('prints nothing on stdout for a session without recordings, and an empty list
   expect(await run('--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
 });
 
-it('does not let what a service says steer the terminal', async () => {
+it('escapes the control characters in a text of the service', async () => {
   service.script('replays', {
     status: 200,
-    json: [{ replay_id: '\x1b[2Jr1\x07', replay_view_url: 'a\x9bb' }],
+    json: [{ replay_id: '\x1b[2Jr1\x07\u202e\npooled-browser: forged', replay_view_url: 'a\x9bb' }],
   });
   const { stdout } = await run();
-  expect(stdout).toContain(' [2Jr1 ');
-  expect(stdout).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(stdout).toContain('\\u001b[2Jr1\\u0007\\u202e\\u000apooled-browser: forged');
+  expect(stdout).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
 });

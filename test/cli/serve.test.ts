@@ -4,9 +4,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { formatEvent } from '../../src/cli/serve.js';
+import type { LocalPoolEvent } from '../../src/local.js';
 import { startCli, type Program } from './support.js';
 
-it('serves a pool, tells how to reach it, and prints a line for each event', async () => {
+it('serves a pool, prints its address, and prints a line for each event', async () => {
   const serve = startServe(['--pool', 'tests=1', '--port', '0']);
   const { baseUrl, token } = await address(serve);
   const acquire = { name: 'mine', acquire_timeout_seconds: 20 };
@@ -23,12 +25,12 @@ it('serves a pool, tells how to reach it, and prints a line for each event', asy
   await serve.prints(/refused +401 +POST .*\/flush/);
   await post(baseUrl, token, 'tests/release', { session_id, reuse: false });
   await serve.prints(new RegExp(`released +${short}`));
-  await serve.prints(new RegExp(`destroyed +${short} +tests +given back`));
+  await serve.prints(new RegExp(`destroyed +${short} +tests +released without reuse`));
   expect(await serve.end('SIGINT')).toMatchObject({ code: 0, stderr: 'Stopping.\n' });
   await serve.leavesNothing();
 });
 
-it('tells of recordings: that one has begun, and its length and size', { timeout: 90_000 }, async () => {
+it('prints the start of a recording, and its length and size', { timeout: 90_000 }, async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
   const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
@@ -46,7 +48,7 @@ it('tells of recordings: that one has begun, and its length and size', { timeout
 });
 
 it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  'leaves nothing behind after %s, and ends with 0',
+  'leaves nothing behind after %s, and exits with 0',
   async (signal) => {
     const serve = startServe(['--size', '2']);
     const { baseUrl, token } = await address(serve);
@@ -58,7 +60,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-it('ends at once, and leaves nothing, when it is interrupted while a browser starts', async () => {
+it('exits at once, and leaves nothing behind, when it is interrupted while a browser starts', async () => {
   const serve = startServe(['--executable-path', fakeBrowser('sleep 60')]);
   await expect.poll(() => serve.leftovers().length, { timeout: 10_000 }).toBeGreaterThan(1);
   expect(await serve.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
@@ -68,7 +70,7 @@ it('ends at once, and leaves nothing, when it is interrupted while a browser sta
 it('does not wait any longer after a second Ctrl-C', async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
-  // A request whose body never ends holds up the closing for a second.
+  // A request whose body never ends delays the closing by a second.
   const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1').on('error', () => {});
   await once(socket, 'connect');
   const head = `POST /browser_pools/default/acquire HTTP/1.1\r\nhost: ${new URL(baseUrl).host}\r\n`;
@@ -78,14 +80,14 @@ it('does not wait any longer after a second Ctrl-C', async () => {
   await sleep(100);
   serve.child.kill('SIGINT');
   await serve.prints(/Stopping/);
-  // Sooner, it would pass for npm's echo of the first.
+  // An earlier signal would count as npm's echo of the first.
   await sleep(400);
   expect(await serve.end('SIGINT')).toMatchObject({ code: 130 });
   await serve.leavesNothing();
   socket.destroy();
 });
 
-it('ends, and leaves nothing, when the reader of its output is gone', async () => {
+it('exits, and leaves nothing behind, when the reader of its output is gone', async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
   serve.child.stdout!.destroy();
@@ -127,20 +129,52 @@ it('requires the token of the environment, and never prints that one', async () 
   expect(stdout).not.toContain('export BROWSER_POOL_ACCESS_TOKEN');
 });
 
-it('refuses a token of the environment that can be none, without printing it', async () => {
+it('refuses an invalid token of the environment, without printing it', async () => {
   const { code, stdout, stderr } = await startServe([], { BROWSER_POOL_ACCESS_TOKEN: 'b a d t o k e n' })
     .ended;
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain('BROWSER_POOL_ACCESS_TOKEN: ');
+  expect(stderr).toContain('pooled-browser: BROWSER_POOL_ACCESS_TOKEN');
   expect(stderr).not.toContain('b a d');
 });
 
-it('says what the browser said when it does not start', async () => {
+it('prints the output of a browser that does not start', async () => {
   const serve = startServe(['--executable-path', fakeBrowser('echo "no display" >&2; exit 3')]);
   const { code, stderr } = await serve.ended;
   expect(code).toBe(1);
   expect(stderr).toContain('no display');
   await serve.leavesNothing();
+});
+
+const RECORDED = {
+  type: 'recording-finished',
+  pool: 'tests',
+  sessionId: '0123456789ab',
+  replayId: 'r1',
+  reason: 'stopped',
+  milliseconds: 12_340,
+  bytes: 3 * 1024 * 1024,
+} as const;
+
+it.each<[string, Partial<Extract<LocalPoolEvent, { type: 'recording-finished' }>>, string]>([
+  ['a recording that was stopped', {}, '12.3 s, 3.0 MB'],
+  [
+    'a recording that a full disk ended',
+    { reason: 'disk-full' },
+    '12.3 s, 3.0 MB, incomplete: the disk is full',
+  ],
+  [
+    'a recording that its size limit ended',
+    { reason: 'disk-limit' },
+    '12.3 s, 3.0 MB, incomplete: the recording reached its size limit',
+  ],
+  [
+    'a recording without a video',
+    { failure: 'it was not decoded', bytes: 0 },
+    'no video: it was not decoded',
+  ],
+])('describes the end of %s in one line', (_which, change, text) => {
+  const line = formatEvent({ ...RECORDED, ...change }, (_colour, text) => text);
+  expect(line).toBe(`recorded      01234567  tests  r1, ${text}`);
 });
 
 function startServe(args: readonly string[], environment?: Record<string, string>): Program {

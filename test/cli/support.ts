@@ -20,19 +20,19 @@ export interface ProgramOptions {
   command?: string;
 }
 
-/** Milliseconds between signals that are not to pass for an echo of one another. */
+/** Least time between two signals, in ms: an earlier signal counts as an echo of the first. */
 const NO_ECHO = 400;
 
-/** A program that runs, as a person at a terminal sees it. */
+/** A running program, with its output. */
 export class Program {
   readonly child: ChildProcess;
-  /** Its own TMPDIR: what is left in there, or runs with it, was left by this program. */
+  /** The TMPDIR of this program: files in it, and processes with it, come from this program. */
   readonly folder = mkdtempSync(join(tmpdir(), 'p-'));
   readonly ended: Promise<Ended>;
   stdout = '';
   stderr = '';
 
-  /** @param environment Added to ours; `undefined` takes a variable away. */
+  /** @param environment Added to ours; `undefined` unsets a variable. */
   constructor(
     args: readonly string[],
     environment: Record<string, string | undefined> = {},
@@ -47,7 +47,7 @@ export class Program {
     });
   }
 
-  /** Waits until it has printed such a text; says what it has printed instead when it does not. */
+  /** Waits until the output matches; otherwise fails with the output. */
   async prints(pattern: RegExp): Promise<RegExpExecArray> {
     return vi.waitFor(
       () => {
@@ -64,18 +64,18 @@ export class Program {
     return this.ended;
   }
 
-  /** Sends the signal again and again until it ends: on a busy machine two of them may come as one. */
+  /** Sends the signal until the program ends: on a busy machine, two signals may arrive as one. */
   async insist(send: () => unknown): Promise<Ended> {
     const again = setInterval(send, NO_ECHO);
     return this.ended.finally(() => clearInterval(again));
   }
 
-  /** Fails when a process or a file outlives it. What was killed needs a moment to be gone. */
+  /** Fails when a process or a file outlives the program. A killed process ends with a delay. */
   async leavesNothing(): Promise<void> {
     await expect.poll(() => this.leftovers(), { timeout: 3_000, interval: 20 }).toEqual([]);
   }
 
-  /** Its processes, the profile folders of its browsers, and what else it keeps in its TMPDIR. */
+  /** Returns its processes and the files in its TMPDIR, such as browser profiles. */
   leftovers(): string[] {
     const files = readdirSync(this.folder).filter((name) => !name.startsWith('tsx-'));
     return [...processesOf(this.folder).map(({ command }) => command), ...files];
@@ -90,7 +90,7 @@ export function startCli(
   return new Program([MAIN, ...args], environment, options);
 }
 
-/** Starts it as a client of a service; it does not outlive its test. */
+/** Starts the command as a client of a service; it is killed at the end of the test. */
 export function startClient(
   args: readonly string[],
   { baseUrl, token }: { baseUrl: string; token: string },
@@ -112,10 +112,10 @@ export async function runCli(
 
 const TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) % 256)';
 
-/** True where a terminal can be played. */
+/** True on a machine that can emulate a terminal. */
 export const hasTerminals = spawnSync('python3', ['-c', 'import pty']).status === 0;
 
-/** Starts it at a terminal: what is written to `child.stdin` is typed there, and all output comes as stdout. */
+/** Starts the command at a terminal: `child.stdin` is the keyboard, and all output is in `stdout`. */
 export function startAtTerminal(
   args: readonly string[],
   service: { baseUrl: string; token: string },

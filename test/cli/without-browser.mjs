@@ -1,6 +1,6 @@
 /**
- * Preloaded into a command: a machine without a browser, until a file says that one was installed; and, where the
- * variables say so, another user or another system.
+ * Preloaded into a command: hides the browsers of this machine until the file TEST_INSTALLED exists, and replaces the
+ * user and the system by TEST_USER and TEST_SYSTEM.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -3,12 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { makeArtifactsFolder } from '../../src/connect/artifacts-folder.js';
+import { createArtifactsFolder } from '../../src/connect/playwright.js';
 
 const exitListeners = () => process.listeners('exit');
 
 it('is a folder of its own among the temporary ones, under a name that tells whose it is', async () => {
-  const [one, two] = [await makeArtifactsFolder(), await makeArtifactsFolder()];
+  const [one, two] = [await createArtifactsFolder(), await createArtifactsFolder()];
   expect(existsSync(one.path)).toBe(true);
   expect(dirname(one.path)).toBe(tmpdir());
   expect(basename(one.path)).toMatch(/^pooled-browser-artifacts-/);
@@ -18,7 +18,7 @@ it('is a folder of its own among the temporary ones, under a name that tells who
 
 it('is removed with all that is in it, however often', async () => {
   const before = exitListeners();
-  const folder = await makeArtifactsFolder();
+  const folder = await createArtifactsFolder();
   await mkdir(join(folder.path, 'below'));
   await writeFile(join(folder.path, 'below', 'download'), 'bytes');
   await folder.remove();
@@ -29,7 +29,7 @@ it('is removed with all that is in it, however often', async () => {
 
 it('is removed when the process ends before that', async () => {
   const before = exitListeners();
-  const folder = await makeArtifactsFolder();
+  const folder = await createArtifactsFolder();
   await writeFile(join(folder.path, 'download'), 'bytes');
   const atExit = exitListeners().find((listener) => !before.includes(listener));
   atExit!(0);
@@ -39,7 +39,7 @@ it('is removed when the process ends before that', async () => {
 
 it('may be gone already when the process ends', async () => {
   const before = exitListeners();
-  const folder = await makeArtifactsFolder();
+  const folder = await createArtifactsFolder();
   rmSync(folder.path, { recursive: true });
   const atExit = exitListeners().find((listener) => !before.includes(listener));
   expect(() => atExit!(0)).not.toThrow();

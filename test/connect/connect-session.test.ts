@@ -24,14 +24,14 @@ afterEach(() => browser[Symbol.asyncDispose]());
 const CONNECTION: Connection<{ page: string }> = {
   handles: { page: 'a page' },
   isConnected: () => true,
-  sweep: async () => {},
+  cleanup: async () => {},
   disconnect: async () => {},
 };
 
 /** Connects with a driver that does this. */
 function connect(
   drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
-  plan: Partial<ConnectPlan> = {},
+  plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'baseUrl' | 'signal'>> = {},
   url = browser.url,
 ) {
   const connector: Connector<{ page: string }> = {
@@ -44,15 +44,19 @@ function connect(
     },
   };
   const granted = session({ cdp_ws_url: url, webdriver_ws_url: url }) as unknown as BrowserSession;
+  const { baseUrl = 'http://127.0.0.1/', signal = new AbortController().signal, ...settings } = plan;
   return connectSession(connector, granted, {
-    protocol: 'cdp',
-    context: 'default',
-    driver: {},
-    connectTimeout: 20_000,
-    baseUrl: 'http://127.0.0.1/',
-    signal: new AbortController().signal,
-    onFrozenPages: (urls) => void told.push(urls),
-    ...plan,
+    settings: {
+      protocol: 'cdp',
+      context: 'default',
+      connectOptions: {},
+      connectTimeout: 20_000,
+      ...settings,
+    },
+    pageUrl: undefined,
+    baseUrl,
+    signal,
+    onPagesClosed: (urls) => void told.push(urls),
   });
 }
 
@@ -60,7 +64,7 @@ const hang = () => new Promise<never>(() => {});
 
 describe('a connect that succeeds', () => {
   it('hands the driver an open socket with its choices, and its connection on', async () => {
-    const choices = { protocol: 'bidi', context: 'new', driver: { slowMo: 1 } } as const;
+    const choices = { protocol: 'bidi', context: 'new', connectOptions: { slowMo: 1 } } as const;
     const connection = await connect(undefined, { ...choices, connectTimeout: 5000 });
     expect(requests).toMatchObject([{ ...choices, timeout: 5000 }]);
     expect(connection).toMatchObject(CONNECTION);
@@ -139,7 +143,7 @@ describe('a connect that fails', () => {
       }),
     );
     expect(error).toBeInstanceOf(ConnectError);
-    expect(error.message).toContain('ended while connecting (expired)');
+    expect(error.message).toContain('the WebSocket ended during the connect (expired)');
   });
 });
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect as dial } from 'node:net';
 import type { Browser, BrowserType } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConnectRequest } from '../../src/connect/connector.js';
+import { openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
 import { playwright } from '../../src/connect/playwright.js';
 import type { Socket } from '../../src/connect/socket.js';
 import { PlayedBrowser } from '../support/played-browser.js';
@@ -111,8 +110,10 @@ class PlayedPlaywright {
       socket,
       protocol: 'cdp',
       context: 'default',
-      driver: {},
+      connectOptions: {},
+      pageUrl: undefined,
       timeout: 4321,
+      endpoint: async () => (await openSingleEndpoint(socket)).url,
       ...request,
     });
     return { ...connection, handles: connection.handles as unknown as { context: Context; page: Page } };
@@ -126,7 +127,7 @@ describe('the connector of Playwright', () => {
     const connector = playwright();
     expect(connector.library).toBe('playwright');
     expect(connector.refusal('cdp')).toBeUndefined();
-    expect(connector.refusal('bidi')).toMatch(/no public way.*pooled-browser\/puppeteer/);
+    expect(connector.refusal('bidi')).toMatch(/no public API.*pooled-browser\/puppeteer/);
   });
 
   it('names playwright-core where it is missing', async () => {
@@ -144,24 +145,15 @@ describe('the connector of Playwright', () => {
     expect(await playwright({ chromium: own }).load()).toBe(own);
   });
 
-  it('connects over a relay on this machine, without a timer of its own, with the options of the driver', async () => {
+  it('connects over an endpoint on this machine, without a timer of its own, with the options of the library', async () => {
     const played = new PlayedPlaywright();
-    await played.connect({ driver: { slowMo: 7, timeout: 1 } });
+    await played.connect({ connectOptions: { slowMo: 7, timeout: 1 } });
     const [[url, options]] = played.calls as [[string, object]];
     expect(url).toMatch(/^ws:\/\/127\.0\.0\.1:/);
     expect(options).toEqual({ slowMo: 7, timeout: 1, artifactsDir: artifactsDir(played) });
     const plain = new PlayedPlaywright();
     await plain.connect();
     expect(plain.calls[0]![1]).toMatchObject({ timeout: 0 });
-  });
-
-  it.each([false, true])('closes the relay once connected, or not; fails: %j', async (fails) => {
-    const played = new PlayedPlaywright();
-    played.fails = fails;
-    await played.connect().catch(() => {});
-    const { port } = new URL(played.calls[0]![0]);
-    const dialling = dial(Number(port), '127.0.0.1');
-    await expect(once(dialling, 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('keeps its files in a folder that is gone with the connection, be it a failed one', async () => {
@@ -209,14 +201,14 @@ describe('what the callback gets', () => {
   });
 });
 
-describe('the sweep', () => {
+describe('the cleanup', () => {
   it('closes pages and contexts that came with the lease, and leaves the others', async () => {
     const played = new PlayedPlaywright();
     const first = await played.own.newPage();
-    const { sweep, handles } = await played.connect({ context: 'new' });
+    const { cleanup, handles } = await played.connect({ context: 'new' });
     await handles.context.newPage();
     const popUp = await played.own.newPage();
-    await sweep();
+    await cleanup();
     expect(played.own.pages()).toEqual([first]);
     expect(popUp.isGone).toBe(true);
     expect(played.others[0]!.isClosed).toBe(true);
@@ -226,10 +218,10 @@ describe('the sweep', () => {
   it('leaves a page where the callback closed the last one', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     await page.close();
     const popUp = await played.own.newPage();
-    await sweep();
+    await cleanup();
     expect(played.own.pages()).toHaveLength(1);
     expect(played.own.pages()).not.toContain(popUp);
   });
@@ -237,9 +229,9 @@ describe('the sweep', () => {
   it('asks the pages that stay whether they answer, and those alone', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     const opened = await played.own.newPage();
-    await sweep();
+    await cleanup();
     expect([page.asked, opened.asked]).toEqual([1, 0]);
     expect(played.own.pages()).toEqual([page]);
   });
@@ -249,17 +241,17 @@ describe('the sweep', () => {
   it('allows a page one answer that a navigation broke, not two', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     page.answers = [fail];
-    await sweep();
+    await cleanup();
     page.answers = [fail, fail];
-    await expect(sweep()).rejects.toThrow('navigated');
+    await expect(cleanup()).rejects.toThrow('navigated');
   });
 
   it('does not mind a page that goes away while it is asked', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     page.answers = [
       () => {
         page.isGone = true;
@@ -267,7 +259,7 @@ describe('the sweep', () => {
       },
       fail,
     ];
-    await sweep();
+    await cleanup();
     expect(page.asked).toBe(1);
   });
 });

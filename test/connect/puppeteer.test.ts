@@ -138,7 +138,15 @@ class PlayedPuppeteer {
 
   async connect(request: Partial<ConnectRequest> = {}) {
     const connector = puppeteer({ puppeteer: this.library });
-    const choices = { protocol: 'cdp', context: 'default', driver: {}, timeout: 1000 } as const;
+    const endpoint = async () => '';
+    const choices = {
+      protocol: 'cdp',
+      context: 'default',
+      connectOptions: {},
+      timeout: 1000,
+      pageUrl: undefined,
+      endpoint,
+    } as const;
     const connection = await connector.connect({ socket, ...choices, ...request });
     return { ...connection, handles: connection.handles as unknown as { context?: Context; page: Page } };
   }
@@ -181,8 +189,13 @@ describe('the connector of Puppeteer', () => {
 
   it('hands the options of the driver on, but for those that would bypass our socket', async () => {
     const played = new PlayedPuppeteer();
-    const driver = { slowMo: 3, defaultViewport: { width: 1, height: 1 }, protocol: 'x', transport: 'y' };
-    await played.connect({ driver });
+    const connectOptions = {
+      slowMo: 3,
+      defaultViewport: { width: 1, height: 1 },
+      protocol: 'x',
+      transport: 'y',
+    };
+    await played.connect({ connectOptions });
     expect(played.options).toMatchObject({
       slowMo: 3,
       defaultViewport: { width: 1, height: 1 },
@@ -218,12 +231,12 @@ describe('what the callback gets', () => {
   it('is a page that Puppeteer sees only after a moment', async () => {
     const played = new PlayedPuppeteer();
     played.onWait = async () => void played.own.add();
-    const { handles, sweep } = await played.connect();
+    const { handles, cleanup } = await played.connect();
     const [target] = played.own.targets();
     expect(handles.page).toBe(target!.handle);
     expect(played.own.targets()).toHaveLength(1);
     // It was there before the lease: it stays.
-    await sweep();
+    await cleanup();
     expect(played.own.targets()).toEqual([target]);
     const [{ predicate, options }] = played.waits as [(typeof played.waits)[0]];
     expect(options).toMatchObject({ timeout: expect.any(Number) });
@@ -249,16 +262,16 @@ describe('what the callback gets', () => {
   });
 });
 
-describe('the sweep', () => {
+describe('the cleanup', () => {
   it('closes pages and contexts that came with the lease, and leaves the others', async () => {
     const played = new PlayedPuppeteer();
     const before = new Context();
     played.others.push(before);
     const first = played.own.add();
-    const { sweep } = await played.connect({ context: 'new' });
+    const { cleanup } = await played.connect({ context: 'new' });
     const popUp = played.own.add();
     const worker = played.own.add('worker');
-    await sweep();
+    await cleanup();
     expect(played.own.targets()).toEqual([first, worker]);
     expect(popUp.handle.isGone).toBe(true);
     expect(played.others.map(({ isClosed }) => isClosed)).toEqual([false, true]);
@@ -270,10 +283,10 @@ describe('the sweep', () => {
   it('leaves a page where the callback closed the last one', async () => {
     const played = new PlayedPuppeteer();
     const first = played.own.add();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     await first.handle.close();
     const popUp = played.own.add();
-    await sweep();
+    await cleanup();
     expect(played.own.targets()).toHaveLength(1);
     expect(played.own.targets()).not.toContain(popUp);
   });
@@ -283,17 +296,17 @@ describe('the sweep', () => {
   it('allows a page one answer that a navigation broke, not two', async () => {
     const played = new PlayedPuppeteer();
     const { handle } = played.own.add();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     handle.answers = [fail];
-    await sweep();
+    await cleanup();
     handle.answers = [fail, fail];
-    await expect(sweep()).rejects.toThrow('navigated');
+    await expect(cleanup()).rejects.toThrow('navigated');
   });
 
   it('does not mind pages that go away meanwhile', async () => {
     const played = new PlayedPuppeteer();
     const first = played.own.add();
-    const { sweep } = await played.connect();
+    const { cleanup } = await played.connect();
     first.handle.answers = [
       () => {
         first.handle.isGone = true;
@@ -302,10 +315,10 @@ describe('the sweep', () => {
       fail,
     ];
     played.own.add().onPage = () => null;
-    await sweep();
+    await cleanup();
     expect(first.handle.asked).toBe(1);
     first.onPage = () => null;
-    await sweep();
+    await cleanup();
     expect(first.handle.asked).toBe(1);
   });
 });

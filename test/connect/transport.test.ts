@@ -79,8 +79,9 @@ it('tells the lease of the end before the driver, whose error would hide the rea
 
 it('does not mind a driver that does not listen for the end', async () => {
   const { socket } = await browser.connect();
-  socketTransport(socket, 'cdp');
+  const transport = socketTransport(socket, 'cdp');
   socket.cut('closed-by-us');
   await socket.ended;
   await settle();
+  expect(() => transport.send('{"id":1}')).toThrow('ended');
 });

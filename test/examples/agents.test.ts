@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
 
 const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
 
-it('ai-agent: the agent says what it read in the page, and the person gets the links', async () => {
+it('ai-agent: the agent reports the text of the page, and prints the links', async () => {
   await using site = await Site.saying('<title>Opening hours</title>Open from 9 to 5.');
   await using bench = await FaultBench.start(used.local);
   const liveView = `https://view.example/live?jwt=${JWT}`;
@@ -38,7 +38,7 @@ it('ai-agent: the agent says what it read in the page, and the person gets the l
   await agent.leavesNothing();
 });
 
-it('agent-session: survives a cut socket, and is handed over through a pipe', async () => {
+it('agent-session: the lease survives a reset connection, and goes to another process through a pipe', async () => {
   await using bench = await FaultBench.start(used.local);
   let visits = 0;
   let shown = '';
@@ -75,7 +75,7 @@ it('agent-session: survives a cut socket, and is handed over through a pipe', as
   await agents.leavesNothing();
 });
 
-it('mcp: the server drives the leased browser, whose secret is in no argument', async () => {
+it('mcp: the server drives the leased browser, and its arguments hold no secret', async () => {
   let shown = '';
   await using site = await Site.open((_request, response) => {
     shown += argumentsOf(client);
@@ -95,18 +95,15 @@ it('mcp: the server drives the leased browser, whose secret is in no argument', 
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-it.skipIf(!hasPython)(
-  'python: reads the title of a page, with nothing but the standard library',
-  async () => {
-    await using site = await Site.saying('<title>Snakes</title>');
-    const before = used.local.stats();
-    const python = startExample('python', used.local, [site.url]);
-    expect(await python.ended).toEqual({ code: 0, stdout: 'Python read: Snakes\n', stderr: '' });
-    expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
-  },
-);
+it.skipIf(!hasPython)('python: reads the title of a page with the standard library alone', async () => {
+  await using site = await Site.saying('<title>Snakes</title>');
+  const before = used.local.stats();
+  const python = startExample('python', used.local, [site.url]);
+  expect(await python.ended).toEqual({ code: 0, stdout: 'Python read: Snakes\n', stderr: '' });
+  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+});
 
-it('python: says so where there is no python3', async () => {
+it('python: is skipped without python3', async () => {
   const environment = { PATH: '/nowhere', BROWSER_POOL_BASE_URL: 'http://127.0.0.1:1' };
   const python = new Program(['--import', 'tsx', 'examples/python/main.ts'], environment);
   const stdout = 'Skipped: there is no python3 on this machine.\n';

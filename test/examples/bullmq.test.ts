@@ -10,7 +10,7 @@ const used = useLocalPool({ pools: [{ name: 'default', size: 2 }] });
 const lack = missing();
 
 it.skipIf(lack !== undefined)(
-  `bullmq: no page is lost with a killed worker, and no browser${lack ? ` (skipped: ${lack})` : ''}`,
+  `bullmq: a killed worker loses no page and no browser${lack ? ` (skipped: ${lack})` : ''}`,
   async () => {
     const before = used.local.stats().granted;
     const example = startExample('bullmq', used.local);
@@ -18,11 +18,11 @@ it.skipIf(lack !== undefined)(
       code: 0,
       stdout: [
         'A worker is killed while it reads page 3.',
-        'Page 1: begun 1x, lost its worker 0x',
-        'Page 2: begun 2x, lost its worker 0x',
-        'Page 3: begun 2x, lost its worker 1x',
-        'Page 4: begun 1x, lost its worker 0x',
-        'Page 5: begun 1x, lost its worker 0x\n',
+        'Page 1: started 1x, lost its worker 0x',
+        'Page 2: started 2x, lost its worker 0x',
+        'Page 3: started 2x, lost its worker 1x',
+        'Page 4: started 1x, lost its worker 0x',
+        'Page 5: started 1x, lost its worker 0x\n',
       ].join('\n'),
       stderr: '',
     });
@@ -32,7 +32,7 @@ it.skipIf(lack !== undefined)(
   },
 );
 
-it('bullmq: says how to get Redis where there is none', async () => {
+it('bullmq: prints how to install Redis where it is missing', async () => {
   const example = new Program(['--import', 'tsx', 'examples/bullmq/main.ts'], { PATH: '/nowhere' });
   const stdout = 'Skipped: there is no redis-server on this machine (apt-get install redis-server).\n';
   expect(await example.ended).toEqual({ code: 0, stdout, stderr: '' });

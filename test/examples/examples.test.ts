@@ -12,7 +12,7 @@ const OUTPUTS: Record<string, string> = {
   'await-using':
     ['acquiring', 'acquired', 'connecting', 'connected'].map((step) => `- ${step}\n`).join('') +
     'Playwright read: Mine until the brace\n' +
-    ['swept', 'replays', 'released'].map((step) => `- ${step}\n`).join('') +
+    ['cleaned-up', 'replays', 'released'].map((step) => `- ${step}\n`).join('') +
     'The browser is back in its pool.\n',
   'opentelemetry/main': [
     'The run failed: The shop is closed.',
@@ -21,22 +21,22 @@ const OUTPUTS: Record<string, string> = {
     '  browser.connect',
     '  browser.run  (The shop is closed.)',
     '    open the shop',
-    '  browser.sweep',
+    '  browser.cleanup',
     '  browser.replays',
     '  browser.release\n',
   ].join('\n'),
 };
 
-/** Those with tests of their own beside this file. */
-const TESTED_ELSEWHERE = ['ai-agent', 'agent-session', 'mcp', 'python', 'crawlee', 'bullmq'];
+/** Examples with their own tests in this folder. */
+const TESTED_ELSEWHERE = ['other-library', 'ai-agent', 'agent-session', 'mcp', 'python', 'crawlee', 'bullmq'];
 
-/** Those of test runners, likewise: one of their tests fails on purpose, so that run-all leaves them out. */
+/** The same for test runners. One of their tests fails on purpose, so run-all leaves them out. */
 const SUITES = ['jest', 'node-test'];
 
 const run = [...Object.keys(OUTPUTS), ...TESTED_ELSEWHERE.map((name) => `${name}/main`)];
 const known = [...run, ...SUITES.map((name) => `${name}/main`)];
 
-it('knows every example, and run-all runs all but those of test runners', () => {
+it('tests every example, and run-all runs all of them except those of test runners', () => {
   const names = readdirSync('examples').flatMap((name) => {
     if (existsSync(`examples/${name}/main.ts`)) return `${name}/main`;
     return /^(.+)\.ts$/.exec(name)?.[1] ?? [];
@@ -46,7 +46,7 @@ it('knows every example, and run-all runs all but those of test runners', () => 
   expect([...all].map(([, name]) => name)).toEqual(run);
 });
 
-it('introduces every example in the README, and each folder in one of its own', () => {
+it('lists every example in the README, and each folder has its own README', () => {
   const readme = readFileSync('examples/README.md', 'utf8');
   for (const name of known) {
     const [folder, main] = name.split('/') as [string, string?];
@@ -72,9 +72,9 @@ it.each(Object.entries(OUTPUTS))(
   },
 );
 
-/** The pages are closed while the replays are listed: either may be done first. */
+/** The cleanup and the list of replays run at the same time, so either may end first. */
 function inOrder<Ended extends { stdout: string }>(ended: Ended): Ended {
-  return { ...ended, stdout: ended.stdout.replace('- replays\n- swept\n', '- swept\n- replays\n') };
+  return { ...ended, stdout: ended.stdout.replace('- replays\n- cleaned-up\n', '- cleaned-up\n- replays\n') };
 }
 
 function start(name: string, environment?: Record<string, string>): Program {

@@ -31,7 +31,7 @@ afterAll(() => {
   context.disable();
 });
 
-it('makes a span of each stage below the active one, and of your own ones children of the run', async () => {
+it('creates a span for each stage below the active span, and spans of the callback are children of the run', async () => {
   const { session } = await inSpan('caller', () =>
     withPooledBrowser(used.pool, ({ page }) => inSpan('mine', () => page.title())),
   );
@@ -40,7 +40,7 @@ it('makes a span of each stage below the active one, and of your own ones childr
     'browser.connect': 'caller',
     'browser.run': 'caller',
     mine: 'browser.run',
-    'browser.sweep': 'caller',
+    'browser.cleanup': 'caller',
     'browser.replays': 'caller',
     'browser.release': 'caller',
     caller: undefined,
@@ -58,7 +58,7 @@ it('makes a span of each stage below the active one, and of your own ones childr
   }
 });
 
-it('keeps the spans of leases that overlap apart', async () => {
+it('keeps the spans of concurrent leases separate', async () => {
   await Promise.all(
     ['one', 'two'].map((name) =>
       inSpan(name, () => withPooledBrowser(used.pool, () => inSpan(`in ${name}`, async () => {}))),
@@ -79,7 +79,7 @@ it('marks the stage that failed, with its error', async () => {
   expect(failed[0]!.events).toMatchObject([{ attributes: { 'exception.message': 'mine' } }]);
 });
 
-it('tells the leases of one call apart', async () => {
+it('creates a connect span for each lease of one call', async () => {
   await using bench = await FaultBench.start(used.local);
   bench.road.play(refuse(503), join);
   const browser = await leaseBrowser(bench.pool);

@@ -11,7 +11,7 @@ const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
 it.each([
   ['jest', /Tests: +1 failed, 1 passed/],
   ['node-test', /pass 1\n.*fail 1/],
-])('%s: one lease for the file, and the replay of the test that failed', async (name, summary) => {
+])('%s: leases one browser for the file, and prints the replay of the failed test', async (name, summary) => {
   await using bench = await FaultBench.start(used.local);
   const link = `https://view.example/replay?jwt=${JWT}&replay_id=r-1`;
   const replay = { replay_id: 'r-1', replay_view_url: link };
@@ -27,14 +27,24 @@ it.each([
   expect(bench.service.released).toEqual([...bench.granted]);
 });
 
-it('crawlee: crawls on leased browsers, and gives every one back', async () => {
+it('other-library: chrome-remote-interface drives a leased browser through its own connector', async () => {
+  await using site = await Site.saying('<title>Third library</title>');
+  const before = used.local.stats();
+  const example = startExample('other-library', used.local, [site.url]);
+  const stdout = 'chrome-remote-interface read: Third library\nThe browser was reused.\n';
+  expect(await example.ended).toEqual({ code: 0, stdout, stderr: '' });
+  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+  await example.leavesNothing();
+});
+
+it('crawlee: crawls with leased browsers, and releases all of them', async () => {
   await using site = await Site.open((request, response) => {
     const title = `<title>${request.url}</title>`;
     response.setHeader('content-type', 'text/html').end(`${title}<a href="/a">a</a><a href="/b">b</a>`);
   });
   const before = used.local.stats();
   const crawler = startExample('crawlee', used.local, [`${site.url}/`]);
-  const stdout = 'Crawled: /, /a, /b\nLeases given back: 1, still held: 0\n';
+  const stdout = 'Crawled: /, /a, /b\nLeases released: 1, still held: 0\n';
   expect(await crawler.ended).toEqual({ code: 0, stdout, stderr: '' });
   expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
   await crawler.leavesNothing();

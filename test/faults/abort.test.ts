@@ -15,7 +15,7 @@ const used = useLocalPool();
 const REASONS = [new Error('mine'), { no: 'error' }, 'a text'];
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it("rejects with the signal's reason before anything is sent", async () => {
+  it("rejects with the signal's reason and sends nothing when the signal is already aborted", async () => {
     for (const reason of REASONS) {
       await using bench = await FaultBench.start();
       const { error } = await bench.run(driver, () => {}, { signal: AbortSignal.abort(reason) });
@@ -24,7 +24,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     }
   });
 
-  it('gives back what is granted after an abort during the poll', async () => {
+  it('releases a browser that is granted after the abort', async () => {
     await using bench = await FaultBench.start();
     bench.service.script('acquire', (response) => {
       const json = bench.fakeSession();
@@ -36,7 +36,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(bench.service.released).toEqual(['lease-1']);
   });
 
-  it('gives back every grant, wherever around its arrival the abort comes', async () => {
+  it('releases every granted browser, whether the abort comes before or after the grant', async () => {
     let called = 0;
     for (let round = 0; round < 24; round++) {
       await using bench = await FaultBench.start();
@@ -58,7 +58,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   it.each([
     ['the upgrade is not answered', ignore],
     ['the browser is silent', accept],
-  ])('gives the browser back when the abort comes while %s', async (_what, upgrade) => {
+  ])('destroys the browser when the abort comes while %s', async (_what, upgrade) => {
     await using bench = await FaultBench.start();
     bench.road.play(upgrade);
     const { run } = await abortWhen(bench, driver, () => bench.road.dialled === 1);
@@ -66,7 +66,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('ends the callback, and nothing of it reaches the browser afterwards', async () => {
+  it('stops the callback: no command of it reaches the browser after the abort', async () => {
     await using bench = await FaultBench.start(used.local);
     let [failures, isOver] = [0, false];
     let reason: unknown;
@@ -91,7 +91,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     ['release', (bench) => [slow(bench.takeBack, 1500)]],
     ['replays', () => [{ status: 200, json: [] }, hang]],
   ])(
-    'rejects with the reason when the abort comes during the %s, and gives back all the same',
+    'rejects with the reason when the abort comes during the %s request, and still releases the browser',
     async (route, answers) => {
       await using bench = await FaultBench.start(used.local);
       bench.service.script(route, ...answers(bench));
@@ -103,7 +103,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   );
 });
 
-/** Runs, aborts once the condition holds, and checks that the caller gets the reason. */
+/** Runs, aborts when the condition holds, and checks that the promise rejects with the reason. */
 async function abortWhen(
   bench: FaultBench,
   driver: Driver,

@@ -14,7 +14,7 @@ useQuiet();
 const used = useLocalPool({ onLog: (event) => events.push(event) });
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it('fails a run whose Chromium is killed, whatever the callback returns', async () => {
+  it('rejects when Chromium is killed, whatever the callback returns', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.destroys = true;
     const { error, run } = await bench.run(driver, async ({ page, signal }) => {
@@ -31,12 +31,12 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('gives a browser back that dies while connecting, and runs on another', async () => {
+  it('destroys a browser that dies while connecting, and leases another', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.destroys = true;
     bench.road.onMessage = (count) => void (count === 1 && process.kill(lastPid(), 'SIGKILL'));
-    const outcome = await bench.run(driver, ({ attempt }) => attempt, { connectAttempts: 2 });
-    // Puppeteer may be connected before the browser is gone: then it is lost in the callback, if at all.
+    const outcome = await bench.run(driver, () => 'value', { connectAttempts: 2 });
+    // Puppeteer may connect before the browser dies; then the browser is lost during the callback or not at all.
     if (outcome.status === 'rejected')
       expect([BrowserLostError, ConnectError].some((type) => outcome.error instanceof type)).toBe(true);
     else expect(outcome.run?.released).toMatch(/reused|destroyed/);
@@ -44,7 +44,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 });
 
-it('connects to a browser of fifty pages, and leaves them to whom they belong', async () => {
+it('connects to a browser with fifty pages, and closes none of them', async () => {
   await using first = await FaultBench.start(used.local);
   const lent = await first.lend();
   await openPages(String(lent['cdp_ws_url']), 49);

@@ -11,10 +11,10 @@ useQuiet();
 const used = useLocalPool();
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it("throws the callback's own error, unchanged, even when nothing can be tidied up", async () => {
-    for (const isTidy of [true, false]) {
+  it("rejects with the callback's own error, unchanged, even when the cleanup fails", async () => {
+    for (const isCleanedUp of [true, false]) {
       await using bench = await FaultBench.start(used.local);
-      if (!isTidy) {
+      if (!isCleanedUp) {
         bench.service.script('release', { status: 500 });
         bench.service.script('replays', { status: 500 });
       }
@@ -22,15 +22,15 @@ describe.each(DRIVERS)('$name', (driver) => {
       const throwMine = () => Promise.reject(mine);
       const { error, run } = await bench.run(driver, throwMine, { releaseTimeout: 300 });
       expect(error).toBe(mine);
-      expect(run!.released).toBe(isTidy ? 'reused' : 'failed');
+      expect(run!.released).toBe(isCleanedUp ? 'reused' : 'failed');
       expect(run!.cleanupErrors.map((cleanup) => (cleanup as BrowserLostError).code)).toEqual(
-        isTidy ? [] : ['http_500', 'ERR_RELEASE'],
+        isCleanedUp ? [] : ['http_500', 'ERR_RELEASE'],
       );
-      await bench.settle(isTidy ? {} : { unreleased: ['lease-1'] });
+      await bench.settle(isCleanedUp ? {} : { unreleased: ['lease-1'] });
     }
   });
 
-  it.each([undefined, null, 'a text', 0])('passes on %j when the callback throws it', async (thrown) => {
+  it.each([undefined, null, 'a text', 0])('rejects with %j when the callback throws it', async (thrown) => {
     await using bench = await FaultBench.start(used.local);
     const { status, error } = await bench.run(driver, () => {
       throw thrown;
@@ -39,7 +39,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('ends a callback that never settles, and nothing of it reaches the browser afterwards', async () => {
+  it('stops a callback that never settles: no command of it reaches the browser after the timeout', async () => {
     await using bench = await FaultBench.start(used.local);
     const driving = new Driving();
     const { error, run } = await bench.run(driver, driving.forEver, { timeout: 400 });
@@ -50,7 +50,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('hears nothing of a callback that rejects long after the abort', async () => {
+  it('ignores a callback that rejects long after the abort', async () => {
     await using bench = await FaultBench.start(used.local);
     const caller = new AbortController();
     const reason = new Error('stop');
@@ -67,7 +67,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('counts a callback that closed the browser as one that lost it', async () => {
+  it('rejects with BrowserLostError when the callback closes the browser', async () => {
     await using bench = await FaultBench.start(used.local);
     const { error, run } = await bench.run(driver, ({ browser }) => browser.close());
     expect(error).toBeInstanceOf(BrowserLostError);
@@ -76,7 +76,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('gives a browser back whose last page the callback closed', async () => {
+  it('reuses a browser after the callback has closed its last page', async () => {
     await using bench = await FaultBench.start(used.local);
     const { status, run } = await bench.run(driver, ({ page }) => page.close());
     expect(status).toBe('resolved');
@@ -84,13 +84,13 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('takes it well when the callback gives the browser back by itself', async () => {
+  it('accepts that the callback releases the browser itself', async () => {
     await using bench = await FaultBench.start(used.local);
     const outcome = await bench.run(driver, async ({ session }) => {
       await bench.pool.release(session.session_id);
       return 'value';
     });
-    // Whether the socket outlives the release is the service's affair: here it is gone.
+    // The local pool closes the WebSocket at the release; another service may keep it open.
     if (outcome.status === 'rejected') expect(outcome.error).toBeInstanceOf(BrowserLostError);
     else expect(outcome).toMatchObject({ value: 'value', run: { released: 'destroyed' } });
     expect(bench.service.released).toEqual(['lease-1', 'lease-1']);
@@ -98,28 +98,25 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 });
 
-/** A callback that drives its page without end, and without looking at its signal. */
+/** A callback that uses its page forever and ignores its signal. */
 class Driving {
-  #calls = 0;
   #failures = 0;
   #isOver = false;
 
   readonly forEver = async ({ page }: AnyLease): Promise<void> => {
     while (!this.#isOver) {
-      this.#calls++;
       await page.evaluate('1').catch(() => this.#failures++);
       await sleep(5);
     }
   };
 
-  /** Once the browser is given back, every call fails, and none is sent: `settle` compares the commands. */
+  /** After the release, every call fails before it is sent. */
   async expectOver(bench: FaultBench): Promise<void> {
     const [commands, failures] = [bench.road.commands, this.#failures];
     expect(commands).toBeGreaterThan(0);
     await sleep(200);
     this.#isOver = true;
     expect(this.#failures).toBeGreaterThan(failures);
-    expect(this.#calls).toBeGreaterThanOrEqual(this.#failures);
     expect(bench.road.commands).toBe(commands);
     await sleep(20);
   }

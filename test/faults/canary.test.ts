@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Collected, findSecrets } from '../support/collected.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 
-/** What searches for secrets in this folder must find them, wherever they are. */
+/** The search for secrets, which the other tests of this folder rely on, must find them everywhere. */
 describe('the search for secrets', () => {
   const hidden = Object.defineProperty(new Error('clean'), 'secret', { value: TOKEN, enumerable: false });
   const deep = { a: { b: { c: { d: { e: { f: [new Map([['g', { h: JWT }]])] } } } } } };
@@ -21,16 +21,16 @@ describe('the search for secrets', () => {
     ['its JSON', json],
     ['a list of more than a hundred', [...Array.from({ length: 500 }, () => 'x'), TOKEN]],
     ['an aggregate', new AggregateError([new Error(TOKEN)], 'clean')],
-  ])('finds one in %s', (_where, value) => {
+  ])('finds a secret in %s', (_where, value) => {
     expect(findSecrets(value).length).toBeGreaterThan(0);
   });
 
-  it('finds none where there is none', () => {
+  it('finds no secret in values without one', () => {
     expect(findSecrets(new Error('clean', { cause: { a: ['[redacted]'] } }))).toEqual([]);
     for (const value of [undefined, null, 0, 'text', Symbol('s')]) expect(findSecrets(value)).toEqual([]);
   });
 
-  it('collects unhandled rejections and warnings', async () => {
+  it('collects warnings of the process', async () => {
     const collected = new Collected();
     collected.begin();
     process.emitWarning(`planted ${TOKEN}`);

@@ -18,14 +18,14 @@ const HTML = { 'content-type': 'text/html' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const PAGE = `<html>${TOKEN} ?jwt=${JWT} ${'x'.repeat(5000)}</html>`;
 
-/** Answers after which a browser may be leased, and nobody can tell which. A failure may pass: it is asked again, once. */
+/** Answers after which a browser may be leased, with an unknown id. These are retried once. */
 const FAILURES: [string, Answer, string][] = [
   ['a reset before the headers', reset, 'ERR_POOL_NO_RESPONSE'],
   ['a page with 502', { status: 502, text: PAGE, headers: HTML }, 'http_502'],
   ['a 500', { status: 500, json: { code: 'internal', message: `failed for ${TOKEN}` } }, 'internal'],
 ];
 
-/** The same with 200: this is not the service, or one that we don't understand. */
+/** The same with status 200. These are not retried, because this is no service of the API. */
 const NONSENSE: [string, Answer, string][] = [
   ['a reset in the body', breakOff('{"created_at": "2026'), 'ERR_POOL_RESPONSE'],
   [
@@ -66,12 +66,15 @@ const NONE_YET: [string, Answer][] = [
 ];
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it('runs on the browser of the next request after one of unknown outcome, and reports that', async () => {
+  it('leases a browser with the next request after an unknown outcome, and reports the unknown outcome', async () => {
     for (const [what, answer] of FAILURES) {
       await using bench = await FaultBench.start(used.local);
       bench.service.script('acquire', bench.unknowable(answer), bench.grant);
       const outcome = await bench.run(driver, () => 'value');
-      expect(outcome, what).toMatchObject({ value: 'value', run: { attempts: 2, unknownOutcomes: 1 } });
+      expect(outcome, what).toMatchObject({
+        value: 'value',
+        run: { acquireAttempts: 2, unknownAcquires: 1 },
+      });
       await bench.settle();
     }
   }, 60_000);
@@ -79,14 +82,14 @@ describe.each(DRIVERS)('$name', (driver) => {
   it.each([
     ...FAILURES.map((failure) => [...failure, 2] as const),
     ...NONSENSE.map((nonsense) => [...nonsense, 1] as const),
-  ])('never takes %s for a browser', async (_what, answer, code, requests) => {
+  ])('does not accept %s as a session', async (_what, answer, code, requests) => {
     await using bench = await FaultBench.start();
     bench.service.script('acquire', bench.unknowable(answer));
     const { error, run } = await bench.run(driver, () => {});
     expect(error).toMatchObject({ code });
     expect(error!.message.length).toBeLessThan(500);
     expect(bench.service.of('acquire')).toHaveLength(requests);
-    expect(run).toMatchObject({ attempts: requests, unknownOutcomes: requests });
+    expect(run).toMatchObject({ acquireAttempts: requests, unknownAcquires: requests });
     await bench.settle();
   });
 
@@ -99,7 +102,7 @@ describe.each(DRIVERS)('$name', (driver) => {
       'comes as a page',
       (bench) => ({ status: 200, text: JSON.stringify(bench.fakeSession()), headers: HTML }),
     ],
-  ])('gives a session back that %s, and asks once more', async (_what, answer) => {
+  ])('releases a session that %s, and repeats the request once', async (_what, answer) => {
     await using bench = await FaultBench.start();
     bench.service.script('acquire', (response, request) => {
       const broken = answer(bench);
@@ -112,7 +115,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('runs on a session with unknown fields, null for optional ones, a key twice, and __proto__', async () => {
+  it('accepts a session with unknown fields, null in optional fields, a duplicate key and __proto__', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.service.script('acquire', async (response) => {
       const json = await bench.lend();
@@ -126,16 +129,16 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('waits through every answer that says there is none yet', async () => {
+  it('retries after every answer that means that no browser is available yet', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.service.script('acquire', ...NONE_YET.map(([, answer]) => answer), bench.grant);
     const outcome = await bench.run(driver, () => 'value');
-    expect(outcome).toMatchObject({ value: 'value', run: { unknownOutcomes: 0 } });
+    expect(outcome).toMatchObject({ value: 'value', run: { unknownAcquires: 0 } });
     expect(bench.service.of('acquire')).toHaveLength(NONE_YET.length + 1);
     await bench.settle();
   });
 
-  it('waits as long as Retry-After says, at most until its own deadline', async () => {
+  it('waits as long as Retry-After says, at most until acquireTimeout', async () => {
     await using bench = await FaultBench.start(used.local);
     const later = (after: string): Answer => ({ status: 503, headers: { 'retry-after': after } });
     bench.service.script('acquire', later('1'), bench.grant);
@@ -150,7 +153,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it.each([400, 401, 403, 404])('does not ask again after a %i', async (status) => {
+  it.each([400, 401, 403, 404])('does not retry after a %i', async (status) => {
     await using bench = await FaultBench.start();
     const body = { code: 'no_way', message: `not for ${TOKEN}`, details: [{ code: 'd', message: JWT }] };
     bench.service.script('acquire', { status, json: body });
@@ -158,11 +161,11 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(error).toBeInstanceOf(PoolServiceError);
     expect(error).toMatchObject({ status, code: 'no_way', details: [{ code: 'd' }] });
     expect(error!['hint']).toMatch(/check|permission/i);
-    expect(run).toMatchObject({ attempts: 1, unknownOutcomes: 0 });
+    expect(run).toMatchObject({ acquireAttempts: 1, unknownAcquires: 0 });
     await bench.settle();
   });
 
-  it('follows no redirect: the token stays with its service', async () => {
+  it('does not follow a redirect, and sends the token to no other server', async () => {
     await using other = await FakeService.start();
     for (const location of [`${other.baseUrl}/browser_pools/test/acquire`, '/elsewhere']) {
       await using bench = await FaultBench.start();
@@ -179,7 +182,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     ['headers that never come', hang],
     ['a body that drips', drip(200)],
     ['an error whose body drips', drip(503)],
-  ])('ends on time at %s, and reports the outcome once it is sure', async (_what, answer) => {
+  ])('rejects on time at %s, and reports the unknown outcome later', async (_what, answer) => {
     await using bench = await FaultBench.start();
     bench.service.script('acquire', bench.unknowable(answer));
     const limits = { acquireTimeout: 300, within: 300 };
@@ -193,7 +196,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(events.filter(({ type }) => type === 'outcome-unknown')).toHaveLength(bench.unknown);
   });
 
-  it('asks until a service that refuses connections is there', async () => {
+  it('retries while the service refuses connections', async () => {
     await using bench = await FaultBench.start(used.local);
     const door = createServer();
     const port = await listen(door, 0);
@@ -208,8 +211,8 @@ describe.each(DRIVERS)('$name', (driver) => {
     });
     setTimeout(() => void listen(open, port), 200);
     const run = await driver.run(pool, () => 'value', { retry: { minTimeout: 20, maxTimeout: 50 } });
-    expect(run).toMatchObject({ value: 'value', unknownOutcomes: 0, released: 'reused' });
-    expect(run.attempts).toBeGreaterThan(1);
+    expect(run).toMatchObject({ value: 'value', unknownAcquires: 0, released: 'reused' });
+    expect(run.acquireAttempts).toBeGreaterThan(1);
     expect(bench.service.of('acquire')).toHaveLength(1);
     await pool.close();
     open.close();
@@ -220,7 +223,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   it.each([
     ['refuses connections', 'http://127.0.0.1:1'],
     ['has no address', 'https://pool.invalid'],
-  ])('ends on time when the service %s', async (_what, baseUrl) => {
+  ])('rejects on time when the service %s', async (_what, baseUrl) => {
     const pool = new BrowserPool('test', { baseUrl, token: TOKEN });
     const began = performance.now();
     const error = await driver

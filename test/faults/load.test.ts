@@ -15,7 +15,7 @@ useCollected();
 useQuiet();
 const used = useLocalPool({ pools: [{ name: 'test', size: 3 }] });
 
-/** As many calls as ask one pool at the same time. */
+/** The most acquire requests that are sent to one pool at the same time. */
 const ASKING = 32;
 
 const PLAIN: Driver = {
@@ -40,7 +40,7 @@ it('serves 15 calls of all three drivers at once from a pool of 3 browsers', asy
   await expect.poll(() => used.local.stats().leased).toBe(0);
 }, 60_000);
 
-it('serves 1,000 calls at once on a pool of 10, first come, first served', async () => {
+it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async () => {
   await using bench = await FaultBench.start();
   await using browsers = await Browsers.start(bench, 10);
   const runs = await browsers.serve(1000, { pollTimeout: 480_000 });
@@ -48,13 +48,13 @@ it('serves 1,000 calls at once on a pool of 10, first come, first served', async
   expect(browsers.mostLeased).toBeGreaterThan(1);
   expect(browsers.mostLeased).toBeLessThanOrEqual(10);
   // None is passed over: each asks once and is served in its turn, but for the few that ask at the same time.
-  expect(runs.every(({ attempts }) => attempts === 1)).toBe(true);
+  expect(runs.every(({ acquireAttempts }) => acquireAttempts === 1)).toBe(true);
   expect(Math.max(...browsers.early)).toBeLessThan(ASKING);
   expect(Math.min(...browsers.early)).toBeGreaterThan(-2 * ASKING);
   expect(bench.released.size).toBe(1000);
 }, 480_000);
 
-it('starves none of 1,000 calls whose requests end before their turn comes, and asks no more than it must', async () => {
+it('serves all of 1,000 calls whose requests end before their turn, with few requests', async () => {
   await using bench = await FaultBench.start();
   await using browsers = await Browsers.start(bench, 10);
   const began = performance.now();
@@ -62,14 +62,14 @@ it('starves none of 1,000 calls whose requests end before their turn comes, and 
   const seconds = (performance.now() - began) / 1000;
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(bench.released.size).toBe(1000);
-  // Not in strict order, for a request that is made again is the service's last; but nobody is passed over for long.
+  // Not in strict order, because a repeated request is the last in the service's queue; but no call waits for long.
   expect(Math.max(...browsers.early)).toBeLessThan(ASKING);
   expect(Math.min(...browsers.early)).toBeGreaterThan(-500);
-  // One a call, and one a second for each that asks.
+  // One request a call, and one a second for each request that waits.
   expect(bench.service.of('acquire').length).toBeLessThan(1000 + 2 * ASKING * seconds);
 }, 480_000);
 
-it('sends hardly a request more than one a call through a total outage, and then all calls finish', async () => {
+it('sends at most 1.1 requests a call during a total outage, and finishes all calls afterwards', async () => {
   await using bench = await FaultBench.start();
   await using browsers = await Browsers.start(bench, 50);
   let isDown = true;

@@ -31,20 +31,20 @@ describe.each(DRIVERS)('$name, recorded', (driver) => {
     return outcome;
   };
 
-  it('returns the value and the film', async () => {
+  it('returns the value and the replay', async () => {
     const { value, run } = await record(({ page }) => page.evaluate('1'));
     expect(value).toBe(1);
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready', released: 'reused' });
   });
 
-  it('passes the error of the callback on, with the film behind it', async () => {
+  it("rejects with the callback's error; its run has the replay", async () => {
     const mine = new Error('mine');
     const { error, run } = await record(() => Promise.reject(mine));
     expect(error).toBe(mine);
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready', released: 'reused' });
   });
 
-  it('has the film of a browser that was lost, and of a callback that took too long', async () => {
+  it('has the replay of a browser that was lost, and of a callback that timed out', async () => {
     const lost = await record((_lease, bench) => {
       bench.road.lose('reset');
       return never();
@@ -56,7 +56,7 @@ describe.each(DRIVERS)('$name, recorded', (driver) => {
     expect(late.run).toMatchObject({ replays: [FINISHED], released: 'destroyed' });
   });
 
-  it('rejects with the reason of an abort in the callback, and nothing of it reaches the browser after', async () => {
+  it('rejects with the reason of an abort in the callback, and destroys the browser', async () => {
     const caller = new AbortController();
     const reason = { my: 'reason' };
     const callback = async ({ page }: AnyLease) => {

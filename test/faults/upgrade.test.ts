@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ConnectError } from '../../src/index.js';
 import { useCollected } from '../support/collected.js';
 import { DRIVERS } from '../support/drivers.js';
-import { FakeService, JWT } from '../support/fake-service.js';
+import { FakeService, JWT, TOKEN } from '../support/fake-service.js';
 import { FaultBench, useQuiet } from '../support/fault-bench.js';
 import {
   accept,
@@ -43,29 +43,36 @@ describe.each(DRIVERS)('$name', (driver) => {
   useQuiet();
   const used = useLocalPool();
 
-  it.each(UPGRADES)('gives the browser back after %s to the upgrade', async (_what, upgrade, facts) => {
-    await using bench = await FaultBench.start();
-    bench.road.play(upgrade);
-    let calls = 0;
-    const limits = { connectTimeout: 700, within: 700 };
-    const { error, run } = await bench.run(driver, () => calls++, limits);
-    expect(error).toBeInstanceOf(ConnectError);
-    expect(error).toMatchObject({ code: 'ERR_CONNECT', sessionId: 'lease-1', ...facts });
-    expect(error!.cause).toBeInstanceOf(Error);
-    expect(run).toMatchObject({ released: 'destroyed', attempts: 1, session: { session_id: 'lease-1' } });
-    expect(bench.service.of('release').map(({ body }) => body)).toEqual([
-      { session_id: 'lease-1', reuse: false },
-    ]);
-    expect(calls).toBe(0);
-    await bench.settle();
-  });
+  it.each(UPGRADES)(
+    'destroys the browser after %s to the WebSocket upgrade',
+    async (_what, upgrade, facts) => {
+      await using bench = await FaultBench.start();
+      bench.road.play(upgrade);
+      let calls = 0;
+      const limits = { connectTimeout: 700, within: 700 };
+      const { error, run } = await bench.run(driver, () => calls++, limits);
+      expect(error).toBeInstanceOf(ConnectError);
+      expect(error).toMatchObject({ code: 'ERR_CONNECT', sessionId: 'lease-1', ...facts });
+      expect(error!.cause).toBeInstanceOf(Error);
+      expect(run).toMatchObject({
+        released: 'destroyed',
+        acquireAttempts: 1,
+        session: { session_id: 'lease-1' },
+      });
+      expect(bench.service.of('release').map(({ body }) => body)).toEqual([
+        { session_id: 'lease-1', reuse: false },
+      ]);
+      expect(calls).toBe(0);
+      await bench.settle();
+    },
+  );
 
-  it('takes another lease after a refusal, a reset or no HTTP, and runs on that', async () => {
+  it('leases another browser after a refused, a reset or a garbled upgrade', async () => {
     for (const upgrade of [refuse(401), resetUpgrade, answerWith('SSH-2.0-no-http\r\n')]) {
       await using bench = await FaultBench.start(used.local);
       bench.road.play(upgrade, join);
-      const outcome = await bench.run(driver, ({ attempt }) => attempt, { connectAttempts: 2 });
-      expect(outcome).toMatchObject({ value: 2, run: { attempts: 2, released: 'reused' } });
+      const outcome = await bench.run(driver, () => 'value', { connectAttempts: 2 });
+      expect(outcome).toMatchObject({ value: 'value', run: { acquireAttempts: 2, released: 'reused' } });
       expect(bench.service.of('release').map(({ body }) => body)).toEqual([
         { session_id: 'lease-1', reuse: false },
         { session_id: 'lease-2', reuse: true },
@@ -74,7 +81,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     }
   });
 
-  it('does not follow a redirect: the other server sees nothing', async () => {
+  it('does not follow a redirect of the upgrade', async () => {
     await using other = await FaultRoad.start();
     for (const location of [`ws://${other.host}/?jwt=${JWT}`, `http://${other.host}/`]) {
       await using bench = await FaultBench.start();
@@ -95,7 +102,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     ['is plain ws to another machine', (host) => `ws://${host.replace('127.0.0.1', '0.0.0.0')}/?jwt=${JWT}`],
     ['is plain ws to a far host', () => `ws://browsers.example.com/?jwt=${JWT}`],
     ['is no URL', () => `nowhere?jwt=${JWT}`],
-  ])('does not dial a session URL that %s', async (_what, url) => {
+  ])('does not connect to a session URL that %s', async (_what, url) => {
     await using bench = await FaultBench.start();
     const field = driver.name.endsWith('BiDi') ? 'webdriver_ws_url' : 'cdp_ws_url';
     const json = bench.fakeSession({ [field]: url(bench.road.host) });
@@ -109,9 +116,11 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 
   it.each(['..', '.', '', '%2e%2e', 'a/b', 'a\r\nb', '\uD800'])(
-    'refuses the pool %j before anything is sent',
+    'refuses the pool name %j before it sends a request',
     async (name) => {
       await using service = await FakeService.start();
+      vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
+      vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
       const running = driver.run(name as never, () => {});
       await expect(running).rejects.toMatchObject({ code: 'ERR_INVALID_OPTION' });
       expect(service.requests).toEqual([]);

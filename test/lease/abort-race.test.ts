@@ -1,17 +1,18 @@
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { acquireSession } from '../../src/lease/acquire-session.js';
-import { checkRetryOptions } from '../../src/lease/backoff.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, session } from '../support/fake-service.js';
+import { acquire as acquireFrom } from './support.js';
 
 it('hands out or gives back every grant, wherever around the response the abort or the deadline comes', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
+  let answers = 0;
   const granted: string[] = [];
   const handed: string[] = [];
   service.script('acquire', (response) => {
-    if (granted.length % 3 === 1 && Math.random() < 0.5) return void response.writeHead(204).end();
+    answers++;
+    if (answers % 3 === 1) return void response.writeHead(204).end();
     const id = `session-${granted.length}`;
     granted.push(id);
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -21,13 +22,11 @@ it('hands out or gives back every grant, wherever around the response the abort 
   for (let round = 0; round < 150; round++) {
     const controller = new AbortController();
     const delay = (round % 50) * 0.1;
-    const acquire = acquireSession(pool, {
-      request: {},
+    const acquire = acquireFrom(pool, {
       acquireTimeout: round % 2 ? delay + 0.1 : 10_000,
       pollTimeout: 1000,
-      retry: checkRetryOptions({ minTimeout: 1, maxTimeout: 2 }),
+      retry: { minTimeout: 1, maxTimeout: 2 },
       signal: controller.signal,
-      onEvent: () => {},
     }).then(
       (session) => handed.push(session.session_id),
       () => {},

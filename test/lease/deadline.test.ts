@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isAcquireTimeoutError } from '../../src/shared/service-errors.js';
+import { isAcquireTimeoutError } from '../../src/shared/lease-errors.js';
 import { session, type Answer } from '../support/fake-service.js';
 import { hang } from '../service/support.js';
 import { acquireWith, GRANT, NONE, waitAsAsked, waits } from './support.js';
@@ -14,7 +14,7 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', pool: 'pool', attempts: requests.length });
     expect(error?.['waited']).toBeGreaterThanOrEqual(490);
     expect(error?.['waited']).toBe(error?.['elapsed']);
-    expect(error?.message).toMatch(/pool pool within 500 ms.*acquireTimeout/);
+    expect(error?.message).toMatch(/pool "pool" within 500 ms.*acquireTimeout/);
     expect(elapsed).toBeLessThan(10_000);
   });
 
@@ -90,26 +90,21 @@ describe.concurrent('Retry-After', () => {
     expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(950);
   });
 
-  it.each(['Wed, 01 Jan 2020 00:00:00 GMT', 'soon', '-1', '0', ''])('is ignored as %j', async (value) => {
-    const { session, events } = await acquireWith([
-      { status: 503, headers: { 'retry-after': value } },
-      GRANT,
-    ]);
+  it.each(['Wed, 01 Jan 2020 00:00:00 GMT', 'soon', '-1', ''])('is ignored as %j', async (value) => {
+    const answer: Answer = { status: 503, headers: { 'retry-after': value } };
+    const { session, events } = await acquireWith([answer, GRANT]);
     expect(session?.session_id).toBe('session-1');
-    // No more than the back-off.
-    expect(events.find((event) => event.type === 'waiting')?.delay).toBeLessThanOrEqual(50);
+    expect(events.find((event) => event.type === 'waiting')?.error).not.toHaveProperty('retryAfter');
   });
 
   it('is capped by the deadline', async () => {
-    const { error, requests, elapsed, events } = await acquireWith(
+    const { error, requests, elapsed } = await acquireWith(
       [{ status: 503, headers: { 'retry-after': '1000000000' } }, GRANT],
-      { acquireTimeout: 600 },
+      { acquireTimeout: 1500 },
     );
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1, cause: { status: 503 } });
     expect(requests).toHaveLength(1);
     expect(elapsed).toBeLessThan(10_000);
-    const waiting = events.find((event) => event.type === 'waiting');
-    expect(waiting?.delay).toBeLessThanOrEqual(600);
   });
 });
 

@@ -50,7 +50,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     const events: RunEvent[] = [];
     const retry = { minTimeout: 10 };
     const result = await run(pool, () => 'value', { retry, onEvent: (event) => events.push(event) });
-    expect(result).toMatchObject({ value: 'value', attempts: 3, released: 'reused' });
+    expect(result).toMatchObject({ value: 'value', acquireAttempts: 3, released: 'reused' });
     expect(events.filter(({ type }) => type === 'acquiring')).toHaveLength(3);
     expect(events.filter(({ type }) => type === 'waiting')).toMatchObject([
       { attempt: 1 },
@@ -68,7 +68,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     // The last request may still be on its way when time is up.
     await expect.poll(() => service.of('acquire').length).toBe(attempts);
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts, pool: 'test' });
-    expect(runOf(error)).toMatchObject({ attempts, replays: [], replayStatus: 'none' });
+    expect(runOf(error)).toMatchObject({ acquireAttempts: attempts, replays: [], replayStatus: 'none' });
     expect(runOf(error)?.session).toBeUndefined();
   });
 
@@ -90,8 +90,8 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
       { status: 200, json: session({ session_id: 'bad' }) },
       { status: 200, json: real },
     );
-    const { value, session: leased } = await run(pool, ({ attempt }) => attempt);
-    expect(value).toBe(2);
+    const { session: leased, acquireAttempts } = await run(pool, () => {});
+    expect(acquireAttempts).toBe(2);
     expect(leased.session_id).toBe(real['session_id']);
     expect(service.of('release').map(({ body }) => body)).toEqual([
       { session_id: 'bad', reuse: false },
@@ -103,7 +103,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     const error = await run(pool, () => {}, { connectAttempts: 2 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConnectError);
     expect(runOf(error)).toMatchObject({
-      attempts: 2,
+      acquireAttempts: 2,
       released: 'destroyed',
       session: { session_id: 'session-1' },
     });
@@ -162,7 +162,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     });
     expect(result).toMatchObject({ value: 'value', released: 'failed' });
     expect(result.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', sessionId: real['session_id'] }]);
-    expect(events.at(-1)).toMatchObject({ type: 'release-failed', sessionId: real['session_id'] });
+    expect(events.at(-2)).toMatchObject({ type: 'release-failed', sessionId: real['session_id'] });
     await used.pool.release(real['session_id'] as string);
   });
 

@@ -15,7 +15,7 @@ describe.each(DRIVERS)('$name', ({ lease }) => {
     const before = local.stats().released;
     const [first, second] = await Promise.all([browser.release(), browser.release()]);
     expect(first).toBe(second);
-    expect(first).toMatchObject({ released: 'reused', replayStatus: 'none', attempts: 1 });
+    expect(first).toMatchObject({ released: 'reused', replayStatus: 'none', acquireAttempts: 1 });
     expect(local.stats().released).toBe(before + 1);
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import {
   BrowserLostError,
   CallbackTimeoutError,
-  SweepError,
+  CleanupError,
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
@@ -13,12 +13,12 @@ import { PlayedLease } from '../support/played-lease.js';
 const never = () => new Promise<never>(() => {});
 
 describe('the callback', () => {
-  it('gets what the driver hands over, the session, a signal and the number of the lease', async () => {
+  it('gets what the driver hands over, the session and a signal', async () => {
     await using played = await PlayedLease.start({ handles: { page: 'mine' } });
-    const { value } = await played.run(({ page, session, signal, attempt }) => {
-      return [page, session.session_id, signal.aborted, attempt];
+    const { value } = await played.run(({ page, session, signal }) => {
+      return [page, session.session_id, signal.aborted];
     });
-    expect(value).toEqual(['mine', 'session-1', false, 1]);
+    expect(value).toEqual(['mine', 'session-1', false]);
   });
 
   it('is told to have ended well only when it did', async () => {
@@ -92,7 +92,7 @@ describe('the callback', () => {
 
 describe('a browser that is lost', () => {
   it.each([
-    ['breaks', 'dropped', /broke or fell silent/],
+    ['breaks', 'dropped', /connection broke, or the other side stopped/],
     ['closes', 'closed-by-service', /the other side closed the connection/],
     ['expires', 'expired', /its session expired/],
   ] as const)('fails the callback when it %s, and says so', async (how, reason, text) => {
@@ -139,15 +139,15 @@ describe('the end of a lease', () => {
   it('is a sweep, a disconnect and a release, in this order, each told', async () => {
     await using played = await PlayedLease.start();
     const { run } = await played.run();
-    expect(played.steps).toEqual(['sweep', 'disconnect', 'release']);
+    expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
     expect(run).toMatchObject({ released: 'reused', cleanupErrors: [], replays: [], replayStatus: 'none' });
-    expect(played.told('swept')).toMatchObject([{ sessionId: 'session-1' }]);
-    expect(played.told('swept')[0]).not.toHaveProperty('error');
+    expect(played.told('cleaned-up')).toMatchObject([{ sessionId: 'session-1' }]);
+    expect(played.told('cleaned-up')[0]).not.toHaveProperty('error');
     expect(played.told('released')).toMatchObject([
       { pool: 'test', sessionId: 'session-1', released: 'reused' },
     ]);
     expect(played.told('browser-lost')).toEqual([]);
-    for (const stage of ['acquire', 'connect', 'callback', 'sweep', 'release', 'total'] as const)
+    for (const stage of ['acquire', 'connect', 'callback', 'cleanup', 'release', 'total'] as const)
       expect(run!.timings[stage], stage).toBeTypeOf('number');
   });
 
@@ -168,21 +168,21 @@ describe('the end of a lease', () => {
 
   it('destroys a browser in which pages could not be closed, and tells why', async () => {
     const cause = new Error('a dialog');
-    await using played = await PlayedLease.start({ sweep: () => Promise.reject(cause) });
+    await using played = await PlayedLease.start({ cleanup: () => Promise.reject(cause) });
     const { value, run } = await played.run();
     expect(value).toBe('value');
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toHaveLength(1);
     const [error] = run!.cleanupErrors;
-    expect(error).toBeInstanceOf(SweepError);
+    expect(error).toBeInstanceOf(CleanupError);
     expect(error).toMatchObject({ sessionId: 'session-1', cause: { message: 'a dialog' } });
-    expect(played.told('swept')).toMatchObject([{ sessionId: 'session-1', error }]);
-    expect(played.steps).toEqual(['sweep', 'disconnect', 'release']);
+    expect(played.told('cleaned-up')).toMatchObject([{ sessionId: 'session-1', error }]);
+    expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
   });
 
   it('does not wait for a browser that does not follow', async () => {
     await using played = await PlayedLease.start({
-      sweep: () => {
+      cleanup: () => {
         vi.advanceTimersByTime(5000);
         vi.useRealTimers();
         return never();
@@ -194,13 +194,13 @@ describe('the end of a lease', () => {
     });
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'SweepError', sessionId: 'session-1', message: /within 5000 ms/ } },
+      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5000 ms/ } },
     ]);
   });
 
   it('does not wait for a sweep whose socket has ended', async () => {
     await using played = await PlayedLease.start({
-      sweep: async () => {
+      cleanup: async () => {
         played.requests[0]!.socket.cut('dropped');
         await never();
       },
@@ -208,13 +208,13 @@ describe('the end of a lease', () => {
     const { run } = await played.run();
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'SweepError', sessionId: 'session-1', message: /ended \(dropped\)/ } },
+      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /ended \(dropped\)/ } },
     ]);
   });
 
   it('is still connected while it sweeps', async () => {
     await using played = await PlayedLease.start({
-      sweep: async () => {
+      cleanup: async () => {
         played.requests[0]!.socket.send('closing pages');
         await expect.poll(() => played.browser.received).toEqual(['closing pages']);
       },
@@ -236,7 +236,7 @@ describe('the end of a lease', () => {
     );
     expect(played.steps).toEqual(['disconnect', 'release']);
     expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
-    expect(played.told('swept')).toEqual([]);
+    expect(played.told('cleaned-up')).toEqual([]);
     expect(await played.requests[0]!.socket.ended).toBe('closed-by-us');
     expect(played.browser.received).toEqual([]);
   });
@@ -265,7 +265,7 @@ describe('the end of a lease', () => {
 describe('the option release', () => {
   const release = async (options: RunOptions, callback?: () => unknown, isClean = true) => {
     await using played = await PlayedLease.start(
-      isClean ? {} : { sweep: () => Promise.reject(new Error('no')) },
+      isClean ? {} : { cleanup: () => Promise.reject(new Error('no')) },
     );
     const { run } = await played.run(callback, options);
     return { run: run!, releases: played.releases, steps: played.steps };
@@ -283,7 +283,7 @@ describe('the option release', () => {
     expect(outcome.run.released).toBe(released);
     expect(outcome.releases).toEqual(releases);
     // What is left stays as it is, pages and all.
-    expect(outcome.steps.includes('sweep')).toBe(choice !== 'leave');
+    expect(outcome.steps.includes('cleanup')).toBe(choice !== 'leave');
   });
 
   it('may be a function, which is told how the lease ended', async () => {
@@ -393,9 +393,9 @@ describe('a lease that is held', () => {
   it('has all that a callback gets, and ends well by hand or with its block', async () => {
     await using played = await PlayedLease.start();
     const lease = await played.lease();
-    expect(lease).toMatchObject({ page: 'a page', session: { session_id: 'session-1' }, attempt: 1 });
+    expect(lease).toMatchObject({ page: 'a page', session: { session_id: 'session-1' } });
     expect(lease.signal.aborted).toBe(false);
-    expect(await lease.release()).toMatchObject({ released: 'reused', attempts: 1 });
+    expect(await lease.release()).toMatchObject({ released: 'reused', acquireAttempts: 1 });
     {
       await using inBlock = await played.lease();
       expect([inBlock.page, played.releases.length]).toEqual(['a page', 1]);
@@ -443,7 +443,7 @@ describe('a run', () => {
     const reason = new Error('left');
     const { error, run } = await played.run(undefined, {
       signal: caller.signal,
-      onEvent: ({ type }) => type === 'swept' && caller.abort(reason),
+      onEvent: ({ type }) => type === 'cleaned-up' && caller.abort(reason),
     });
     expect(error).toBe(reason);
     expect(run).toMatchObject({ released: 'reused', session: { session_id: 'session-1' } });

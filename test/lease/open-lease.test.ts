@@ -29,9 +29,8 @@ describe('acquiring', () => {
     await using twice = await PlayedLease.start({ connect });
     await played.run();
     expect(played.told('acquired')).toMatchObject([{ attempt: 1, session: { session_id: 'session-1' } }]);
-    const { value, run } = await twice.run(({ attempt }) => attempt);
-    expect(value).toBe(2);
-    expect(run).toMatchObject({ attempts: 2, released: 'reused' });
+    const { run } = await twice.run();
+    expect(run).toMatchObject({ acquireAttempts: 2, released: 'reused' });
     expect(twice.told('acquired').map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
@@ -52,7 +51,7 @@ describe('acquiring', () => {
     expect(error).toBe('left');
     expect(run).toBeUndefined();
     expect(played.service.requests).toEqual([]);
-    expect(played.events).toEqual([]);
+    expect(played.events).toMatchObject([{ type: 'ended', status: 'failed', error: 'left' }]);
   });
 
   it('has one limit for the whole call, however many leases it tries', async () => {
@@ -74,7 +73,7 @@ describe('acquiring', () => {
     played.service.script('acquire', { status: 204 });
     const { error, run } = await played.run();
     expect(error).toBe(missing);
-    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], unknownOutcomes: 0 });
+    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], unknownAcquires: 0 });
     expect(run).not.toHaveProperty('session');
     expect(run).not.toHaveProperty('released');
   });
@@ -90,7 +89,7 @@ describe('acquiring', () => {
     );
     const { run, error } = await played.run(undefined, { connectAttempts: 3 });
     expect(error).toMatchObject({ name: 'PoolConnectionError' });
-    expect(run).toMatchObject({ attempts: 3, unknownOutcomes: 2, released: 'destroyed' });
+    expect(run).toMatchObject({ acquireAttempts: 3, unknownAcquires: 2, released: 'destroyed' });
     expect(played.told('outcome-unknown')).toHaveLength(2);
   });
 });
@@ -98,7 +97,7 @@ describe('acquiring', () => {
 describe('connecting', () => {
   it('hands the driver the choices of the options, and tells what it does', async () => {
     await using played = await PlayedLease.start();
-    const choices = { protocol: 'bidi', context: 'new', driver: { slowMo: 5 } } as const;
+    const choices = { protocol: 'bidi', context: 'new', connectOptions: { slowMo: 5 } } as const;
     await played.run(undefined, { ...choices, connectTimeout: 4000 });
     expect(played.requests).toMatchObject([{ ...choices, timeout: 4000 }]);
     expect(played.told('connecting')).toMatchObject([
@@ -133,7 +132,7 @@ describe('connecting', () => {
     const { error, run } = await played.run(undefined, { connectAttempts });
     expect(error).toBeInstanceOf(ConnectError);
     expect(run).toMatchObject({
-      attempts: connectAttempts,
+      acquireAttempts: connectAttempts,
       released: 'destroyed',
       session: { session_id: 'session-1' },
       replays: [],
@@ -149,7 +148,7 @@ describe('connecting', () => {
     await using played = await PlayedLease.start({ connect: () => Promise.reject(missing) });
     const { error, run } = await played.run(undefined, { replays: 'off' });
     expect(error).toBe(missing);
-    expect(run).toMatchObject({ attempts: 1, released: 'destroyed', replayStatus: 'off' });
+    expect(run).toMatchObject({ acquireAttempts: 1, released: 'destroyed', replayStatus: 'off' });
   });
 
   it('ends at its limit', async () => {
@@ -165,7 +164,7 @@ describe('connecting', () => {
         await vi.advanceTimersByTimeAsync(4000);
         await until(() => played.browser.received.some((text) => text.includes('Runtime.evaluate')));
         await vi.advanceTimersByTimeAsync(2000);
-        await until(() => played.told('frozen-pages-closed').length > 0);
+        await until(() => played.told('unresponsive-pages-closed').length > 0);
         vi.useRealTimers();
       },
     });
@@ -175,7 +174,7 @@ describe('connecting', () => {
       onEvent: ({ type }) =>
         type === 'connecting' && vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }),
     });
-    expect(played.told('frozen-pages-closed')).toMatchObject([
+    expect(played.told('unresponsive-pages-closed')).toMatchObject([
       { sessionId: 'session-1', urls: ['https://stuck/'] },
     ]);
   });
@@ -211,10 +210,10 @@ describe('the defaults', () => {
     expect(played.told('acquiring')[0]!.timeLeft).toBeLessThanOrEqual(300_000);
     expect(played.service.of('acquire').map(({ body }) => body)).toEqual([{ acquire_timeout_seconds: 25 }]);
     expect(played.requests).toMatchObject([
-      { timeout: 30_000, protocol: 'cdp', context: 'default', driver: {} },
+      { timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} },
     ]);
     expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
     await using failing = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
-    expect((await failing.run()).run).toMatchObject({ attempts: 2 });
+    expect((await failing.run()).run).toMatchObject({ acquireAttempts: 2 });
   });
 });

@@ -32,7 +32,7 @@ describe('refuses before anything is sent', () => {
     ['acquireTimeout', { acquireTimeout: '5000' }],
     ['pollTimeout', { pollTimeout: true }],
     ['retry.factor', { retry: { factor: -1 } }],
-    ['tries', { retry: { tries: 3 } }],
+    ['retry.tries', { retry: { tries: 3 } }],
     ['connectTimeout', { connectTimeout: 0 }],
     ['connectAttempts', { connectAttempts: 1.5 }],
     ['connectAttempts', { connectAttempts: 0 }],
@@ -47,12 +47,11 @@ describe('refuses before anything is sent', () => {
     ['recording.frameRate', { replays: 'record', recording: { frameRate: 0.5 } }],
     ['recording.frameRate', { replays: 'record', recording: { frameRate: 61 } }],
     ['recording.maxDuration', { replays: 'record', recording: { maxDuration: '1 min' } }],
-    ['recording.start', { replays: 'record', recording: { start: 'now' } }],
-    ['fps', { replays: 'record', recording: { fps: 5 } }],
-    ['options', { replays: 'record', recording: true }],
+    ['recording.fps', { replays: 'record', recording: { fps: 5 } }],
+    ['recording', { replays: 'record', recording: true }],
     ['replaysTimeout', { replaysTimeout: -5 }],
-    ['driver', { driver: 'slow' }],
-    ['watch', { watch: 'yes' }],
+    ['connectOptions', { connectOptions: 'slow' }],
+    ['releaseOnCrash', { releaseOnCrash: 'yes' }],
     ['awaitRelease', { awaitRelease: 0 }],
     ['signal', { signal: new AbortController() }],
     ['onEvent', { onEvent: 'log' }],
@@ -67,10 +66,10 @@ describe('refuses before anything is sent', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('an option that it does not know, and a value that is none of those there are, and names what there is', async () => {
+  it('an unknown option, with a suggestion, and a value that is not one of the choices', async () => {
     const unknown = { timeOut: 1 } as never;
     await expect(puppeteer.withPooledBrowser(pool, () => {}, unknown)).rejects.toThrow(
-      /withPooledBrowser has no option timeOut.*connectTimeout/,
+      'withPooledBrowser has no option timeOut. Did you mean timeout?',
     );
     await expect(puppeteer.leaseBrowser(pool, unknown)).rejects.toThrow(/leaseBrowser has no option timeOut/);
     await expect(puppeteer.leaseBrowser(pool, { context: 'fresh' } as never)).rejects.toThrow(
@@ -97,7 +96,7 @@ describe('refuses before anything is sent', () => {
       playwright.withPooledBrowser(pool, () => {}, bidi),
       playwright.leaseBrowser(pool, bidi),
     ]) {
-      await expect(call).rejects.toThrow(/no public way to connect to a WebDriver BiDi socket.*Puppeteer/s);
+      await expect(call).rejects.toThrow(/no public API for WebDriver BiDi connections.*Puppeteer/s);
     }
     expect(service.requests).toEqual([]);
   });

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { checkRetryOptions } from '../../src/lease/backoff.js';
-import { acquireSession } from '../../src/lease/acquire-session.js';
 import { BrowserPool } from '../../src/index.js';
 import { FakeService, reply, session } from '../support/fake-service.js';
+import { acquire as acquireFrom } from './support.js';
 
 const CALLERS = 200;
 
@@ -19,10 +18,9 @@ afterEach(async () => {
   await service.close();
 });
 
-function acquire(signal: AbortSignal = new AbortController().signal) {
-  const retry = checkRetryOptions({ minTimeout: 20, maxTimeout: 100 });
-  const plan = { request: {}, acquireTimeout: 60_000, pollTimeout: 1000, retry, signal, onEvent: () => {} };
-  return acquireSession(pool, plan);
+function acquire(signal?: AbortSignal) {
+  const retry = { minTimeout: 20, maxTimeout: 100 };
+  return acquireFrom(pool, { acquireTimeout: 60_000, pollTimeout: 1000, retry, signal });
 }
 
 it('sends about one request a caller through an outage, and serves all once the service is back', async () => {

@@ -82,8 +82,8 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(await held.browser.page.title()).toBe('kept');
   });
 
-  it('waits for the next use without keepAlive', async () => {
-    await using held = await hold(driver, { keepAlive: false });
+  it('waits for the next use with reconnect lazy', async () => {
+    await using held = await hold(driver, { reconnect: 'lazy' });
     held.bench.road.lose('reset');
     await held.told('connection-dropped');
     expect(held.bench.road.dialled).toBe(1);
@@ -94,7 +94,7 @@ describe.each(DRIVERS)('$name', (driver) => {
 
 describe('a session without a connection', () => {
   it('is announced before it expires, and not while something is connected', async () => {
-    await using held = await hold(DRIVERS[0]!, { keepAlive: false }, { timeout_seconds: 2 });
+    await using held = await hold(DRIVERS[0]!, { reconnect: 'lazy' }, { timeout_seconds: 2 });
     expect(held.types).not.toContain('session-expiring');
     held.bench.road.lose('reset');
     await held.told('session-expiring');
@@ -141,6 +141,6 @@ async function hold(driver: Driver, options = {}, session: Record<string, unknow
   });
   const events: RunEvent[] = [];
   const onEvent = (event: RunEvent) => void events.push(event);
-  const browser = await driver.lease(bench.pool, { reconnect: true, ...options, onEvent });
+  const browser = await driver.lease(bench.pool, { reconnect: 'eager' as const, ...options, onEvent });
   return new Held(bench, browser, events);
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
-import { resolvePool } from '../../src/lease/resolve-pool.js';
+import { resolvePool } from '../../src/lease/lease-call.js';
 
 beforeEach(() => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', 'https://pool.example.com/v1');

@@ -1,10 +1,9 @@
-import type { AcquireEvent } from '../../src/lease/acquire-events.js';
-import type { AcquirePlan } from '../../src/lease/acquire-plan.js';
-import { acquireSession } from '../../src/lease/acquire-session.js';
-import { checkRetryOptions } from '../../src/lease/backoff.js';
-import type { RetryOptions } from '../../src/lease/retry-rules.js';
-import type { BrowserSession } from '../../src/service/wire.js';
+import type { BrowserSession, RunEvent } from '../../src/index.js';
+import { acquireSession } from '../../src/lease/acquire.js';
+import { LeaseCall } from '../../src/lease/lease-call.js';
+import { readLeaseOptions, sessionLeaseOptions, type SessionLeaseOptions } from '../../src/lease/options.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
+import { LinkedAbort } from '../../src/shared/abort.js';
 import { FakeService, session, type Answer, type SeenRequest } from '../support/fake-service.js';
 import { expectNoSecret } from '../service/support.js';
 
@@ -26,32 +25,58 @@ export interface Outcome {
   session?: BrowserSession;
   // The tests look at the fields of whatever error came.
   error?: Error & Record<string, unknown>;
-  events: AcquireEvent[];
+  events: RunEvent[];
   requests: SeenRequest[];
   released: unknown[];
   /** Milliseconds until the call settled. */
   elapsed: number;
 }
 
-type Plan = Partial<Omit<AcquirePlan, 'retry'>> & { retry?: RetryOptions };
+/** Acquires a session, as the first step of a call with these options. */
+export async function acquire(
+  pool: BrowserPool,
+  options: SessionLeaseOptions = {},
+  unknownAcquires = 0,
+): Promise<BrowserSession> {
+  const call = new LeaseCall(pool, readLeaseOptions(sessionLeaseOptions, options, { caller: 'acquire' }));
+  call.unknownAcquires = unknownAcquires;
+  const deadline = new LinkedAbort(call.signal, call.settings.acquireTimeout);
+  try {
+    return await acquireSession(call, deadline);
+  } finally {
+    deadline.dispose();
+    call.abort.dispose();
+  }
+}
 
-/** One acquire loop against a service with these answers, and what became of it when all that it owed is paid. */
-export async function acquireWith(answers: Answer[], { retry, ...plan }: Plan = {}): Promise<Outcome> {
+/** One acquire against a service with these answers, and its outcome after all releases. */
+export async function acquireWith(
+  answers: Answer[],
+  { retry, ...options }: SessionLeaseOptions = {},
+  unknownAcquires = 0,
+): Promise<Outcome> {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', ...answers);
-  const events: AcquireEvent[] = [];
+  const events: RunEvent[] = [];
+  const { onEvent } = options;
   const started = performance.now();
-  const settled = await acquireSession(pool, {
-    request: {},
-    acquireTimeout: 60_000,
-    // Long, so that an answer of a busy machine still counts as given at once.
-    pollTimeout: 10_000,
-    retry: checkRetryOptions({ minTimeout: 10, maxTimeout: 50, ...retry }),
-    signal: new AbortController().signal,
-    onEvent: (event) => events.push(event),
-    ...plan,
-  }).then(
+  const acquiring = acquire(
+    pool,
+    {
+      acquireTimeout: 60_000,
+      // Long, so that an answer of a busy machine still counts as early.
+      pollTimeout: 10_000,
+      retry: { minTimeout: 10, maxTimeout: 50, ...retry },
+      ...options,
+      onEvent: (event) => {
+        events.push(event);
+        onEvent?.(event);
+      },
+    },
+    unknownAcquires,
+  );
+  const settled = await acquiring.then(
     (session) => ({ session }),
     (error: Error & Record<string, unknown>) => ({ error }),
   );

@@ -7,7 +7,7 @@ import { leaseBrowser, withPooledBrowser } from '../../src/playwright.js';
 import { FakeService } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 
-const STAGES: readonly Stage[] = ['acquire', 'connect', 'callback', 'sweep', 'replays', 'release'];
+const STAGES: readonly Stage[] = ['acquire', 'connect', 'callback', 'cleanup', 'replays', 'release'];
 const EVENTS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
 
 const used = useLocalPool();

@@ -10,22 +10,22 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
   it('hands over a usable page, returns what the callback returned, and gives the browser back', async () => {
     const { pool, local } = used;
     const before = local.stats();
-    const result = await run(pool, async ({ page, session, signal, attempt }) => {
+    const result = await run(pool, async ({ page, session, signal }) => {
       await page.goto(titled('checkout'));
-      return { title: await page.title(), id: session.session_id, aborted: signal.aborted, attempt };
+      return { title: await page.title(), id: session.session_id, aborted: signal.aborted };
     });
     const { session_id: id } = result.session;
     expect(result).toMatchObject({
-      value: { title: 'checkout', id, aborted: false, attempt: 1 },
+      value: { title: 'checkout', id, aborted: false },
       replays: [],
       replayStatus: 'none',
       released: 'reused',
-      attempts: 1,
+      acquireAttempts: 1,
       cleanupErrors: [],
     });
     expect(local.stats()).toMatchObject({ leased: 0, idle: 1, destroyed: before.destroyed });
     expect(local.stats().released).toBe(before.released + 1);
-    for (const stage of ['acquire', 'connect', 'callback', 'sweep', 'release', 'total'] as const) {
+    for (const stage of ['acquire', 'connect', 'callback', 'cleanup', 'release', 'total'] as const) {
       expect(result.timings[stage], stage).toBeTypeOf('number');
     }
   });
@@ -110,7 +110,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     const mine = Object.freeze(new Error('mine'));
     const error = await run(pool, () => Promise.reject(mine)).catch((thrown: unknown) => thrown);
     expect(error).toBe(mine);
-    expect(runOf(error)).toMatchObject({ released: 'reused', replayStatus: 'none', attempts: 1 });
+    expect(runOf(error)).toMatchObject({ released: 'reused', replayStatus: 'none', acquireAttempts: 1 });
     expect(runOf(error)?.session?.session_id).toBeTypeOf('string');
     expect(local.stats().leased).toBe(0);
   });
@@ -185,8 +185,8 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
       'callback-started',
       'callback-ended',
     ]);
-    expect(types.slice(6, 8).toSorted()).toEqual(['replays', 'swept']);
-    expect(types.slice(8)).toEqual(['released']);
+    expect(types.slice(6, 8).toSorted()).toEqual(['cleaned-up', 'replays']);
+    expect(types.slice(8)).toEqual(['released', 'ended']);
     expect(new Set(events.map(({ run: number }) => number)).size).toBe(1);
     expect(events.every(({ pool }) => pool === 'test')).toBe(true);
     const times = events.map(({ elapsed }) => elapsed);

@@ -11,8 +11,8 @@ const quirky = await startApi({
   quirks: { unavailableStatus: 429, answersAtOnce: true, nameConflictStatus: 422, keepsSessionId: false },
 });
 
-describe('waiting', () => {
-  it('serves those who came first, first', async () => {
+describe('a waiting acquire request', () => {
+  it('receives a browser in the order of arrival', async () => {
     const holder = await api.lease();
     const served: number[] = [];
     const waiters: Promise<void>[] = [];
@@ -22,7 +22,7 @@ describe('waiting', () => {
         await api.release(session);
       });
       waiters.push(waiter);
-      await until('it waits', () => api.pool.stats('default').waiting === number);
+      await until('the request waits', () => api.pool.stats('default').waiting === number);
     }
     expect(served).toEqual([]);
     await api.release(holder);
@@ -30,7 +30,7 @@ describe('waiting', () => {
     expect(served).toEqual([1, 2, 3]);
   });
 
-  it('ends with 204 and an empty body when the time is up', async () => {
+  it('ends with 204 and an empty body when acquire_timeout_seconds have elapsed', async () => {
     const holder = await api.lease();
     const start = performance.now();
     const reply = await api.acquire({ acquire_timeout_seconds: 1 });
@@ -40,7 +40,7 @@ describe('waiting', () => {
     await api.release(holder);
   });
 
-  it('does not happen with 0 seconds', async () => {
+  it('does not wait with acquire_timeout_seconds: 0', async () => {
     const holder = await api.lease({ acquire_timeout_seconds: 0 });
     const start = performance.now();
     expect((await api.acquire({ acquire_timeout_seconds: 0 })).status).toBe(204);
@@ -49,7 +49,7 @@ describe('waiting', () => {
     await api.release(holder);
   });
 
-  it('lasts by default as long as the pool takes to fill at its rate', async () => {
+  it('waits by default as long as the pool takes to fill at its fill rate', async () => {
     const holder = await api.lease({}, 'slow');
     const start = performance.now();
     expect((await api.acquire({}, 'slow')).status).toBe(204);
@@ -57,32 +57,32 @@ describe('waiting', () => {
     await api.release(holder);
   });
 
-  it('ends when the client goes away, and the browser goes to the next one', async () => {
+  it('ends when its client closes the connection, and the next request receives the browser', async () => {
     const holder = await api.lease();
     const gone = new AbortController();
     const aborted = api.acquire({}, 'default', gone.signal).catch(() => 'aborted');
-    await until('it waits', () => api.pool.stats().waiting === 1);
+    await until('the request waits', () => api.pool.stats().waiting === 1);
     const next = api.lease();
-    await until('both wait', () => api.pool.stats().waiting === 2);
+    await until('both requests wait', () => api.pool.stats().waiting === 2);
     gone.abort();
     expect(await aborted).toBe('aborted');
-    await until('it has left', () => api.pool.stats().waiting === 1);
+    await until('the first request has left the queue', () => api.pool.stats().waiting === 1);
     await api.release(holder);
     await api.release(await next);
     expect(api.pool.stats('default')).toMatchObject({ idle: 1, leased: 0 });
   });
 });
 
-describe('a grant that its client never hears of', () => {
-  it('is undone when the client goes away while the start_url loads', async () => {
+describe('a lease whose client never receives the response', () => {
+  it('is undone when the client closes the connection while the start_url loads', async () => {
     const { granted } = api.pool.stats();
     const gone = new AbortController();
     const start_url = await silentUrl();
     const aborted = api.acquire({ start_url, name: 'ghost' }, 'default', gone.signal).catch(() => 'aborted');
-    await until('it is granted', () => api.pool.stats('default').leased === 1);
+    await until('the lease is granted', () => api.pool.stats('default').leased === 1);
     gone.abort();
     expect(await aborted).toBe('aborted');
-    await until('it is back', () => api.pool.stats('default').idle === 1, 1_000);
+    await until('the browser is idle again', () => api.pool.stats('default').idle === 1, 1_000);
     expect(api.pool.stats().granted).toBe(granted);
   });
 
@@ -102,7 +102,7 @@ describe('a grant that its client never hears of', () => {
 });
 
 describe('the name of a lease', () => {
-  it('is taken as long as a lease of any pool has it', async () => {
+  it('is refused as long as an active lease of any pool has the same name', async () => {
     const session = await api.lease({ name: 'mine' });
     const reply = await api.acquire({ name: 'mine' }, 'other');
     expect(reply).toMatchObject({
@@ -115,7 +115,7 @@ describe('the name of a lease', () => {
     await api.release(again);
   });
 
-  it('goes with the lease: the next one has neither name nor tags', async () => {
+  it('ends with the lease: the next lease has neither name nor tags', async () => {
     const session = await api.lease({ name: 'mine', tags: { a: 'b' } });
     await api.release(session);
     const next = await api.lease();
@@ -126,10 +126,10 @@ describe('the name of a lease', () => {
     await api.release(next);
   });
 
-  it('is refused to the second of two who wait with the same one', async () => {
+  it('is refused to the second of two waiting requests with the same name', async () => {
     const holders = [await api.lease(), await api.lease({}, 'other')] as const;
     const replies = [api.acquire({ name: 'twin' }), api.acquire({ name: 'twin' }, 'other')] as const;
-    await until('both wait', () => api.pool.stats().waiting === 2);
+    await until('both requests wait', () => api.pool.stats().waiting === 2);
     await api.release(holders[0]);
     const first = await replies[0];
     expect(first).toMatchObject({ status: 200, body: { name: 'twin' } });
@@ -141,21 +141,21 @@ describe('the name of a lease', () => {
 });
 
 describe('start_url', () => {
-  it('does not fail the lease when it cannot be loaded', async () => {
+  it('does not fail the lease when the page cannot be loaded', async () => {
     const start_url = 'http://127.0.0.1:1/';
     const session = await api.lease({ start_url });
     expect(session.start_url).toBe(start_url);
     await api.release(session);
   });
 
-  it('does not hold up the lease when it is slow', async () => {
+  it('does not delay the lease when the page is slow', async () => {
     const start = performance.now();
     const session = await api.lease({ start_url: await silentUrl() });
     expect(performance.now() - start).toBeLessThan(15_000);
     await api.release(session, false);
   });
 
-  it('belongs to one lease', async () => {
+  it('belongs to one lease only', async () => {
     const session = await api.lease({ start_url: titled('one') });
     await api.release(session);
     const next = await api.lease();
@@ -165,7 +165,7 @@ describe('start_url', () => {
 });
 
 describe('quirks', () => {
-  it('answers at once, with another status, when no browser is idle', async () => {
+  it('answer at once with another status when no browser is idle', async () => {
     const session = await quirky.lease({ name: 'mine' });
     const start = performance.now();
     const reply = await quirky.acquire({ acquire_timeout_seconds: 60 });
@@ -174,13 +174,13 @@ describe('quirks', () => {
     await quirky.release(session);
   });
 
-  it('refuses a name that is taken with 422', async () => {
+  it('refuse the name of an active lease with 422', async () => {
     const session = await quirky.lease({ name: 'mine' });
     expect((await quirky.acquire({ name: 'mine' })).status).toBe(422);
     await quirky.release(session);
   });
 
-  it('gives each lease a session of its own', async () => {
+  it('give each lease a new session', async () => {
     const session = await quirky.lease();
     await quirky.release(session);
     const next = await quirky.lease();

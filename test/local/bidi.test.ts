@@ -10,7 +10,7 @@ const STATUS = { id: 3, method: 'session.status', params: {} };
 const END = { id: 4, method: 'session.end', params: {} };
 
 describe('a BiDi socket', () => {
-  it('begins with session.new, and knows the session', () =>
+  it('expects session.new first and reports the session in its status', () =>
     withSocket(api, async (socket, sessionId) => {
       expect(await ask(socket, STATUS)).toMatchObject({ type: 'success', id: 3, result: { ready: true } });
       expect(await ask(socket, TREE)).toMatchObject({ type: 'error', id: 2, error: 'invalid session id' });
@@ -20,7 +20,7 @@ describe('a BiDi socket', () => {
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
     }));
 
-  it('refuses what is no command, and commands with wrong parameters', () =>
+  it('refuses invalid messages, unknown commands and wrong parameters', () =>
     withSocket(api, async (socket) => {
       const failure = { type: 'error', error: 'invalid argument' };
       for (const message of ['{', '[]', '{"id": 1}', '{"id": "1", "method": "session.status"}']) {
@@ -33,7 +33,7 @@ describe('a BiDi socket', () => {
       expect(await ask(socket, unknown)).toMatchObject({ type: 'error', error: 'unknown command', id: 6 });
     }));
 
-  it('is closed after session.end; the browser stays, and takes the next session', async () => {
+  it('closes after session.end; the browser stays and accepts the next session', async () => {
     for (let session = 0; session < 2; session++) {
       await withSocket(api, async (socket) => {
         await ask(socket, NEW);
@@ -44,7 +44,7 @@ describe('a BiDi socket', () => {
     expect(api.pool.stats()).toMatchObject({ idle: 1, destroyed: 0 });
   });
 
-  it('leaves nobody with an unhandled rejection when it breaks in the middle of things', async () => {
+  it('causes no unhandled rejection when the connection breaks during commands', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     for (let session = 0; session < 3; session++) {
@@ -63,15 +63,15 @@ describe('a BiDi socket', () => {
   });
 });
 
-describe('with the quirk of an existing session', () => {
-  it('refuses session.new and takes other commands at once', () =>
+describe('with the quirk bidiSession: existing', () => {
+  it('refuses session.new and accepts other commands at once', () =>
     withSocket(existing, async (socket) => {
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
       expect(await ask(socket, NEW)).toMatchObject({ type: 'error', id: 1, error: 'session not created' });
       expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
     }));
 
-  it('answers session.end and does nothing', () =>
+  it('answers session.end and keeps the session', () =>
     withSocket(existing, async (socket) => {
       expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success' });

@@ -6,16 +6,16 @@ const events: LocalPoolEvent[] = [];
 const onLog = (event: LocalPoolEvent) => void events.push(event);
 const api = await startApi({ pools: [{ timeoutSeconds: 1 }], onLog });
 
-describe('a Chromium that dies', () => {
-  it('is replaced when it was idle', async () => {
-    await until('it is idle', () => api.pool.stats().idle === 1);
+describe('a Chromium that crashes', () => {
+  it('is replaced when the browser was idle', async () => {
+    await until('the browser is idle', () => api.pool.stats().idle === 1);
     const { destroyed } = api.pool.stats();
     process.kill(lastPid(), 'SIGKILL');
-    await until('it is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
+    await until('the browser is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
     await api.release(await api.lease());
   });
 
-  it('ends its lease: the sockets close, a release finds nothing, another takes its place', async () => {
+  it('ends its lease: the WebSockets close, a release answers 404, another browser replaces it', async () => {
     const session = await api.lease();
     const { destroyed } = api.pool.stats();
     const sockets = await Promise.all([
@@ -24,7 +24,7 @@ describe('a Chromium that dies', () => {
     ]);
     process.kill(lastPid(), 'SIGKILL');
     await Promise.all(sockets.map(({ socket }) => closed(socket)));
-    await until('it is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
+    await until('the browser is destroyed', () => api.pool.stats().destroyed === destroyed + 1);
     expect(await api.release(session)).toBe(404);
     const next = await api.lease();
     expect(next.session_id).not.toBe(session.session_id);
@@ -34,29 +34,32 @@ describe('a Chromium that dies', () => {
 });
 
 describe('a lease without a connection', () => {
-  it('ends after timeout_seconds: the browser is destroyed, not put back', async () => {
+  it('expires after timeout_seconds: the browser is destroyed and replaced', async () => {
     const session = await api.lease();
     const { expired } = api.pool.stats();
     const start = performance.now();
-    await until('it has expired', () => api.pool.stats().expired === expired + 1);
+    await until('the lease has expired', () => api.pool.stats().expired === expired + 1);
     expect(performance.now() - start).toBeGreaterThan(500);
     expect(await api.release(session)).toBe(404);
-    await until('it is replaced', () => api.pool.stats().idle === 1);
+    await until('the browser is replaced', () => api.pool.stats().idle === 1);
   });
 
-  it.each(['cdp_ws_url', 'webdriver_ws_url'] as const)('is kept by a connection to its %s', async (url) => {
-    const session = await api.lease();
-    const { expired } = api.pool.stats();
-    const { socket } = await tryWebSocket(session[url]);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(api.pool.stats().expired).toBe(expired);
-    const start = performance.now();
-    socket.close();
-    await until('it has expired', () => api.pool.stats().expired === expired + 1);
-    expect(performance.now() - start).toBeGreaterThan(500);
-  });
+  it.each(['cdp_ws_url', 'webdriver_ws_url'] as const)(
+    'does not expire while its %s has a connection',
+    async (url) => {
+      const session = await api.lease();
+      const { expired } = api.pool.stats();
+      const { socket } = await tryWebSocket(session[url]);
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(api.pool.stats().expired).toBe(expired);
+      const start = performance.now();
+      socket.close();
+      await until('the lease has expired', () => api.pool.stats().expired === expired + 1);
+      expect(performance.now() - start).toBeGreaterThan(500);
+    },
+  );
 
-  it('does not expire once it is released', async () => {
+  it('does not expire after its release', async () => {
     const { expired } = api.pool.stats();
     await api.release(await api.lease());
     await new Promise((resolve) => setTimeout(resolve, 1_200));

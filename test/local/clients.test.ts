@@ -6,7 +6,7 @@ import { startApi, titled } from './support.js';
 
 const api = await startApi();
 
-it('takes an unmodified Playwright, in one lease after another', async () => {
+it('serves an unmodified Playwright in consecutive leases', async () => {
   for (let lease = 0; lease < 2; lease++) {
     const session = await api.lease({ start_url: titled('start') });
     const browser = await chromium.connectOverCDP(session.cdp_ws_url);
@@ -22,19 +22,19 @@ it('takes an unmodified Playwright, in one lease after another', async () => {
   }
 });
 
-it('takes an unmodified Puppeteer over CDP, in one lease after another', async () => {
+it('serves an unmodified Puppeteer over CDP in consecutive leases', async () => {
   for (let lease = 0; lease < 2; lease++) {
     await drive((session) => ({ browserWSEndpoint: session.cdp_ws_url }));
   }
 });
 
-it('takes an unmodified Puppeteer over BiDi, in one lease after another', async () => {
+it('serves an unmodified Puppeteer over BiDi in consecutive leases', async () => {
   for (let lease = 0; lease < 2; lease++) {
     await drive((session) => ({ browserWSEndpoint: session.webdriver_ws_url, protocol: 'webDriverBiDi' }));
   }
 });
 
-it('takes both protocols in turn, and at the same time', async () => {
+it('serves both protocols at the same time', async () => {
   const session = await api.lease();
   const bidi = await puppeteer.connect({
     browserWSEndpoint: session.webdriver_ws_url,
@@ -50,7 +50,7 @@ it('takes both protocols in turn, and at the same time', async () => {
   await api.release(session);
 });
 
-it('survives a Puppeteer that closes the browser: it is destroyed and replaced', async () => {
+it('replaces a browser that Puppeteer closed', async () => {
   const session = await api.lease();
   const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_ws_url });
   await browser.close();

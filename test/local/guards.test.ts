@@ -21,16 +21,19 @@ describe('the access token', () => {
     expect(reply.headers['x-request-id']).toBeDefined();
   });
 
-  it('is asked for before the path is looked at', async () => {
+  it('is checked before the path', async () => {
     const headers = { authorization: 'Bearer wrong-token' };
     expect((await api.call('GET', '/nowhere', { headers })).status).toBe(401);
   });
 });
 
 describe('Host and Origin', () => {
-  it.each([`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`])('takes Host %s', async (name) => {
-    expect((await api.call('GET', path, { headers: { host: name } })).status).toBe(200);
-  });
+  it.each([`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`])(
+    'accepts Host %s',
+    async (name) => {
+      expect((await api.call('GET', path, { headers: { host: name } })).status).toBe(200);
+    },
+  );
 
   it.each([
     'evil.example',
@@ -38,12 +41,12 @@ describe('Host and Origin', () => {
     'localhost',
     '127.0.0.1:1',
     `127.0.0.1.evil.example:${port}`,
-  ])('refuses Host %s, right token or not', async (name) => {
+  ])('refuses Host %s, also with the right token', async (name) => {
     const reply = await api.call('GET', path, { headers: { host: name } });
     expect(reply).toMatchObject({ status: 403, body: { code: 'forbidden' } });
   });
 
-  it('takes its own Origin', async () => {
+  it('accepts its own Origin', async () => {
     expect((await api.call('GET', path, { headers: { origin: api.pool.baseUrl } })).status).toBe(200);
   });
 
@@ -54,7 +57,7 @@ describe('Host and Origin', () => {
     },
   );
 
-  it('refuses both on websockets too', async () => {
+  it('are also checked for WebSockets', async () => {
     const session = await api.lease();
     for (const url of [session.cdp_ws_url, session.webdriver_ws_url]) {
       expect(await tryWebSocket(url, { origin: 'https://evil.example' })).toMatchObject({
@@ -67,8 +70,8 @@ describe('Host and Origin', () => {
   });
 });
 
-describe('the jwt of a websocket URL', () => {
-  it('opens the socket for which it was signed', async () => {
+describe('the jwt of a WebSocket URL', () => {
+  it('opens the WebSocket for which it was signed', async () => {
     const session = await api.lease();
     for (const url of [session.cdp_ws_url, session.webdriver_ws_url]) {
       const { outcome, socket } = await tryWebSocket(url);
@@ -78,7 +81,7 @@ describe('the jwt of a websocket URL', () => {
     await api.release(session);
   });
 
-  it('is refused when it is missing, broken, unsigned, signed with another key, or swapped', async () => {
+  it('is refused when it is missing, broken, unsigned, signed with another key, or of another URL', async () => {
     const [one, two] = [await api.lease(), await api.lease()];
     const url = new URL(one.cdp_ws_url);
     const good = url.searchParams.get('jwt')!;
@@ -107,7 +110,7 @@ describe('the jwt of a websocket URL', () => {
     await Promise.all([api.release(one), api.release(two)]);
   });
 
-  it('is no longer good when its lease has ended, though the session lives on', async () => {
+  it('is refused after the end of its lease, although the session still exists', async () => {
     const before = await api.lease();
     const other = await api.lease();
     await api.release(before);
@@ -121,7 +124,7 @@ describe('the jwt of a websocket URL', () => {
     await Promise.all([api.release(after), api.release(other)]);
   });
 
-  it('opens nothing else', async () => {
+  it('opens no other path', async () => {
     const session = await api.lease();
     const url = new URL(session.cdp_ws_url);
     url.pathname = '/elsewhere';

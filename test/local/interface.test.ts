@@ -9,7 +9,7 @@ const api = await startApi({
 });
 
 describe('acquire', () => {
-  it('answers 200 and a whole session', async () => {
+  it('answers 200 with all fields of a session', async () => {
     const request = { name: 'a.b_c-1', tags: { team: 'x', run: '7' }, start_url: 'data:text/html,hi' };
     const session = await api.lease(request);
     expect(session).toMatchObject({
@@ -34,20 +34,20 @@ describe('acquire', () => {
     expect(await api.release(session)).toBe(204);
   });
 
-  it('leaves out what was not set', async () => {
+  it('omits the fields that were not requested', async () => {
     const session = await api.lease();
     for (const field of ['name', 'tags', 'start_url']) expect(session).not.toHaveProperty(field);
     await api.release(session);
   });
 
-  it('finds a pool by id as well as by name', async () => {
+  it('finds a pool by its id', async () => {
     const session = await api.lease({}, 'other-id');
     expect(session.pool).toEqual({ id: 'other-id', name: 'other' });
     expect(session.start_url).toBe('about:blank');
     await api.release(session);
   });
 
-  it('takes an empty body, and fields that it does not know', async () => {
+  it('accepts an empty body and unknown fields', async () => {
     const path = '/browser_pools/default/acquire';
     for (const body of [undefined, '', '{"new_field": {"a": [1]}, "__proto__": {"name": 7}}']) {
       const reply = await api.call('POST', path, { body });
@@ -56,13 +56,13 @@ describe('acquire', () => {
     }
   });
 
-  it('lists every field that is wrong', async () => {
+  it('lists all wrong fields in the details', async () => {
     const tags = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, 'v']));
     const body = { acquire_timeout_seconds: 1.5, name: 'no spaces', tags, start_url: 'not a url' };
     const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
     expect(reply.status).toBe(400);
     expect(reply.body.code).toBe('bad_request');
-    expect(reply.body.details?.map(({ code, message }) => [code, message?.split(':')[0]])).toEqual([
+    expect(reply.body.details?.map(({ code, message }) => [code, message?.split(' ')[0]])).toEqual([
       ['invalid_input', 'acquire_timeout_seconds'],
       ['invalid_input', 'name'],
       ['invalid_input', 'tags'],
@@ -100,7 +100,7 @@ describe('acquire', () => {
 });
 
 describe('the pool record', () => {
-  it('tells counts and settings', async () => {
+  it('contains counts and settings', async () => {
     const session = await api.lease();
     expect(await api.record()).toMatchObject({
       id: session.pool!.id,
@@ -118,7 +118,7 @@ describe('the pool record', () => {
 });
 
 describe('replays', () => {
-  it('is an empty array for a browser that was not recorded, leased or idle', async () => {
+  it('are an empty array for a browser that was not recorded, leased or idle', async () => {
     const session = await api.lease();
     const path = `/browsers/${session.session_id}/replays`;
     expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
@@ -127,7 +127,7 @@ describe('replays', () => {
   });
 });
 
-describe('what does not exist', () => {
+describe('an unknown path or method', () => {
   it.each([
     ['POST', '/browser_pools/nobody/acquire'],
     ['POST', '/browser_pools/nobody/flush'],
@@ -147,13 +147,13 @@ describe('what does not exist', () => {
     ['DELETE', '/browser_pools/default', 'GET'],
     ['DELETE', '/browsers/x/replays', 'GET, POST'],
     ['GET', '/browsers/x/replays/y/stop', 'POST'],
-  ])('answers %s %s with 405 and says what is allowed', async (method, path, allow) => {
+  ])('answers %s %s with 405 and lists the allowed methods', async (method, path, allow) => {
     const reply = await api.call(method, path);
     expect(reply).toMatchObject({ status: 405, body: { code: 'method_not_allowed' }, headers: { allow } });
   });
 });
 
-it('gives every response an id of its own', async () => {
+it('gives every response a unique x-request-id', async () => {
   const replies = [await api.call('GET', '/browser_pools/default'), await api.call('GET', '/nowhere')];
   const ids = replies.map(({ headers }) => headers['x-request-id']);
   expect(new Set(ids).size).toBe(2);

@@ -1,37 +1,37 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { Lease } from '../../src/local/pool/lease.js';
-import type { PooledChromium } from '../../src/local/pool/pooled-chromium.js';
+import type { PooledChromium } from '../../src/local/pool/lease.js';
 import { LeaseTokens } from '../../src/local/sockets/jwt.js';
 
 const leases: Lease[] = [];
 afterEach(() => leases.splice(0).forEach((lease) => lease.end()));
 
-it('names its holder until it expires', async () => {
+it('names its lease until it expires', async () => {
   const tokens = new LeaseTokens(60_000);
   const lease = newLease('s1');
   const jwt = await tokens.sign(lease, 'cdp');
   expect(await tokens.verify(jwt, ['cdp'])).toEqual({
     sessionId: 's1',
-    lease: lease.number,
+    leaseId: lease.id,
     audience: 'cdp',
   });
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
   expect(await tokens.verify(jwt, ['cdp'])).toBeUndefined();
 });
 
-it('outlives a wall clock that jumps', async () => {
+it('stays valid when the wall clock jumps', async () => {
   const tokens = new LeaseTokens(60_000);
   const jwt = await tokens.sign(newLease('s1'), 'cdp');
   vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 24 * 3_600_000);
   expect(await tokens.verify(jwt, ['cdp'])).toBeDefined();
 });
 
-it('is good at one server only', async () => {
+it('is valid at one server only', async () => {
   const jwt = await new LeaseTokens().sign(newLease('s1'), 'cdp');
   expect(await new LeaseTokens().verify(jwt, ['cdp'])).toBeUndefined();
 });
 
-it('of a recording names that one, and opens no websocket; one of a lease shows no recording', async () => {
+it('of a recording opens no WebSocket, and a jwt of a lease shows no recording', async () => {
   const tokens = new LeaseTokens();
   const [replay, cdp] = [await tokens.signReplay('s1', 'r1'), await tokens.sign(newLease('s1'), 'cdp')];
   expect(await tokens.verifyReplay(replay)).toEqual({ sessionId: 's1', replayId: 'r1' });

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expectTypeOf } from 'expect-type';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   startLocalPool,
   type LocalPool,
@@ -16,7 +16,7 @@ describe('options', () => {
     ['pools', { pools: [{}, {}] }],
     ['pools', { pools: [{ name: 'a' }, { name: 'b', id: 'a' }] }],
     ['pools[0]', { pools: ['default'] }],
-    ['sise', { pools: [{ sise: 1 }] }],
+    ['pools[0].sise', { pools: [{ sise: 1 }] }],
     ['pools[1].size', { pools: [{}, { name: 'b', size: 0 }] }],
     ['pools[0].size', { pools: [{ size: 1.5 }] }],
     ['pools[0].name', { pools: [{ name: 'a b' }] }],
@@ -37,28 +37,41 @@ describe('options', () => {
     ['quirks', { quirks: 'none' }],
     ['quirks.unavailableStatus', { quirks: { unavailableStatus: 500 } }],
     ['quirks.bidiSession', { quirks: { bidiSession: 'old' } }],
-    ['unheardOf', { quirks: { unheardOf: true } }],
-  ])('names %s as the one at fault in %j', async (option, options) => {
+    ['quirks.unheardOf', { quirks: { unheardOf: true } }],
+    ['recording.folder', { recording: { folder: '/no/such/folder' } }],
+    ['recording.maxTotalBytes', { recording: { maxBytes: 2, maxTotalBytes: 1 } }],
+  ])('names the option %s in the error for %j', async (option, options) => {
     await expect(startLocalPool(options as LocalPoolOptions)).rejects.toMatchObject({
       name: 'InvalidOptionError',
       option,
-      message: expect.stringContaining(option),
+      message: expect.stringContaining(option.split('.').at(-1)!),
     });
   });
 
-  it('takes an explicit undefined for not given', async () => {
-    const pool = await startLocalPool({
-      pools: undefined,
-      port: undefined,
-      token: undefined,
-      quirks: undefined,
-    });
-    await pool.close();
+  it.each([
+    [{ pool: [] }, 'startLocalPool has no option pool. Did you mean pools?'],
+    [{ pools: [{ sise: 1 }] }, 'pools[0] has no option sise. Did you mean size?'],
+    [
+      { args: ['--user-data-dir=/home'] },
+      "args must not contain '--user-data-dir=/home': the pool sets this flag.",
+    ],
+    [{ token: 's3cr3t' }, 'token must be a string of at least 8 visible ASCII characters.'],
+  ])('explains the error in %j', async (options, message) => {
+    await expect(startLocalPool(options as LocalPoolOptions)).rejects.toThrow(
+      new RegExp(`^${escaped(message)}$`),
+    );
+  });
+
+  it('uses the default of an option that is undefined', async () => {
+    const given = { pools: undefined, port: undefined, token: undefined, quirks: undefined };
+    await using pool = await startLocalPool(given);
+    expect(pool.pools).toEqual(['default']);
+    expect(pool.token).toMatch(/^[\w-]{43}$/);
   });
 });
 
 describe('the local pool object', () => {
-  it('shows its token to nobody but who asks for it, and the log never sees it', async () => {
+  it('shows its token only as the property token, and never in an event', async () => {
     const events: LocalPoolEvent[] = [];
     const api = await startApi({ token: 'a-token-of-mine', onLog: (event) => void events.push(event) });
     const session = await api.lease();
@@ -78,23 +91,23 @@ describe('the local pool object', () => {
     );
   });
 
-  it('makes up a strong token', async () => {
+  it('has a random token by default', async () => {
     const [one, two] = await Promise.all([startLocalPool(), startLocalPool()]);
-    expect(one.token).toMatch(/^[\w-]{43}$/);
-    expect(two.token).not.toBe(one.token);
+    expect(one.token).not.toBe(two.token);
     await Promise.all([one.close(), two.close()]);
   });
 
-  it('survives a log that throws', async () => {
-    const api = await startApi({
-      onLog: () => {
-        throw new Error('mine');
-      },
+  it('continues when onLog throws', async () => {
+    const onLog = vi.fn((_event: LocalPoolEvent) => {
+      throw new Error('an error of the caller');
     });
-    await api.release(await api.lease());
+    const api = await startApi({ onLog });
+    expect(await api.release(await api.lease())).toBe(204);
+    const types = onLog.mock.calls.map(([{ type }]) => type);
+    expect(types).toEqual(expect.arrayContaining(['listening', 'leased', 'released']));
   });
 
-  it('counts the browsers of one pool, and of all', async () => {
+  it('counts the browsers of one pool and of all pools', async () => {
     const api = await startApi({ pools: [{ name: 'a', id: 'id-a' }, { name: 'b' }] });
     expect(api.pool.pools).toEqual(['a', 'b']);
     const session = await api.lease({}, 'a');
@@ -105,8 +118,12 @@ describe('the local pool object', () => {
     await api.release(session);
   });
 
-  it('is typed', () => {
+  it('has the types LocalPool and AsyncDisposable', () => {
     expectTypeOf(startLocalPool).returns.resolves.toEqualTypeOf<LocalPool>();
     expectTypeOf<LocalPool>().toExtend<AsyncDisposable>();
   });
 });
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { ask, closed, startApi, titled, tryWebSocket, until } from './support.js';
 
 const api = await startApi({ pools: [{ size: 2 }, { name: 'slow', fillRatePerMinute: 6000 }] });
-await until('all have started', () => api.pool.stats().idle === 3);
+await until('all browsers have started', () => api.pool.stats().idle === 3);
 
 describe('release with reuse', () => {
-  it('puts the browser back as it is: cookies and tabs stay', async () => {
+  it('keeps the browser as it is: cookies and tabs stay', async () => {
     const [one, two] = [await api.lease(), await api.lease()];
     const browser = await chromium.connectOverCDP(one.cdp_ws_url);
     const [context] = browser.contexts();
@@ -29,7 +29,7 @@ describe('release with reuse', () => {
     await Promise.all([api.release(again), api.release(two)]);
   });
 
-  it('cuts every websocket of the lease', async () => {
+  it('closes all WebSockets of the lease', async () => {
     const session = await api.lease();
     const [cdp, bidi] = [
       await tryWebSocket(session.cdp_ws_url),
@@ -48,28 +48,28 @@ describe('release with reuse', () => {
 });
 
 describe('release without reuse', () => {
-  it('destroys the browser and starts another', async () => {
+  it('destroys the browser and starts another browser', async () => {
     const before = api.pool.stats('default');
     const session = await api.lease();
     expect(await api.release(session, false)).toBe(204);
     expect(await api.release(session)).toBe(404);
     expect((await api.call('GET', `/browsers/${session.session_id}/replays`)).status).toBe(404);
-    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+    await until('the browser is replaced', () => api.pool.stats('default').idle === 2);
     expect(api.pool.stats('default').destroyed).toBe(before.destroyed + 1);
   });
 
-  it('waits for its turn where the pool has a fill rate', async () => {
+  it("starts the new browser at the pool's fill rate", async () => {
     const session = await api.lease({}, 'slow');
     const start = performance.now();
     await api.release(session, false);
     expect(api.pool.stats('slow')).toMatchObject({ idle: 0, starting: 0 });
-    await until('it is replaced', () => api.pool.stats('slow').idle === 1);
+    await until('the browser is replaced', () => api.pool.stats('slow').idle === 1);
     expect(performance.now() - start).toBeGreaterThan(990);
   });
 });
 
 describe('flush', () => {
-  it('destroys the idle browsers, spares the leased one, and refills', async () => {
+  it('destroys the idle browsers, keeps the leased browser, and refills the pool', async () => {
     const session = await api.lease();
     const { destroyed } = api.pool.stats('default');
     const { status, body } = await api.call('POST', '/browser_pools/default/flush');
@@ -78,22 +78,22 @@ describe('flush', () => {
     const { outcome, socket } = await tryWebSocket(session.cdp_ws_url);
     expect(outcome).toBe('open');
     socket.terminate();
-    await until('it is full again', () => api.pool.stats('default').idle === 1);
+    await until('the pool is full', () => api.pool.stats('default').idle === 1);
     expect(await api.release(session)).toBe(204);
   });
 });
 
 describe('deleting a browser', () => {
-  it('destroys it, leased or idle', async () => {
+  it('destroys the browser, leased or idle', async () => {
     const session = await api.lease();
     const path = `/browsers/${session.session_id}`;
     expect((await api.call('DELETE', path)).status).toBe(204);
     expect((await api.call('DELETE', path)).status).toBe(404);
     expect(await api.release(session)).toBe(404);
-    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+    await until('the browser is replaced', () => api.pool.stats('default').idle === 2);
     const idle = await api.lease();
     await api.release(idle);
     expect((await api.call('DELETE', `/browsers/${idle.session_id}`)).status).toBe(204);
-    await until('it is replaced', () => api.pool.stats('default').idle === 2);
+    await until('the browser is replaced', () => api.pool.stats('default').idle === 2);
   });
 });

@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'broken-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('startLocalPool', () => {
-  it('rejects with the reason when the browser does not start, and leaves nothing', async () => {
+  it('rejects with the output of a browser that does not start', async () => {
     const executablePath = script('broken', 'echo "no display, token=abcdefgh" >&2; exit 3');
     const started = startLocalPool({ executablePath, pools: [{ size: 3 }] });
     await expect(started).rejects.toMatchObject({
@@ -22,15 +22,15 @@ describe('startLocalPool', () => {
     });
   });
 
-  it('rejects when the port is taken, naming the option', async () => {
+  it('rejects when the port is in use, and names the option', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo;
-    await expect(startLocalPool({ port })).rejects.toThrow(`port ${port} (option port): it is in use`);
+    await expect(startLocalPool({ port })).rejects.toThrow(`port ${port} (option port): the port is in use`);
     other.close();
   });
 
-  it('rejects when there is no such browser, and says how to get one', async () => {
+  it('rejects when the browser does not exist, with instructions to install one', async () => {
     await expect(startLocalPool({ executablePath: '/no/such/chrome' })).rejects.toMatchObject({
       name: 'BrowserNotFoundError',
       message: expect.stringContaining('npx pooled-browser install-browser'),
@@ -38,8 +38,8 @@ describe('startLocalPool', () => {
   });
 });
 
-describe('a browser that stops working later', () => {
-  it('is tried again ever more rarely, and acquires are told why', async () => {
+describe('a browser that no longer starts', () => {
+  it('is started again with growing delays, and acquire requests fail with the reason', async () => {
     const real = await findBrowser();
     const path = script('fickle', `exec ${real} "$@"`);
     const events: LocalPoolEvent[] = [];
@@ -48,17 +48,17 @@ describe('a browser that stops working later', () => {
     script('fickle', 'echo "disk full" >&2; exit 1');
     const session = await api.lease();
     const waiting = api.acquire();
-    await until('it waits', () => api.pool.stats().waiting === 1);
+    await until('the request waits', () => api.pool.stats().waiting === 1);
     await api.release(session, false);
     expect(await waiting).toMatchObject({
       status: 500,
       body: { code: 'internal_error', inner_error: { code: 'browser_start_failed' } },
     });
     expect((await api.acquire()).body.inner_error?.message).toContain('disk full');
-    await until('it has failed again', () => failures() >= 3);
+    await until('the start has failed again', () => failures() >= 3);
     expect(failures()).toBeLessThan(6);
     script('fickle', `exec ${real} "$@"`);
-    await until('it has recovered', () => api.pool.stats().idle === 1);
+    await until('the pool has recovered', () => api.pool.stats().idle === 1);
     await api.release(await api.lease());
   });
 });

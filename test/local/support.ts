@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll } from 'vitest';
 import { WebSocket } from 'ws';
 import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
-import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/service/wire.js';
+import type { AcquireRequest } from '../../src/service/pool-options.js';
+import type { BrowserSession, PoolRecord } from '../../src/service/wire.js';
 
-/** A response, its body read. */
+/** A response with its body. */
 export interface Reply {
   status: number;
   headers: IncomingHttpHeaders;
@@ -20,7 +21,7 @@ export interface ErrorBody {
   inner_error?: { code?: string; message?: string };
 }
 
-/** The local pool's interface, called without any of our client's code. */
+/** A client of the local pool's API that uses none of our client's code. */
 export class Api {
   readonly pool: LocalPool;
 
@@ -28,7 +29,7 @@ export class Api {
     this.pool = pool;
   }
 
-  /** Sends a request as it is; headers may be forged, which `fetch` would not allow. */
+  /** Sends a request. Unlike `fetch`, it can send forged headers. */
   call(method: string, path: string, { body, headers = {}, signal }: CallOptions = {}): Promise<Reply> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const { port } = new URL(this.pool.baseUrl);
@@ -48,7 +49,7 @@ export class Api {
     });
   }
 
-  /** The status of a GET whose body is no JSON, or does not matter. */
+  /** Sends a GET and ignores the body. */
   status(path: string, headers: Record<string, string> = {}): Promise<number> {
     const { port } = new URL(this.pool.baseUrl);
     return new Promise((resolve, reject) => {
@@ -64,7 +65,7 @@ export class Api {
     return this.call('POST', `/browser_pools/${pool}/acquire`, { body, ...(signal && { signal }) });
   }
 
-  /** Acquires, and takes nothing but a session for an answer. */
+  /** Acquires a browser. Throws when the response is not a session. */
   async lease(body: AcquireRequest = {}, pool = 'default'): Promise<BrowserSession> {
     const { status, body: answer } = await this.acquire({ acquire_timeout_seconds: 20, ...body }, pool);
     if (status !== 200) throw new Error(`${status} ${JSON.stringify(answer)}`);
@@ -90,14 +91,14 @@ export interface CallOptions {
 const started: LocalPool[] = [];
 afterAll(() => Promise.all(started.map((pool) => pool.close())));
 
-/** Starts a pool that is closed after the test file. */
+/** Starts a pool that closes after the test file. */
 export async function startApi(options?: LocalPoolOptions): Promise<Api> {
   const pool = await startLocalPool(options);
   started.push(pool);
   return new Api(pool);
 }
 
-/** The URL of a server that takes requests and answers none, until the test file is over. */
+/** The URL of a server that never answers. It closes after the test file. */
 export async function silentUrl(): Promise<string> {
   const server = createServer(() => {}).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -111,7 +112,7 @@ export async function silentUrl(): Promise<string> {
 const afterSilence: (() => void)[] = [];
 afterAll(() => afterSilence.forEach((close) => close()));
 
-/** Waits until `holds`, or fails with what was waited for. */
+/** Waits until `holds` returns true, or throws after `limit` ms. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
@@ -119,12 +120,12 @@ export async function until(
 ): Promise<void> {
   const end = performance.now() + limit;
   while (!(await holds())) {
-    if (performance.now() > end) throw new Error(`Waited ${limit} ms in vain until ${what}.`);
+    if (performance.now() > end) throw new Error(`After ${limit} ms it is not true that ${what}.`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-/** Opens a websocket: `open`, or the status with which it was refused. */
+/** Opens a WebSocket. The outcome is `open` or the status of the refusal. */
 export async function tryWebSocket(url: string, headers: Record<string, string> = {}): Promise<TriedSocket> {
   const socket = new WebSocket(url, { headers });
   socket.on('error', () => {});
@@ -146,7 +147,7 @@ export interface TriedSocket {
   body: ErrorBody;
 }
 
-/** Sends one message and resolves to the next one. */
+/** Sends a message and returns the next message from the server. */
 export async function ask(socket: WebSocket, message: object | string): Promise<Record<string, unknown>> {
   const answer = new Promise<Buffer>((resolve) => socket.once('message', resolve));
   socket.send(typeof message === 'string' ? message : JSON.stringify(message));
@@ -160,7 +161,7 @@ export function closed(socket: WebSocket): Promise<void> {
   });
 }
 
-/** A page with this title, as a URL. */
+/** The URL of a page with this title. */
 export function titled(title: string): string {
   return `data:text/html,<title>${title}</title>`;
 }

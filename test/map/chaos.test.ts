@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { RunEvent } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { Random } from '../simulation/random.js';
+import { Random } from '../support/random.js';
 import { useLocalPool } from '../support/local.js';
 import { kill, processesOf } from '../support/processes.js';
 import { range } from './support.js';
@@ -11,7 +11,7 @@ import { range } from './support.js';
 const INPUTS = 1000;
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 
-/** Of the browsers that run, not of their many helpers. */
+/** Kills the main process of a running browser. */
 function killABrowser(random: Random): void {
   const browsers = processesOf(process.env['TMPDIR']!).filter(({ command }) => !command.includes('--type='));
   const chromes = browsers.filter(({ command }) => command.includes('--user-data-dir'));
@@ -28,7 +28,7 @@ it.each([
   ['Playwright', playwright.mapPooledBrowsers, 1],
   ['Puppeteer', puppeteer.mapPooledBrowsers, 2],
 ] as const)(
-  `gives each of ${INPUTS} inputs one outcome, and every browser back, whatever is killed, cut or hangs (%s)`,
+  `yields one outcome for each of ${INPUTS} inputs and releases every browser, although browsers are killed, closed or hang (%s)`,
   async (_name, map, seed) => {
     const random = new Random(seed);
     const events: RunEvent[] = [];
@@ -58,11 +58,11 @@ it.each([
     }
     expect(seen.size).toBe(INPUTS);
     const count = (type: RunEvent['type']) => events.filter((event) => event.type === type).length;
-    // One that was granted after its worker had left is released, too.
+    // A browser that was granted after its worker had stopped is released, too.
     expect(count('released')).toBeGreaterThanOrEqual(count('acquired'));
     expect(count('release-failed')).toBe(0);
     await expect.poll(() => used.local.stats().leased).toBe(0);
-    // Enough went wrong to show something.
+    // Enough failures occurred to make the test meaningful.
     expect(count('browser-lost')).toBeGreaterThan(2);
   },
   150_000,

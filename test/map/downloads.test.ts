@@ -16,7 +16,7 @@ type Step = (page: PlaywrightPage | PuppeteerPage) => Promise<unknown>;
 interface Driver {
   name: string;
   map(pool: BrowserPool, steps: Step[], isolation: Isolation): Outcomes<Step, unknown>;
-  /** What the driver tells of downloads from now on. */
+  /** Collects the download events of the automation library. */
   listen(page: PlaywrightPage | PuppeteerPage): Promise<string[]>;
 }
 
@@ -33,7 +33,7 @@ const PLAYWRIGHT: Driver = {
   },
 };
 
-/** It has no interface of its own for downloads, and the browser refuses them unless told otherwise. */
+/** Puppeteer has no API for downloads, and the browser refuses downloads by default. */
 const PUPPETEER: Driver = {
   name: 'Puppeteer',
   map: (pool, steps, isolation) =>
@@ -55,7 +55,7 @@ const PUPPETEER: Driver = {
   },
 };
 
-/** Of files whose end does not come. */
+/** The responses whose files are never complete. */
 const running = new Set<ServerResponse>();
 const answerLate = (response: ServerResponse) => {
   const disposition = 'attachment; filename=file.bin';
@@ -85,7 +85,7 @@ afterAll(() => once(server.close(), 'close'));
 describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, listen }) => {
   const used = useLocalPool();
 
-  /** What each step returned; one that failed fails the test. */
+  /** Returns the values of the steps. A failed step fails the test. */
   async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
     const outcomes = await collect(map(used.pool, steps, isolation));
     return outcomes.map((outcome) => {
@@ -103,7 +103,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, listen }) => {
   };
 
   it.each(['context', 'storage'] as const)(
-    '%s: a download of the last task is cancelled, and nothing of it is told',
+    '%s: a download of the previous task is cancelled, and the next task gets no event of it',
     async (isolation) => {
       const look: Step = async (page) => {
         const seen = await listen(page);
@@ -115,7 +115,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, listen }) => {
     },
   );
 
-  it('none: a download of the last task goes on', async () => {
+  it('none: a download of the previous task continues', async () => {
     const look: Step = async (page) => {
       await page.goto(origin);
       await sleep(300);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError } from '../../src/index.js';
 import { collect, counted, gate, MapBench, range } from './support.js';
 
-/** Tasks that work until they are told to end. */
+/** Tasks that never end by themselves, except the first. */
 function endless() {
   const signals: AbortSignal[] = [];
   const task = ({ input, signal }: { input: number; signal: AbortSignal }) => {
@@ -14,7 +14,7 @@ function endless() {
 }
 
 describe('leaving the loop', () => {
-  it('ends the tasks at work, gives every browser back and closes the inputs, before the loop is left', async () => {
+  it('ends the running tasks, releases every browser and closes the inputs, before the loop is left', async () => {
     await using bench = await MapBench.start();
     const source = counted(100);
     const { signals, task } = endless();
@@ -28,7 +28,7 @@ describe('leaving the loop', () => {
     expect(source).toMatchObject({ closed: 1 });
   });
 
-  it('passes on what the body of the loop throws', async () => {
+  it('throws the error of the loop body', async () => {
     await using bench = await MapBench.start();
     const source = counted(100);
     const error = new Error('of the body');
@@ -37,11 +37,11 @@ describe('leaving the loop', () => {
     };
     await expect(loop()).rejects.toBe(error);
     expect(source.closed).toBe(1);
-    // One that is granted only now goes back behind the scenes.
+    // A browser that is granted only now is released in the background.
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('gives a browser without a task back as it is, and one at work as bad', async () => {
+  it('releases an idle browser for reuse, and a working one for destruction', async () => {
     await using bench = await MapBench.start();
     const hang = gate();
     async function* inputs() {
@@ -51,7 +51,7 @@ describe('leaving the loop', () => {
     }
     const outcomes = bench.map(inputs(), async ({ input }) => input === 0 && hang.promise);
     const { value } = await outcomes.next();
-    // Its lane is made ready for the next task.
+    // The lane opens the page of its next task.
     await sleep(50);
     await outcomes.return!();
     const idle = value!.session.session_id;
@@ -59,7 +59,7 @@ describe('leaving the loop', () => {
     expect(bench.released).toEqual(new Map(ends));
   });
 
-  it('answers a request for the next outcome that is open', async () => {
+  it('settles a pending next()', async () => {
     await using bench = await MapBench.start();
     const outcomes = bench.map([1], () => new Promise(() => {}));
     const next = outcomes.next();
@@ -67,6 +67,18 @@ describe('leaving the loop', () => {
     await outcomes.return!();
     expect(await next).toEqual({ done: true, value: undefined });
     expect(bench.leased).toBe(0);
+  });
+
+  it('ends the iteration for good', async () => {
+    await using bench = await MapBench.start();
+    async function* inputs() {
+      yield 1;
+      throw new Error('of the inputs');
+    }
+    const outcomes = bench.map(inputs(), () => {}, { concurrency: 1 });
+    await outcomes.next();
+    await outcomes.return!();
+    expect(await outcomes.next()).toEqual({ done: true, value: undefined });
   });
 
   it('happens at the end of a block with await using', async () => {
@@ -78,7 +90,7 @@ describe('leaving the loop', () => {
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('does not wait for inputs that never come', async () => {
+  it('does not wait for an input that never comes', async () => {
     await using bench = await MapBench.start();
     async function* inputs() {
       yield 1;
@@ -90,7 +102,7 @@ describe('leaving the loop', () => {
 });
 
 describe('an abort of the signal', () => {
-  it('ends the tasks at work, gives every browser back, and throws the reason', async () => {
+  it('ends the running tasks, releases every browser, and throws the reason', async () => {
     await using bench = await MapBench.start();
     const source = counted(100);
     const { signals, task } = endless();
@@ -104,7 +116,7 @@ describe('an abort of the signal', () => {
     expect([bench.leased, source.closed]).toEqual([0, 1]);
   });
 
-  it('leases and pulls nothing when it came before', async () => {
+  it('leases and pulls nothing when the signal has aborted before', async () => {
     await using bench = await MapBench.start();
     const source = counted(3);
     const outcomes = bench.map(source.inputs, () => {}, { signal: AbortSignal.abort(new Error('before')) });
@@ -123,7 +135,7 @@ describe('an abort of the signal', () => {
 });
 
 describe('inputs that throw', () => {
-  it('pass their error on, unchanged, once the tasks that were begun have their outcomes', async () => {
+  it('end the loop with their unchanged error, after the running tasks have their outcomes', async () => {
     await using bench = await MapBench.start();
     const error = new Error('of the inputs');
     function* inputs() {
@@ -141,8 +153,8 @@ describe('inputs that throw', () => {
   });
 });
 
-describe('a service that gives nothing', () => {
-  it.each([400, 401, 403, 404])('ends the loop at once with its refusal (%i)', async (status) => {
+describe('a service that grants no browser', () => {
+  it.each([400, 401, 403, 404])('ends the loop at once with PoolServiceError (%i)', async (status) => {
     await using bench = await MapBench.start();
     bench.service.script('acquire', { status, json: { code: 'refused', message: 'no' } });
     const source = counted(100);
@@ -152,24 +164,24 @@ describe('a service that gives nothing', () => {
     expect(source).toMatchObject({ pulled: 1, closed: 1 });
   });
 
-  it('ends the loop with AcquireTimeoutError when no browser comes at all', async () => {
+  it('ends the loop with AcquireTimeoutError when no browser becomes available', async () => {
     await using bench = await MapBench.start(0);
     const outcomes = collect(bench.map(range(10), () => {}, { acquireTimeout: 300 }));
     await expect(outcomes).rejects.toBeInstanceOf(AcquireTimeoutError);
   });
 
-  it('goes on with the browsers that there are, in a pool smaller than the concurrency', async () => {
+  it('continues with the available browsers in a pool smaller than the concurrency', async () => {
     await using bench = await MapBench.start(2);
     const outcomes = await collect(
       bench.map(range(60), () => sleep(20), { concurrency: 8, acquireTimeout: 200, tasksPerLease: 10 }),
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
     expect(bench.mostLeased).toBe(2);
-    // One that was granted to a worker that had left is given back behind the scenes.
+    // A browser that was granted after its worker had stopped is released in the background.
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('ends the loop with ConnectError when no browser can be used', async () => {
+  it('ends the loop with ConnectError when no browser is usable', async () => {
     await using bench = await MapBench.start();
     bench.openPage = () => Promise.reject(new Error('no page'));
     const outcomes = collect(bench.map(range(10), () => {}, { concurrency: 1 }));

@@ -10,7 +10,7 @@ import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
 import { collect } from './support.js';
 
-/** What the pages and contexts of both libraries have in common, as far as these tests need it. */
+/** The part of the pages and contexts of both libraries that these tests use. */
 interface AnyTask {
   page: {
     goto(url: string): Promise<unknown>;
@@ -59,7 +59,7 @@ const BIDI: Driver = {
     puppeteer.mapPooledBrowsers(pool, steps, run as never, { ...onOnePage, isolation, protocol: 'bidi' }),
 };
 
-/** What a site can keep in its browser. */
+/** Stores data in every way that a site can. */
 const LEAVE = `(async () => {
   document.cookie = 'left=1';
   localStorage.left = '1';
@@ -134,7 +134,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     await task.page.evaluate(LEAVE);
   };
 
-  /** What each step returned; one that failed fails the test. */
+  /** Returns the values of the steps. A failed step fails the test. */
   async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
     const outcomes = await collect(map(used.pool, steps, isolation));
     return outcomes.map((outcome) => {
@@ -144,7 +144,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
   }
 
   it.each(['context', 'storage'] as const)(
-    '%s: a task sees nothing that a site kept for the last one',
+    '%s: a task sees no data that a site stored in the previous task',
     async (isolation) => {
       const [before, , after] = await results(isolation, look, leave, look);
       expect(before).toMatchObject({ cookie: '', caches: [], databases: [], workers: 0 });
@@ -152,7 +152,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     },
   );
 
-  it('none: a task sees all that a site kept for the last one', async () => {
+  it('none: a task sees all data that a site stored in the previous task', async () => {
     const [before, , after] = await results('none', look, leave, look);
     expect(after).toMatchObject(LEFT);
     expect((after as { history: number }).history).toBeGreaterThan((before as { history: number }).history);
@@ -162,18 +162,18 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     ['context', 3],
     ['storage', 1],
     ['none', 1],
-  ] as const)('%s: three tasks have %i pages', async (isolation, count) => {
+  ] as const)('%s: three tasks run in %i page(s)', async (isolation, count) => {
     const page: Step = async (task) => (await leave(task), task.page);
     expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
   });
 
-  it('storage: keeps no global of the last task’s page, even one that went nowhere', async () => {
+  it('storage: a global of the previous task is gone, even if its page did not navigate', async () => {
     const set: Step = ({ page }) => page.evaluate('window.left = 1');
     const get: Step = ({ page }) => page.evaluate('typeof window.left');
     expect((await results('storage', set, get))[1]).toBe('undefined');
   });
 
-  it.each(['context', 'storage'] as const)('%s: wipes what was kept at two origins', async (isolation) => {
+  it.each(['context', 'storage'] as const)('%s: data that two origins stored is gone', async (isolation) => {
     const both: Step = async ({ page }) => {
       for (const url of [other, origin]) {
         await page.goto(url);
@@ -199,38 +199,38 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     expect((await results(isolation, open, async (task) => pages(task)))[1]).toBe(1);
   });
 
-  it.each(['context', 'storage'] as const)('%s: an open dialog holds up nobody', async (isolation) => {
-    const alert: Step = async ({ page }) => {
-      await page.goto(origin);
-      await page.evaluate('setTimeout(() => alert(1)), 0');
-    };
-    const title: Step = async ({ page }) => (await page.goto(origin), page.title());
-    expect((await results(isolation, alert, title))[1]).toBe('page');
-  });
-
-  it.each(['context', 'storage', 'none'] as const)(
-    '%s: a page that was closed is replaced',
+  it.each(['context', 'storage'] as const)(
+    '%s: an open dialog does not block the next task',
     async (isolation) => {
-      const close: Step = ({ page }) => page.close();
+      const alert: Step = async ({ page }) => {
+        await page.goto(origin);
+        await page.evaluate('setTimeout(() => alert(1)), 0');
+      };
       const title: Step = async ({ page }) => (await page.goto(origin), page.title());
-      expect((await results(isolation, close, title))[1]).toBe('page');
+      expect((await results(isolation, alert, title))[1]).toBe('page');
     },
   );
+
+  it.each(['context', 'storage', 'none'] as const)('%s: a closed page is replaced', async (isolation) => {
+    const close: Step = ({ page }) => page.close();
+    const title: Step = async ({ page }) => (await page.goto(origin), page.title());
+    expect((await results(isolation, close, title))[1]).toBe('page');
+  });
 
   it.each([
     ['context', 'page'],
     ['storage', 'member'],
     ['none', 'member'],
-  ] as const)('%s: after an HTTP login, the next task is taken for a %s', async (isolation, title) => {
+  ] as const)('%s: after an HTTP login, the next task gets the title %s', async (isolation, title) => {
     const logIn: Step = ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`);
     const ask: Step = async ({ page }) => (await page.goto(`${origin}/members/page`), page.title());
     expect((await results(isolation, logIn, ask))[1]).toBe(title);
   });
 
-  it('leaves nothing of a job in the browser that it gives back', async () => {
+  it('leaves no page of a job in the released browser', async () => {
     await results('context', look, look);
     const own: Step = async (task) => pages(task);
-    // The first page, and that of the task itself.
+    // These are the first page and the page of the task itself.
     expect(await results('none', own)).toEqual([2]);
   });
 });
@@ -239,12 +239,12 @@ describe('Puppeteer over BiDi', () => {
   const used = useLocalPool();
   const title: Step = async ({ page }) => (await page.goto(origin), page.title());
 
-  it.each(['context', 'none'] as const)('isolates with %s', async (isolation) => {
+  it.each(['context', 'none'] as const)('supports isolation %s', async (isolation) => {
     const outcomes = await collect(BIDI.map(used.pool, [title, title], isolation));
     expect(outcomes).toMatchObject([{ value: 'page' }, { value: 'page' }]);
   });
 
-  it('refuses storage, which it has no commands for', () => {
+  it('rejects isolation storage, because BiDi has no commands for it', () => {
     expect(() => BIDI.map(used.pool, [], 'storage')).toThrow(InvalidOptionError);
     expect(() => BIDI.map(used.pool, [], 'storage')).toThrow(/BiDi.*isolation 'context'/);
   });

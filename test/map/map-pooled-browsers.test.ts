@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { collect, counted, gate, MapBench, range } from './support.js';
 
-it('gives every input exactly one outcome, with its index, value, session and attempts', async () => {
+it('yields exactly one outcome for every input, with its index, value, session and attempts', async () => {
   await using bench = await MapBench.start();
   const outcomes = await collect(bench.map(['a', 'b', 'c', 'd', 'e'], ({ input }) => input.toUpperCase()));
   const byIndex = outcomes.toSorted((a, b) => a.index - b.index);
@@ -16,27 +16,27 @@ it('gives every input exactly one outcome, with its index, value, session and at
       session: { session_id: expect.stringMatching(/^s\d$/) as string },
     })),
   );
-  // Four are asked for; one that is granted when no task is left goes back behind the scenes.
+  // Four browsers are requested. One that is granted after the last task is released in the background.
   await expect.poll(() => bench.leased).toBe(0);
 });
 
 it.each([
   ['a set', new Set([0, 1, 2])],
-  ['a map’s values', new Map(range(3).map((value) => [value, value])).values()],
+  ['the values of a map', new Map(range(3).map((value) => [value, value])).values()],
   ['an async generator', counted(3).inputs],
-])('takes %s', async (_name, inputs: Iterable<number> | AsyncIterable<number>) => {
+])('accepts %s', async (_name, inputs: Iterable<number> | AsyncIterable<number>) => {
   await using bench = await MapBench.start();
   const outcomes = await collect(bench.map(inputs, ({ input }) => input * 2, { ordered: true }));
   expect(outcomes).toMatchObject([{ value: 0 }, { value: 2 }, { value: 4 }]);
 });
 
-it('ends at once, without a lease, when there are no inputs', async () => {
+it('ends at once and leases nothing when there are no inputs', async () => {
   await using bench = await MapBench.start();
   expect(await collect(bench.map([], () => {}))).toEqual([]);
   expect(bench.service.requests).toEqual([]);
 });
 
-it('does nothing before the loop begins', async () => {
+it('pulls and leases nothing before the loop begins', async () => {
   await using bench = await MapBench.start();
   const source = counted(3);
   const outcomes = bench.map(source.inputs, () => {});
@@ -47,7 +47,7 @@ it('does nothing before the loop begins', async () => {
   expect(bench.service.requests).toEqual([]);
 });
 
-it('runs as many tasks at once as concurrency and pagesPerLease say, each in a page of its own', async () => {
+it('runs concurrency × pagesPerLease tasks at once, each in its own page', async () => {
   await using bench = await MapBench.start();
   const running = new Set<number>();
   let most = 0;
@@ -61,17 +61,17 @@ it('runs as many tasks at once as concurrency and pagesPerLease say, each in a p
   await collect(bench.map(range(40), task, { concurrency: 2, pagesPerLease: 3, isolation: 'none' }));
   expect(most).toBe(6);
   expect(bench.mostLeased).toBe(2);
-  // One comes with each connection.
+  // Each connection adds one page.
   expect(bench.pages).toHaveLength(2 + 6);
 });
 
-it('leases no more browsers than there are inputs waiting', async () => {
+it('leases no more browsers than inputs wait', async () => {
   await using bench = await MapBench.start();
   await collect(bench.map([1, 2], () => sleep(10), { concurrency: 10 }));
   expect(bench.granted.length).toBeLessThanOrEqual(2);
 });
 
-it('leases one browser for inputs that come one after the other', async () => {
+it('leases one browser for inputs that come one after another', async () => {
   await using bench = await MapBench.start();
   let done = gate();
   async function* inputs() {
@@ -91,7 +91,7 @@ it('leases one browser for inputs that come one after the other', async () => {
   expect(bench.granted).toHaveLength(1);
 });
 
-it('reads no further ahead than the tasks at once, and waits while the loop does', async () => {
+it('pulls no more inputs than tasks run at once, and waits while the loop is busy', async () => {
   await using bench = await MapBench.start();
   const source = counted(1000);
   let seen = 0;
@@ -99,14 +99,14 @@ it('reads no further ahead than the tasks at once, and waits while the loop does
     expect(status).toBe('fulfilled');
     seen++;
     await sleep(5);
-    // Two at work or waiting for the loop, and as many again.
+    // Two tasks run, and two outcomes wait for the loop.
     expect(source.pulled - seen).toBeLessThanOrEqual(4);
     if (seen === 30) break;
   }
   expect(source.closed).toBe(1);
 });
 
-it('hands out outcomes as they come', async () => {
+it('yields outcomes in the order in which the tasks end', async () => {
   await using bench = await MapBench.start();
   const slow = gate();
   const outcomes = bench.map([0, 1, 2], ({ input }) => (input === 0 ? slow.promise : undefined), {
@@ -120,7 +120,7 @@ it('hands out outcomes as they come', async () => {
   expect(indexes).toEqual([1, 2, 0]);
 });
 
-it('hands out outcomes in the order of the inputs with ordered, and reads only so far ahead', async () => {
+it('yields outcomes in the order of the inputs with ordered, and pulls no more inputs than without', async () => {
   await using bench = await MapBench.start();
   const slow = gate();
   const source = counted(100);
@@ -133,14 +133,14 @@ it('hands out outcomes in the order of the inputs with ordered, and reads only s
   expect((await outcomes).map(({ index }) => index)).toEqual(range(100));
 });
 
-it('lets several ask for the next outcome at once', async () => {
+it('answers several calls of next() at once, in order', async () => {
   await using bench = await MapBench.start();
   const outcomes = bench.map(range(3), ({ input }) => input, { ordered: true });
   const results = await Promise.all(range(5).map(() => outcomes.next()));
   expect(results.map(({ done, value }) => (done ? 'done' : value.index))).toEqual([0, 1, 2, 'done', 'done']);
 });
 
-it('names the leases one after the other', async () => {
+it('numbers the names of the leases', async () => {
   await using bench = await MapBench.start();
   await collect(bench.map(range(4), () => sleep(5), { name: 'crawl', tasksPerLease: 2, concurrency: 1 }));
   expect(bench.service.of('acquire').map(({ body }) => body?.['name'])).toEqual(['crawl-1', 'crawl-2']);

@@ -2,10 +2,10 @@ import { expectTypeOf } from 'expect-type';
 import type * as pw from 'playwright-core';
 import type * as pp from 'puppeteer-core';
 import { expect, it } from 'vitest';
-import { InvalidOptionError, type BrowserPool, type MapOptions, type Outcome } from '../../src/index.js';
+import { InvalidOptionError, type BrowserPool, type Outcome } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { MapBench } from './support.js';
+import { collect, MapBench } from './support.js';
 
 it.each<[string, object]>([
   ['concurrency', { concurrency: 0 }],
@@ -26,7 +26,7 @@ it.each<[string, object]>([
   ['awaitRelease', { awaitRelease: false }],
   ['reconnect', { reconnect: true }],
   ['concurency', { concurency: 2 }],
-])('refuses %s in %o, at once', async (option, options) => {
+])('rejects %s in %o before any request is sent', async (option, options) => {
   await using bench = await MapBench.start();
   const call = () => bench.map([1], () => {}, options);
   expect(call).toThrow(InvalidOptionError);
@@ -34,25 +34,36 @@ it.each<[string, object]>([
   expect(bench.service.requests).toEqual([]);
 });
 
-it('names all options that there are for one that there is not', async () => {
+it.each([
+  ['concurency', 'Did you mean concurrency?'],
+  ['acquireTimeOut', 'Did you mean acquireTimeout?'],
+  ['checkpont', 'Did you mean checkpoint?'],
+])('suggests a similar option for the unknown option %s', async (option, suggestion) => {
   await using bench = await MapBench.start();
-  const call = () => bench.map([1], () => {}, { concurency: 2 } as MapOptions);
-  for (const option of ['acquireTimeout', 'concurrency', 'checkpoint', 'retry']) expect(call).toThrow(option);
+  const call = () => bench.map([1], () => {}, { [option]: 2 });
+  expect(call).toThrow(`mapPooledBrowsers has no option ${option}. ${suggestion}`);
 });
 
-it.each([undefined, null, 5, 'https://example.com', {}])('refuses %s as inputs', async (inputs) => {
+it('accepts Infinity where it is the default', async () => {
+  await using bench = await MapBench.start();
+  const endless = Number.POSITIVE_INFINITY;
+  const options = { taskTimeout: endless, tasksPerLease: endless, maxLeaseAge: endless };
+  expect(await collect(bench.map([1], () => {}, options))).toHaveLength(1);
+});
+
+it.each([undefined, null, 5, 'https://example.com', {}])('rejects %s as inputs', async (inputs) => {
   await using bench = await MapBench.start();
   expect(() => bench.map(inputs as never, () => {})).toThrow(
     expect.objectContaining({ option: 'inputs' }) as Error,
   );
 });
 
-it('refuses a callback that is no function', async () => {
+it('rejects a callback that is not a function', async () => {
   await using bench = await MapBench.start();
   expect(() => bench.map([], undefined as never)).toThrow(expect.objectContaining({ option: 'fn' }) as Error);
 });
 
-it('is typed: what goes in comes out, with the pages of each library', () => {
+it('infers the types of inputs, values and pages for each library', () => {
   const pool = {} as BrowserPool;
   const withPlaywright = () =>
     playwright.mapPooledBrowsers(pool, ['a'], async ({ page, context, input, index, attempt, signal }) => {
@@ -71,7 +82,7 @@ it('is typed: what goes in comes out, with the pages of each library', () => {
       return input;
     });
   expectTypeOf(withPuppeteer).returns.toExtend<AsyncIterable<Outcome<number, number>>>();
-  // @ts-expect-error Playwright does not speak BiDi.
+  // @ts-expect-error Playwright does not support BiDi.
   const bidi = () => playwright.mapPooledBrowsers(pool, [], () => {}, { protocol: 'bidi' });
   expect(bidi).toThrow(InvalidOptionError);
   const outcome = {} as Outcome<string, number>;

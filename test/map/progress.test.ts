@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { MapProgress } from '../../src/index.js';
 import { collect, MapBench, range } from './support.js';
 
-it('tells how far the job is, seldom, and at the end exactly', async () => {
+it('reports the progress at intervals, and the exact counts at the end', async () => {
   await using bench = await MapBench.start();
   const reports: MapProgress[] = [];
   const task = async ({ input, attempt }: { input: number; attempt: number }) => {
@@ -23,7 +23,7 @@ it('tells how far the job is, seldom, and at the end exactly', async () => {
     leases: 0,
   });
   expect(last).toMatchObject({ total: 60, timeLeft: 0 });
-  // 62 attempts, each with a beginning and an end.
+  // There are 62 attempts, each with a start and an end.
   expect(reports.length).toBeGreaterThan(1);
   expect(reports.length).toBeLessThan(60);
   const first = reports.find(({ done }) => done > 0 && done < 60)!;
@@ -32,7 +32,7 @@ it('tells how far the job is, seldom, and at the end exactly', async () => {
   expect(first.leases).toBeLessThanOrEqual(2);
 });
 
-it('tells no time left where the number of inputs is not known, unless total says it', async () => {
+it('reports timeLeft only if the number of inputs is known or given as total', async () => {
   await using bench = await MapBench.start();
   for (const total of [undefined, 3]) {
     const reports: MapProgress[] = [];
@@ -43,7 +43,7 @@ it('tells no time left where the number of inputs is not known, unless total say
   }
 });
 
-it('survives a listener that throws', async () => {
+it('warns when the listener throws, and continues', async () => {
   await using bench = await MapBench.start();
   const warned = new Promise((resolve) => process.once('warning', resolve));
   const onProgress = () => {

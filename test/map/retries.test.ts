@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { BrowserLostError, TaskTimeoutError } from '../../src/index.js';
 import { collect, MapBench, range } from './support.js';
 
-it('makes a failed task an outcome, with the error unchanged, and tries it once by default', async () => {
+it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async () => {
   await using bench = await MapBench.start();
   const error = new Error('of the task');
   const task = ({ input }: { input: number }) => {
@@ -14,7 +14,7 @@ it('makes a failed task an outcome, with the error unchanged, and tries it once 
   expect(outcomes[1]).toMatchObject({ reason: error, attempts: 1, index: 1, input: 1 });
 });
 
-it('tries a failed task again as often as retries says', async () => {
+it('retries a failed task as often as retries allows', async () => {
   await using bench = await MapBench.start();
   const seen: [number, number][] = [];
   const task = ({ input, attempt }: { input: number; attempt: number }) => {
@@ -30,8 +30,23 @@ it('tries a failed task again as often as retries says', async () => {
   expect(seen.filter(([input]) => input === 0)).toEqual([1, 2, 3].map((attempt) => [0, attempt]));
 });
 
+it('lets many tasks wait for their retries without a warning about a listener leak', async () => {
+  await using bench = await MapBench.start();
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => warnings.push(warning);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  const task = ({ attempt }: { attempt: number }) => {
+    if (attempt === 1) throw new Error('of the first attempt');
+  };
+  const retry = { minTimeout: 200, randomize: false };
+  const outcomes = await collect(bench.map(range(15), task, { pagesPerLease: 5, retries: 1, retry }));
+  expect(outcomes.map(({ attempts }) => attempts)).toEqual(range(15).map(() => 2));
+  expect(warnings).toEqual([]);
+});
+
 describe('taskTimeout', () => {
-  it('ends the attempt: its signal aborts, its page is closed, and the next task has another one', async () => {
+  it('aborts the signal, closes the page, and gives the next task another page', async () => {
     await using bench = await MapBench.start();
     let signal: AbortSignal | undefined;
     const pages: { id: number; isClosed: boolean }[] = [];
@@ -57,8 +72,8 @@ describe('taskTimeout', () => {
   });
 });
 
-describe('a browser that is lost', () => {
-  it('fails the task that ran there with BrowserLostError, and the job goes on with another', async () => {
+describe('when a browser is lost', () => {
+  it('the running task fails with BrowserLostError, and the job continues on another browser', async () => {
     await using bench = await MapBench.start();
     const outcomes = await collect(
       bench.map(
@@ -79,7 +94,7 @@ describe('a browser that is lost', () => {
     ]);
   });
 
-  it('has its task tried again elsewhere with retries', async () => {
+  it('the task is retried on another browser', async () => {
     await using bench = await MapBench.start();
     const sessions: string[] = [];
     const [outcome] = await collect(
@@ -98,7 +113,7 @@ describe('a browser that is lost', () => {
     expect(sessions).toEqual(['s1', 's2']);
   });
 
-  it('while it has no task, costs no task an attempt', async () => {
+  it('no attempt is counted if no task was running', async () => {
     await using bench = await MapBench.start();
     async function* inputs() {
       yield 0;
@@ -116,7 +131,7 @@ describe('a browser that is lost', () => {
   });
 });
 
-it('gives a browser that opens no page back as bad, and runs the task elsewhere as its first attempt', async () => {
+it('destroys a browser that opens no page, and runs the task on another browser as its first attempt', async () => {
   await using bench = await MapBench.start();
   let opened = 0;
   bench.openPage = async () => {
@@ -128,7 +143,7 @@ it('gives a browser that opens no page back as bad, and runs the task elsewhere 
 });
 
 describe('recycling', () => {
-  it('gives a browser back after tasksPerLease tasks and leases another', async () => {
+  it('releases a browser after tasksPerLease tasks and leases another', async () => {
     await using bench = await MapBench.start(1);
     const outcomes = await collect(
       bench.map(range(7), ({ session }) => session.session_id, { tasksPerLease: 3, ordered: true }),
@@ -156,7 +171,7 @@ describe('recycling', () => {
     expect([...tasks.values()]).toEqual([4, 4, 4, 4, 4]);
   });
 
-  it('gives a browser back at maxLeaseAge, when its task has ended', async () => {
+  it('releases a browser at maxLeaseAge, after its task has ended', async () => {
     await using bench = await MapBench.start();
     const outcomes = await collect(
       bench.map(range(3), () => sleep(150), { concurrency: 1, maxLeaseAge: 100 }),

@@ -14,7 +14,7 @@ import {
 } from '../../src/index.js';
 import { FakeService, reply, session } from '../support/fake-service.js';
 
-/** A page of the driver that these tests make up. */
+/** A page of the fake automation library of these tests. */
 export interface FakePage {
   id: number;
   isClosed: boolean;
@@ -25,8 +25,8 @@ export interface Handles {
 }
 
 /**
- * A service of `size` browsers over real HTTP and real websockets, with a driver that has pages in memory: what happens
- * between a job and its leases, without the time that browsers take.
+ * A service with `size` browsers over real HTTP and real WebSockets, and an automation library whose pages exist only in
+ * memory. It shows what happens between a job and its leases, without the time that browsers need.
  */
 export class MapBench implements AsyncDisposable {
   readonly service: FakeService;
@@ -34,11 +34,11 @@ export class MapBench implements AsyncDisposable {
   readonly pages: FakePage[] = [];
   /** Session ids in the order of their leases. */
   readonly granted: string[] = [];
-  /** What came back, and how. */
+  /** How each session was released. */
   readonly released = new Map<string, 'reused' | 'destroyed'>();
-  /** Most browsers that were leased at once. */
+  /** Maximum number of browsers that were leased at once. */
   mostLeased = 0;
-  /** Set to make the driver fail. */
+  /** Replace this function to make pages fail to open. */
   openPage: () => Promise<void> = async () => {};
 
   readonly #size: number;
@@ -69,7 +69,7 @@ export class MapBench implements AsyncDisposable {
     return this.granted.length - this.released.size;
   }
 
-  /** The browser goes away. */
+  /** Ends the connection to the browser. */
   lose(sessionId: string): void {
     this.#open.get(sessionId)!.terminate();
   }
@@ -99,7 +99,7 @@ export class MapBench implements AsyncDisposable {
 
   async #acquire(response: ServerResponse): Promise<void> {
     const isGone = () => response.destroyed;
-    // Asked to wait, it does.
+    // The request waits while no browser is available.
     for (let tries = 0; this.leased >= this.#size && tries < 50 && !isGone(); tries++) await sleep(20);
     if (isGone()) return;
     if (this.leased >= this.#size) return reply(response, { status: 204 });
@@ -132,7 +132,7 @@ export class MapBench implements AsyncDisposable {
           };
         },
         isConnected: () => isConnected,
-        sweep: async () => {},
+        cleanup: async () => {},
         disconnect: async () => socket.close('closed-by-us'),
       };
     },
@@ -157,7 +157,7 @@ export function range(length: number): number[] {
   return Array.from({ length }, (_, index) => index);
 }
 
-/** Inputs that count how far they were read, and whether they were closed. */
+/** Inputs that count how many of them were pulled, and how often they were closed. */
 export function counted(length: number) {
   const state = { pulled: 0, closed: 0 };
   async function* inputs() {
@@ -173,7 +173,7 @@ export function counted(length: number) {
   return Object.assign(state, { inputs: inputs() });
 }
 
-/** A promise that is settled from outside. */
+/** A promise that resolves when `open` is called. */
 export function gate(): { promise: Promise<void>; open: () => void } {
   let open = () => {};
   const promise = new Promise<void>((resolve) => {

@@ -6,7 +6,7 @@ import { collect, MapBench, range } from './support.js';
 
 const CHANNEL = 'pooled-browser:callback';
 
-/** What the channel of the callbacks tells from now on. A copy each: later events change the trace. */
+/** Collects the events of the callback channel. Each trace is copied, because later events change it. */
 function listen(): [event: string, trace: StageTrace][] {
   const seen: [string, StageTrace][] = [];
   const channel = tracingChannel<unknown, StageTrace>(CHANNEL);
@@ -37,7 +37,7 @@ it('traces each task as a callback of its lease, with the index of its input', a
   expect(seen).toHaveLength(2 * 6);
 });
 
-it('traces each attempt of a task, with what it threw', async () => {
+it('traces each attempt of a task, with its error', async () => {
   await using bench = await MapBench.start();
   const seen = listen();
   const error = new Error('of the first attempt');
@@ -54,7 +54,7 @@ it('traces each attempt of a task, with what it threw', async () => {
   ]);
 });
 
-it('carries a store of the channel into the task, one for each of those that run at once', async () => {
+it('makes a store bound to the channel available in each of the tasks that run at once', async () => {
   await using bench = await MapBench.start();
   const store = new AsyncLocalStorage<string>();
   const { start } = tracingChannel<string, StageTrace>(CHANNEL);

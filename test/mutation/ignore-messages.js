@@ -1,6 +1,5 @@
 /**
- * A plugin of Stryker: texts for people are no behaviour, so those that are given to an error stay as they are. What
- * tells errors apart (class, code, fields) is changed.
+ * A plugin of Stryker that leaves the text of errors as it is: tests check the class, the code and the fields of an error.
  */
 export const strykerPlugins = [{ kind: 'Ignore', name: 'messages', value: { shouldIgnore } }];
 

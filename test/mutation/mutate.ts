@@ -2,53 +2,67 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * `npm run mutate`, or `npm run mutate acquire`: changes the code of a room in every way that Stryker knows, one at a
- * time, and counts the changes that no test notices. Those are told on the way, and stand in reports/mutation.
- * Further arguments go to Stryker: with `--incremental` it tries again what the last such run did not notice.
+ * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/service/http.ts`: changes the code of
+ * these folders or files in every way that Stryker knows, one change at a time, and lists the changes that no test
+ * notices. Arguments that begin with `--` go to Stryker: `--incremental` repeats only what the last run did not notice.
  */
-const ROOMS = ['acquire', 'run', 'connect'];
+const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
 
-interface Counts {
-  changes: number;
-  noticed: number;
+interface Mutant {
+  status: string;
+  mutatorName: string;
+  replacement?: string;
+  location: { start: { line: number } };
 }
 
 const args = process.argv.slice(2);
-const asked = ROOMS.filter((room) => args.includes(room));
-const rooms = asked.length > 0 ? asked : ROOMS;
-const counts = rooms.map((room) => mutate(room));
-const all = counts.reduce((sum, { changes, noticed }) => ({
-  changes: sum.changes + changes,
-  noticed: sum.noticed + noticed,
-}));
-for (const [index, room] of rooms.entries()) print(room, counts[index]!);
-print('all', all);
+const options = args.filter((argument) => argument.startsWith('--'));
+const chosen = args.filter((argument) => !argument.startsWith('--'));
+const unknown = chosen.filter(
+  (name) => !FOLDERS.includes(name) && !FOLDERS.includes(name.split('/')[1] ?? ''),
+);
+if (unknown.length > 0)
+  throw new Error(`Neither a folder of ${FOLDERS.join(', ')} nor a file in one: ${unknown}`);
 
-function mutate(room: string): Counts {
-  const options = args.filter((argument) => !ROOMS.includes(argument));
+const lines: string[] = [];
+let [all, noticed] = [0, 0];
+for (const folder of FOLDERS) {
+  const isWhole = chosen.length === 0 || chosen.includes(folder);
+  const files = isWhole ? [`src/${folder}/**/*.ts`] : chosen.filter((name) => name.split('/')[1] === folder);
+  if (files.length > 0) mutate(folder, files);
+}
+console.log(lines.join('\n'));
+printScore('all', noticed, all);
+
+function mutate(folder: string, files: string[]): void {
   const { status } = spawnSync(
     'npx',
     ['--no-install', 'stryker', 'run', 'test/mutation/stryker.config.js', ...options],
-    { env: { ...process.env, MUTATED_ROOM: room }, stdio: 'inherit' },
+    {
+      env: { ...process.env, MUTATED_FOLDER: folder, MUTATED_FILES: files.join() },
+      stdio: 'inherit',
+    },
   );
   if (status !== 0) process.exit(status ?? 1);
-  return count(readFileSync(`reports/mutation/${room}.json`, 'utf8'));
+  const report = JSON.parse(readFileSync(`reports/mutation/${folder}.json`, 'utf8')) as {
+    files: Record<string, { mutants: Mutant[] }>;
+  };
+  // Changes that no test can run with, or that were left out, do not count.
+  const mutants = Object.entries(report.files).flatMap(([file, { mutants }]) =>
+    mutants
+      .filter(({ status }) => /Killed|Timeout|Survived|NoCoverage/.test(status))
+      .map((mutant) => ({ file, ...mutant })),
+  );
+  const survivors = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
+  for (const { file, status, mutatorName, replacement = '', location } of survivors)
+    lines.push(
+      `${file}:${location.start.line} ${status}: ${mutatorName} ${replacement.replaceAll(/\s+/g, ' ').slice(0, 80)}`,
+    );
+  printScore(folder, mutants.length - survivors.length, mutants.length);
+  all += mutants.length;
+  noticed += mutants.length - survivors.length;
 }
 
-interface Report {
-  files: Record<string, { mutants: { status: string }[] }>;
-}
-
-/** A change that ends in a hang is noticed; one that no test can be run with, or that was left out, does not count. */
-function count(report: string): Counts {
-  const { files } = JSON.parse(report) as Report;
-  const statuses = Object.values(files).flatMap(({ mutants }) => mutants.map(({ status }) => status));
-  const among = (...wanted: string[]) => statuses.filter((status) => wanted.includes(status)).length;
-  const noticed = among('Killed', 'Timeout');
-  return { noticed, changes: noticed + among('Survived', 'NoCoverage') };
-}
-
-function print(room: string, { changes, noticed }: Counts): void {
-  const score = ((100 * noticed) / changes).toFixed(1);
-  console.log(`${room.padEnd(8)} ${score.padStart(5)} %  (${noticed} of ${changes} changes noticed)`);
+function printScore(name: string, noticed: number, all: number): void {
+  console.log(`${name}: ${((100 * noticed) / all).toFixed(1)} % (${noticed} of ${all} changes noticed)`);
 }

@@ -1,2 +1,2 @@
-// A test must never reach a real service because the shell that started it knew one.
+// Tests must not reach a real service that the environment names.
 for (const name of Object.keys(process.env)) if (name.startsWith('BROWSER_POOL_')) delete process.env[name];

@@ -1,25 +1,25 @@
-const room = process.env['MUTATED_ROOM'];
+const { MUTATED_FOLDER: folder = 'lease', MUTATED_FILES: files = `src/${folder}/**/*.ts` } = process.env;
 
-/** Settings of Stryker for one room of src/, see mutate.ts. */
+/** Stryker's settings for files of one folder of src/, see mutate.ts. */
 export default {
-  mutate: [`src/${room}/**/*.ts`],
+  mutate: files.split(','),
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner', './test/mutation/ignore-messages.js'],
   ignorers: ['messages'],
   vitest: { configFile: 'test/mutation/vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
-  // What runs once, while a file loads, would take a run of all tests for each change: constants, mostly.
+  // Code that runs once, while a file loads, is mostly constants; each change would take a run of all tests.
   ignoreStatic: true,
-  // Stryker would rewrite it with an interface that TypeScript 7 no longer has. There is nothing in it to rewrite.
+  // Stryker would rewrite tsconfig.json with an API that TypeScript 7 does not have.
   tsconfigFile: 'none',
   ignorePatterns: ['dist', 'examples', '.ci'],
   concurrency: 2,
-  // A change that makes tests hang is noticed by that, after this and the time that they take by themselves.
+  // A change that makes tests hang counts as noticed after this time plus their usual time.
   timeoutMS: 15_000,
   timeoutFactor: 1.5,
   reporters: ['clear-text', 'progress-append-only', 'json', 'html'],
   clearTextReporter: { logTests: false, reportTests: false },
-  jsonReporter: { fileName: `reports/mutation/${room}.json` },
-  htmlReporter: { fileName: `reports/mutation/${room}.html` },
-  incrementalFile: `reports/mutation/${room}.incremental.json`,
+  jsonReporter: { fileName: `reports/mutation/${folder}.json` },
+  htmlReporter: { fileName: `reports/mutation/${folder}.html` },
+  incrementalFile: `reports/mutation/${folder}.incremental.json`,
 };

@@ -2,28 +2,20 @@ import { dirname } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const SIMULATION = 'test/mutation/simulation.mutation.ts';
+const { MUTATED_FOLDER: folder = 'lease' } = process.env;
 
-/**
- * Of each room the tests that are to notice a change, the quickest folder first, for the first test that fails ends the
- * run.
- */
-const TESTS: Readonly<Record<string, readonly string[]>> = {
-  acquire: ['test/acquire/*.test.ts', SIMULATION],
-  run: ['test/run/*.test.ts', SIMULATION],
-  connect: ['test/connect/*.test.ts'],
-};
+/** The tests that should notice a change in the folder, fastest first: the first test that fails ends a run. */
+const include = [`test/${folder}/*.test.ts`];
+if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
-/** With a real browser, or with waits in real time, each change would take minutes. */
+/** With a real browser or with waits in real time, each change would take minutes. */
 const SLOW = [
-  'test/acquire/{abort-race,deadline}.test.ts',
-  'test/run/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.test.ts',
-  'test/connect/{existing-bidi-session,frozen-page}.test.ts',
+  'test/lease/{abort-race,deadline,queue,faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.test.ts',
+  'test/connect/{existing-bidi-session,unresponsive-page}.test.ts',
+  'test/map/{chaos,downloads,isolation}.test.ts',
 ];
 
-const include = TESTS[process.env['MUTATED_ROOM']!]!;
-
-class QuickestFirst extends BaseSequencer {
+class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) =>
       include.findIndex((path) => moduleId.includes(`/${dirname(path)}/`));
@@ -33,12 +25,12 @@ class QuickestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: [...include],
+    include,
     exclude: SLOW,
     setupFiles: ['test/mutation/setup.ts'],
-    // Each mutant has a worker of its own in any case; its test files share what they have loaded.
+    // Stryker starts a worker for each change anyway; the test files of one change share their modules.
     isolate: false,
-    sequence: { sequencer: QuickestFirst },
+    sequence: { sequencer: FastestFirst },
     // Shorter than usual: a test that hangs has noticed the change.
     testTimeout: 10_000,
     expect: { poll: { timeout: 5000 } },

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { heavy, libraries } from '../structure/rules.js';
+import { heavy, libraries } from '../structure/modules.js';
 import { Consumer, pack } from './consumer.js';
 
 let folder: string;
@@ -26,7 +26,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }), 120_000);
 const ROOT = ['BrowserPool', 'leaseBrowser', 'runOf', 'withPooledBrowser', 'AcquireTimeoutError'];
 
 describe('import', () => {
-  it('gives the root its names', async () => {
+  it('exports the functions and classes from the root', async () => {
     const program = "import * as names from 'pooled-browser'; console.log(Object.keys(names).join());";
     const names = await withPlaywright.run('root.mjs', program);
     expect(names.split(',')).toEqual(expect.arrayContaining(ROOT));
@@ -35,32 +35,32 @@ describe('import', () => {
   it.each([
     ['playwright', () => withPlaywright],
     ['puppeteer', () => withPuppeteer],
-  ])('gives %s its names beside its library', async (entry, consumer) => {
+  ])('exports the functions from %s where its library is installed', async (entry, consumer) => {
     const program = `import * as names from 'pooled-browser/${entry}'; console.log(Object.keys(names).join());`;
     const names = await consumer().run('entry.mjs', program);
     expect(names.split(',')).toEqual(expect.arrayContaining(['leaseBrowser', entry, 'withPooledBrowser']));
   });
 
-  it('gives local its names', async () => {
+  it('exports startLocalPool from local', async () => {
     const program =
       "import { startLocalPool } from 'pooled-browser/local'; console.log(typeof startLocalPool);";
     expect(await withPuppeteer.run('local.mjs', program)).toBe('function');
   });
 
-  it('gives playwright-test its names beside its runner', async () => {
+  it('exports test and expect from playwright-test', async () => {
     const program =
       "import * as names from 'pooled-browser/playwright-test'; console.log(Object.keys(names).join());";
     expect(await withRunners.run('playwright-test.mjs', program)).toBe('expect,test');
   });
 
-  it('gives vitest its names, inside a test of it', async () => {
+  it('exports test and createTest from vitest, inside a Vitest test', async () => {
     await withRunners.write('own.test.mjs', IN_VITEST);
     const vitest = 'node_modules/vitest/vitest.mjs';
     const program = `process.argv.push('run'); await import('./${vitest}');`;
     expect(await withRunners.run('vitest.mjs', program)).toContain('createTest,test');
   });
 
-  it('refuses what is inside', async () => {
+  it('refuses to import files that are not exported', async () => {
     const program = "await import('pooled-browser/dist/index.js').catch((error) => console.log(error.code));";
     expect(await withPlaywright.run('inside.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
@@ -78,17 +78,17 @@ describe('require', () => {
   });
 });
 
-describe('what loads', () => {
-  it('with the root: no automation library and nothing heavy', async () => {
+describe('an import', () => {
+  it('loads no automation library and no heavy package with the root', async () => {
     expect(await packagesNotFor("import 'pooled-browser';")).toEqual([]);
   });
 
-  it('with the entries of both libraries: neither of them', async () => {
+  it('loads neither library with the entries playwright and puppeteer', async () => {
     const imports = "import 'pooled-browser/playwright'; import 'pooled-browser/puppeteer';";
     expect(await packagesNotFor(imports)).toEqual([]);
   });
 
-  it('is seen by this test', async () => {
+  it('notices a package that loads too early', async () => {
     expect(await packagesNotFor("import 'pooled-browser'; import 'playwright-core';")).toEqual([
       'playwright-core',
     ]);
@@ -106,7 +106,7 @@ describe('a library that is not installed', () => {
   it.each([
     ['puppeteer', 'puppeteer-core', () => withPlaywright],
     ['playwright', 'playwright-core', () => withPuppeteer],
-  ])('is missed by %s when it is used, not when it is imported', async (entry, library, consumer) => {
+  ])('makes %s fail at its first use, not at its import', async (entry, library, consumer) => {
     const output = await consumer().run('missing.mjs', MISSING.replace('ENTRY', entry));
     expect(output.split('\n')).toEqual(['imported', `ERR_MISSING_LIBRARY ${library}`]);
   });
@@ -138,20 +138,20 @@ describe('types', () => {
   it.each([
     ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
     ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
-  ])('hold for a strict consumer with one library, as modules resolve for %s', async (_, options) => {
+  ])('compile for a strict project with one library and module resolution %s', async (_, options) => {
     await withPlaywright.write('consumer.ts', consumerOf('playwright'));
     await withPuppeteer.write('consumer.ts', consumerOf('puppeteer'));
     expect(await withPlaywright.compile(options)).toEqual([]);
     expect(await withPuppeteer.compile(options)).toEqual([]);
   });
 
-  it('hold for a strict consumer of the fixtures', { timeout: 120_000 }, async () => {
+  it('compile for a strict project that uses the fixtures', { timeout: 120_000 }, async () => {
     await withRunners.write('consumer.ts', CONSUMER_OF_FIXTURES);
     expect(await withRunners.compile({ module: 'nodenext' })).toEqual([]);
     expect(await withRunners.compile({ module: 'esnext', moduleResolution: 'bundler' })).toEqual([]);
   });
 
-  it('refuse a misspelt option', async () => {
+  it('reject a misspelled option', async () => {
     await withPlaywright.write('consumer.ts', consumerOf('playwright').replace('timeout:', 'timout:'));
     const complaints = await withPlaywright.compile({ module: 'nodenext' });
     expect(complaints).toContainEqual(expect.stringMatching(/^consumer\.ts.*'timout' does not exist/));

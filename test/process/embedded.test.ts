@@ -5,9 +5,9 @@ import { expect, it } from 'vitest';
 
 const program = fileURLToPath(new URL('programs/embedded.mjs', import.meta.url));
 
-// That no browser and no profile is left is checked after every test file.
+// A hook after each test file checks that no browser and no profile folder is left.
 it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  'a process with a local pool and a lease of it dies of %s, and leaves no browser',
+  'a process with a local pool and a lease ends by %s and leaves no browser',
   async (signal) => {
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
@@ -16,7 +16,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-it('a process with a local pool and a lease of it exits with its own code, and leaves no browser', async () => {
+it('a process with a local pool and a lease keeps its exit code and leaves no browser', async () => {
   const child = spawn(process.execPath, [program, 'exit'], { stdio: ['ignore', 'pipe', 'inherit'] });
   expect(await once(child, 'exit')).toEqual([7, null]);
 });

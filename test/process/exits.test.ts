@@ -16,7 +16,7 @@ const children: ChildProcess[] = [];
 
 afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
 
-describe('a process that ends while it has a browser', () => {
+describe('a process that ends during a lease', () => {
   const used = useLocalPool();
 
   async function start(ending: string): Promise<{ child: ChildProcess; output: string[] }> {
@@ -39,7 +39,7 @@ describe('a process that ends while it has a browser', () => {
   }
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'gives it back on %s, and still dies of it',
+    'releases the browser on %s, and still ends by this signal',
     async (signal) => {
       const { child, output } = await start('hang');
       await seen('leased', output);
@@ -55,15 +55,15 @@ describe('a process that ends while it has a browser', () => {
     ['process.exit while its release is under way', 'exit-after-run', 7],
     ['an uncaught exception', 'throw', 1],
     ['an unhandled rejection', 'reject', 1],
-    ['an event loop that runs empty', 'empty', 0],
+    ['an empty event loop', 'empty', 0],
     ['a release in time', 'release', 0],
-  ])('gives it back at %s, with the same exit code', async (_name, ending, code) => {
+  ])('releases the browser at %s, and keeps the exit code', async (_name, ending, code) => {
     const { child } = await start(ending);
     expect(await ends(child)).toEqual([code, null]);
     expect(used.local.stats().leased).toBe(0);
   });
 
-  it('gives it back after SIGKILL with watch: true, by a watcher whose arguments tell no secret', async () => {
+  it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments hold no secret', async () => {
     const { child, output } = await start('watched');
     await seen('leased', output);
     const watcher = programsOf(child.pid!).find((command) => command.includes('release-process'));
@@ -74,7 +74,7 @@ describe('a process that ends while it has a browser', () => {
     await expect.poll(() => used.local.stats().leased, { timeout: 10_000 }).toBe(0);
   });
 
-  it("leaves the signal to the user's own handler, and gives it back when that exits", async () => {
+  it("leaves the signal to the user's own handler, and releases the browser when the handler exits", async () => {
     const { child, output } = await start('own-handler');
     await seen('ready', output);
     child.kill('SIGTERM');

@@ -14,9 +14,9 @@ const FREEZE = 3000;
 it.each<[string, string, Route | undefined]>([
   ['waits for a browser', 'acquiring', 'acquire'],
   ['is in its callback', 'callback-started', undefined],
-  ['gives its browser back', 'callback-ended', 'release'],
+  ['releases its browser', 'callback-ended', 'release'],
 ])(
-  'loses nothing when the machine sleeps while a call %s',
+  'finishes a call when the machine sleeps while it %s',
   async (_what, step, route) => {
     await using service = await FakeService.start();
     const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
@@ -24,7 +24,7 @@ it.each<[string, string, Route | undefined]>([
     const url = `ws://127.0.0.1:${(sockets.address() as AddressInfo).port}`;
     const grant: Answer = { status: 200, json: session({ cdp_ws_url: url, webdriver_ws_url: url }) };
     service.script('acquire', grant);
-    // What the sleeping process asked for is answered while it sleeps.
+    // The request of the sleeping process is answered while it sleeps.
     const answer = route === 'acquire' ? grant : ({ status: 204 } as const);
     if (route)
       service.script(route, (response) => void setTimeout(() => reply(response, answer), FREEZE / 2));
@@ -49,7 +49,7 @@ it.each<[string, string, Route | undefined]>([
     expect(JSON.parse(output.trim().split('\n').at(-1)!)).toEqual({
       value: 'value',
       released: 'reused',
-      attempts: 1,
+      acquireAttempts: 1,
     });
     expect(output).not.toContain('browser-lost');
     expect(service.released).toEqual(['session-1']);

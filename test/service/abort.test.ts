@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { PoolEvent } from '../../src/service/pool-events.js';
+import type { PoolEvent } from '../../src/service/events.js';
 import { FakeService, session } from '../support/fake-service.js';
 import { drip, expectNoSecret, hang, rejection, until } from './support.js';
 

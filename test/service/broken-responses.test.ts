@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { PoolEvent } from '../../src/service/pool-events.js';
+import type { PoolEvent } from '../../src/service/events.js';
 import { FakeService, JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
 import { breakOff, drip, expectNoSecret, hang, rejection, reset } from './support.js';
 
@@ -48,7 +48,7 @@ it.each<[string, Answer, RegExp]>([
 it('shows a short, redacted beginning of a page that came instead of data', async () => {
   const text = `<html>${TOKEN} ?jwt=${JWT}${'x'.repeat(100_000)}</html>`;
   const { error } = await acquireFrom({ status: 200, text, headers: { 'content-type': 'text/html' } });
-  expect(error.message).toContain('It begins: <html>');
+  expect(error.message).toContain('Its body begins: <html>');
   expect(error.message.length).toBeLessThan(500);
 });
 
@@ -79,7 +79,7 @@ it('gives back a session that came in a page of a wrong type', async () => {
 it('gives back a session whose response broke off after its id', async () => {
   const { error, released, events } = await acquireFrom(breakOff('{"session_id": "session-9", "head'));
   expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId: 'session-9' });
-  expect(error.message).toMatch(/broke off/);
+  expect(error.message).toMatch(/is incomplete/);
   expect(error.cause).toBeInstanceOf(Error);
   expect(released).toStrictEqual(['session-9']);
   expect(events.map(({ type }) => type)).toStrictEqual(['grant-orphaned', 'released']);

@@ -81,7 +81,8 @@ it.each([
 it('hints after a 404 at the pool, or at the session that is gone', async () => {
   const { acquire, flush, describe, replays, release } = await errorsFor({ status: 404, json: BODY });
   for (const error of [acquire, flush, describe]) expect(error?.hint).toMatch(/no pool pool/);
-  for (const error of [replays, release]) expect(error?.hint).toMatch(/session-1 is gone.*inactivity/);
+  for (const error of [replays, release])
+    expect(error?.hint).toMatch(/session-1 no longer exists.*inactivity/);
 });
 
 it.each([400, 401, 403, 404, 500, 502])('turns a %i without a body into http_%i', async (status) => {

@@ -70,7 +70,7 @@ it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Obje
   async (wait) => {
     const error = await refusal((pool) => pool.acquire({ acquire_timeout_seconds: wait as number }));
     expect(error.option).toBe('acquire_timeout_seconds');
-    expect(error.message).toMatch(/whole number of seconds, 0 or more/);
+    expect(error.message).toMatch(/whole number, 0 or more, not /);
   },
 );
 
@@ -80,10 +80,10 @@ it.each(['', 'example.com', '/path', 5, null, 'http://'])('refuses the start_url
   expect(error.message).toMatch(/absolute URL/);
 });
 
-it('refuses unknown fields of an acquire request and names those there are', async () => {
+it('refuses unknown fields of an acquire request and suggests the similar one', async () => {
   const error = await refusal((pool) => pool.acquire({ startUrl: 'https://example.com' } as object));
   expect(error.option).toBe('startUrl');
-  expect(error.message).toMatch(/startUrl.*acquire_timeout_seconds, name, tags, start_url/);
+  expect(error.message).toMatch(/acquire has no option startUrl\. Did you mean start_url\?/);
 });
 
 it.each([[null], ['scrapers'], [[]], [5]])('refuses %j as an acquire request', async (request) => {
@@ -205,10 +205,10 @@ it.each(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
   },
 );
 
-it('refuses an unknown option of a pool and names those there are', () => {
+it('refuses an unknown option of a pool and suggests the similar one', () => {
   const error = thrown(() => new BrowserPool('pool', { baseURL: BASE_URL, token: TOKEN } as object));
   expect(error.option).toBe('baseURL');
-  expect(error.message).toMatch(/baseURL.*baseUrl, token/);
+  expect(error.message).toMatch(/BrowserPool has no option baseURL\. Did you mean baseUrl\?/);
 });
 
 it.each([[null], [5], ['https://pool.example.com'], [[]]])('refuses %j as options of a pool', (options) => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { isPooledBrowserError } from '../../src/shared/errors.js';
 import { PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { PoolEvent } from '../../src/service/pool-events.js';
+import type { PoolEvent } from '../../src/service/events.js';
 import type { BrowserSession } from '../../src/service/wire.js';
 import { FakeService, session, type Answer } from '../support/fake-service.js';
 import { asJson, expectNoSecret, rejection } from './support.js';

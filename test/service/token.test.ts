@@ -108,7 +108,9 @@ it('counts a slow token function into the time-out of a release', { timeout: 200
   await using service = await FakeService.start();
   const token = () => new Promise<string>(() => {});
   const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
-  await rejection(pool.release('session-1', { timeout: 200 }));
+  const error = await rejection(pool.release('session-1', { timeout: 200 }));
+  expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', sessionId: 'session-1' });
+  expect(service.requests).toEqual([]);
   await pool.close();
 });
 

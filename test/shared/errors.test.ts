@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../src/index.js';
-import { rejectUnknownOptions } from '../../src/shared/errors.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 import { asJson, expectNoSecret } from '../service/support.js';
 
@@ -22,7 +21,14 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.PoolResponseError('m', 200, FACTS), 'ERR_POOL_RESPONSE'],
   [new errors.PoolServiceError({ status: 400, code: 'bad_request', message: 'm' }, FACTS), 'bad_request'],
   [new errors.ReleaseError('m', { ...FACTS }), 'ERR_RELEASE'],
-  [new errors.SweepError('m', FACTS), 'ERR_SWEEP'],
+  [new errors.CleanupError('m', FACTS), 'ERR_CLEANUP'],
+  [new errors.LeaseOverError('m', FACTS), 'ERR_LEASE_OVER'],
+  [new errors.CheckpointError('m', FACTS), 'ERR_CHECKPOINT'],
+  [new errors.TaskTimeoutError(5, FACTS), 'ERR_TASK_TIMEOUT'],
+  [new errors.NestedLeaseError('m', 'outer', FACTS), 'ERR_NESTED_LEASE'],
+  [new errors.LeaseNameTakenError('m', 'name', FACTS), 'ERR_LEASE_NAME_TAKEN'],
+  [new errors.ConnectionDroppedError(FACTS), 'ERR_CONNECTION_DROPPED'],
+  [new errors.ReplayNotReadyError('m', FACTS), 'ERR_REPLAY_NOT_READY'],
 ];
 
 describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%s', (_name, error, code) => {
@@ -44,7 +50,7 @@ describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%
 });
 
 it('leaves out the facts that are not known', () => {
-  const error = new errors.PooledBrowserError('m', 'CODE', { pool: undefined, attempts: 0 });
+  const error = new errors.PooledBrowserError('m', { pool: undefined, attempts: 0 });
   expect(error).not.toHaveProperty('pool');
   expect(error).not.toHaveProperty('sessionId');
   expect(error).not.toHaveProperty('cause');
@@ -53,7 +59,7 @@ it('leaves out the facts that are not known', () => {
 
 it('keeps a cause of its own family as it is', () => {
   const cause = new errors.PoolClosedError();
-  expect(new errors.PooledBrowserError('m', 'CODE', { cause }).cause).toBe(cause);
+  expect(new errors.PooledBrowserError('m', { cause }).cause).toBe(cause);
 });
 
 it('knows the errors of another copy of this library', () => {
@@ -101,18 +107,11 @@ it('holds no secret in any of its fields, whatever it is made of', () => {
   const facts = { pool: 'pool', sessionId: 's-1', requestId: known, cause };
   const fault = { status: 400, code: known, message: known, hint: known };
   for (const error of [
-    new errors.PooledBrowserError(known, 'CODE', facts),
+    new errors.PooledBrowserError(known, facts),
     new errors.PoolServiceError({ ...fault, details: [detail], inner_error: detail }, facts),
     new errors.InvalidOptionError('option', known, facts),
     new errors.BrowserLostError(known, 'dropped', facts),
   ]) {
     expectNoSecret(error);
   }
-});
-
-it('names an unknown option and the ones there are', () => {
-  expect(() => rejectUnknownOptions({ one: 1, tow: 2 }, ['one', 'two'], 'acquire')).toThrow(
-    'acquire has no option tow. It takes: one, two.',
-  );
-  expect(() => rejectUnknownOptions({ one: undefined }, ['one'], 'acquire')).not.toThrow();
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { isRecord, parseJson } from '../../src/shared/json.js';
-import { isLoopback } from '../../src/shared/loopback.js';
+import { isLoopback } from '../../src/shared/urls.js';
 
 it('drops a key __proto__ at any depth', () => {
   const json = parseJson('{"a": [{"__proto__": {"x": 1}, "b": 2}], "__proto__": {"x": 1}}');

@@ -83,3 +83,16 @@ it('lets any number of calls share a signal, without a warning of a leak', async
   expect(warnings).toEqual([]);
   for (const call of calls) call.dispose();
 });
+
+it('counts the time down to its timeout, by the monotonic clock', () => {
+  const linked = new LinkedAbort(undefined, 1000);
+  expect(linked).toMatchObject({ elapsed: 0, timeLeft: 1000 });
+  vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);
+  vi.advanceTimersByTime(400);
+  expect(linked).toMatchObject({ elapsed: 400, timeLeft: 600 });
+  vi.advanceTimersByTime(5000);
+  expect(linked).toMatchObject({ elapsed: 5400, timeLeft: 0 });
+  const endless = new LinkedAbort();
+  vi.advanceTimersByTime(1e9);
+  expect(endless.timeLeft).toBe(Number.POSITIVE_INFINITY);
+});

@@ -49,14 +49,14 @@ it('adds the defaults, also for options that are undefined', () => {
 });
 
 it('infers the types of what is passed, and of what is read', () => {
-  expectTypeOf<OptionsInput<typeof OPTIONS>>().toMatchTypeOf<{
+  expectTypeOf<OptionsInput<typeof OPTIONS>>().toExtend<{
     acquireTimeout?: number | undefined;
     pollTimeout?: number | false | undefined;
     context?: 'default' | 'new' | undefined;
     onEvent?: ((event: string) => void) | undefined;
   }>();
   expectTypeOf<OptionsOutput<typeof OPTIONS>['acquireTimeout']>().toEqualTypeOf<number>();
-  expectTypeOf<NonNullable<OptionsInput<typeof OPTIONS>['checkpoint']>>().toMatchTypeOf<{ path: string }>();
+  expectTypeOf<NonNullable<OptionsInput<typeof OPTIONS>['checkpoint']>>().toExtend<{ path: string }>();
   expectTypeOf<NonNullable<OptionsOutput<typeof OPTIONS>['checkpoint']>['again']>().toEqualTypeOf<boolean>();
 });
 

@@ -6,13 +6,13 @@ const trace = (): StageTrace => ({ pool: 'pool', run: 1, attempt: 1 });
 
 it('leaves the trace alone while nobody listens', async () => {
   const given = trace();
-  const learn = () => expect.unreachable('nobody wants to know');
-  expect(await traceStage('sweep', given, async () => 'done', learn)).toBe('done');
+  const complete = () => expect.unreachable('without a subscriber');
+  expect(await traceStage('cleanup', given, async () => 'done', complete)).toBe('done');
   expect(given).toStrictEqual(trace());
 });
 
 it('does the work and passes its failure on though a listener throws', async () => {
-  const channel = 'tracing:pooled-browser:sweep:start';
+  const channel = 'tracing:pooled-browser:cleanup:start';
   const uncaught: unknown[] = [];
   const others = process.listeners('uncaughtException');
   process.removeAllListeners('uncaughtException');
@@ -24,19 +24,19 @@ it('does the work and passes its failure on though a listener throws', async () 
   try {
     expect(
       await traceStage(
-        'sweep',
+        'cleanup',
         trace(),
         async () => 'done',
-        () => {},
+        () => ({}),
       ),
     ).toBe('done');
     const failure = new Error('of the work');
     await expect(
       traceStage(
-        'sweep',
+        'cleanup',
         trace(),
         () => Promise.reject(failure),
-        () => {},
+        () => ({}),
       ),
     ).rejects.toBe(failure);
     await expect

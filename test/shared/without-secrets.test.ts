@@ -51,7 +51,12 @@ it('follows the chain of causes, of whatever depth', () => {
 it('comes to an end where causes go in a circle', () => {
   const error = new Error(URL_WITH_JWT);
   error.cause = new Error('other', { cause: error });
-  clean(error);
+  let depth = 0;
+  for (let copy: unknown = clean(error); copy instanceof Error; copy = copy.cause) {
+    expect(copy.message).not.toContain(JWT);
+    depth++;
+  }
+  expect(depth).toBeLessThan(20);
 });
 
 it('keeps an error of this library as it is, wherever in the chain', () => {

@@ -1,13 +1,13 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
-import { OwnedSession } from '../../src/lease/owned-session.js';
+import { Lease } from '../../src/lease/lease.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
 afterEach(() => vi.restoreAllMocks());
 
 const { release } = BrowserPool.prototype;
 
-it('notices a release in a thousand that is not sent', async () => {
+it('notices when one release in a thousand is not sent', async () => {
   let count = 0;
   vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
     this: BrowserPool,
@@ -20,7 +20,7 @@ it('notices a release in a thousand that is not sent', async () => {
   expect(failures[0]?.violations.join()).toMatch(/lost s\d+/);
 });
 
-it('notices a release that is sent again after it was confirmed', async () => {
+it('notices a release that is repeated after its confirmation', async () => {
   let count = 0;
   vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
     this: BrowserPool,
@@ -33,8 +33,8 @@ it('notices a release that is sent again after it was confirmed', async () => {
   expect(failures[0]?.violations.join()).toContain('though it was confirmed');
 });
 
-it('notices a browser that is given back while its callback still has it, and shows how it came about', async () => {
-  const owned = vi.spyOn(OwnedSession.prototype, 'release').mockResolvedValue('reused');
+it('notices a browser that is released during its callback, and prints the log of that world', async () => {
+  const owned = vi.spyOn(Lease.prototype, 'release').mockResolvedValue('reused');
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 1000 });
   expect(owned).toHaveBeenCalled();
   const explanation = await explainFailure(failures[0]!.seed);

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
-import type { BrowserPool, LeaseOptions, PooledBrowser, Run, RunEvent, RunTail } from '../../src/index.js';
-import type { PoolEvent } from '../../src/service/pool-events.js';
-import type { LeaseFacts } from '../../src/lease/callback.js';
+import type { BrowserPool, LeaseOptions, PooledBrowser, Run, RunEvent, RunSummary } from '../../src/index.js';
+import type { PoolEvent } from '../../src/service/events.js';
+import type { LeaseFacts } from '../../src/lease/connected-lease.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
 import { callOf } from './simulated-replays.js';
 import type { SimulatedService } from './simulated-service.js';
@@ -131,14 +131,14 @@ export class Caller {
     if (!isReturned || run.value !== this.number) this.#violate('succeeded without its value');
     if (lostBefore) this.#violate('succeeded though its browser was lost');
     if (run.released === 'failed' || run.released === 'left') this.excused.add(run.session.session_id);
-    if (run.unknownOutcomes !== this.unknown && this.way !== 'nested')
+    if (run.unknownAcquires !== this.unknown && this.way !== 'nested')
       this.#violate('counts unknown outcomes wrongly');
     if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded though it was aborted');
     this.#checkReplays(run);
   }
 
   /** A link to the recording of another lease gives away what happened in it. */
-  #checkReplays({ replays, replayStatus }: RunTail): void {
+  #checkReplays({ replays, replayStatus }: RunSummary): void {
     if (replays.some(({ replay_id: id }) => callOf(id) !== this.number))
       this.#violate('shows a recording of another lease');
     if (replayStatus === 'ready' && !replays.every((replay) => replay.finished_at))
@@ -160,11 +160,9 @@ export class Caller {
   async #agent(): Promise<void> {
     const { clock, random } = this.#world;
     const { timeout: _timeout, ...options } = this.#leaseOptions();
-    const keepAlive = random.chance(0.7);
     const lease = await this.#world.library.api.leaseBrowser(this.#pool, {
       ...options,
-      reconnect: true,
-      keepAlive,
+      reconnect: random.chance(0.7) ? 'eager' : 'lazy',
     });
     const began = clock.now;
     for (let step = random.between(1, 4); step > 0; step--) {

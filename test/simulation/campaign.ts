@@ -9,7 +9,7 @@ export interface Campaign extends Figures {
   failures: { seed: number; violations: readonly string[] }[];
 }
 
-/** Lives through one world after the other, until there were so many lifecycles or one rule too many was broken. */
+/** Runs one world after the other, until there were so many calls or so many failures. */
 export async function runCampaign(
   {
     firstSeed,
@@ -38,7 +38,7 @@ export function describeCampaign(campaign: Campaign): string {
   return `${row.join(', ')}; ${failures.length} worlds broke a rule; ${seconds.toFixed(1)} s, ${rate} lifecycles a second`;
 }
 
-/** What of a failing world's faults it takes to make it fail: the others are left out one by one. */
+/** Runs a failing world again with only the faults that it needs to fail. */
 export async function shrink(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
   const without = new Set<Fault>();
   for (const fault of FAULTS) {
@@ -49,7 +49,7 @@ export async function shrink(seed: number, options: SimulationOptions = {}): Pro
   return simulate(seed, { ...options, without, story: true });
 }
 
-/** For whoever has to mend it: the rules that were broken, how to see it again, and the smallest story of it. */
+/** Describes a failure: the broken rules, the command that repeats it, and its log with the fewest faults. */
 export async function explainFailure(seed: number, options: SimulationOptions = {}): Promise<string> {
   const { violations } = await simulate(seed, options);
   const { story } = await shrink(seed, options);
@@ -71,7 +71,7 @@ function emptyCampaign(): Campaign {
     released: 0,
     expired: 0,
     excused: 0,
-    unknownOutcomes: 0,
+    unknownAcquires: 0,
     unknownLeases: 0,
     stolen: 0,
     seconds: 0,

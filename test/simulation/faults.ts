@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 /** What can go wrong around the library, by where it does. */
 export const FAULTS = [
@@ -49,8 +49,8 @@ export const FAULTS = [
   'page: not to be used again',
   'page close: throws',
   'page close: hangs',
-  'sweep: throws',
-  'sweep: hangs',
+  'cleanup: throws',
+  'cleanup: hangs',
   'disconnect: throws',
   'disconnect: hangs',
   'callback: throws',

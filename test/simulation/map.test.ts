@@ -3,7 +3,7 @@ import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 
 const JOBS = 600;
 
-it(`gives every input of ${JOBS} jobs one outcome, and every lease back, whatever fails`, async () => {
+it(`returns one outcome for every input of ${JOBS} jobs, and releases every lease, whatever fails`, async () => {
   const options = { ways: ['map', 'map', 'run'] } as const;
   const campaign = await runCampaign({ firstSeed: 1, lifecycles: JOBS }, options);
   process.stdout.write(`simulation of jobs: ${describeCampaign(campaign)}\n`);

@@ -1,22 +1,21 @@
 import { drawRates, type Fault, type Rates } from './faults.js';
 import { Caller, type Way } from './caller.js';
-import { library as ours, type Library } from './library.js';
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import { SimulatedService } from './simulated-service.js';
 import { openSimulatedSocket } from './simulated-socket.js';
-import { World } from './world.js';
+import { library as ours, World, type Library } from './world.js';
 
 export interface Figures {
   lifecycles: number;
   requests: number;
   granted: number;
   released: number;
-  /** Taken away by the service meanwhile. */
+  /** Ended by the service. */
   expired: number;
-  /** Reported as not given back, or left on purpose. */
+  /** Reported as not released, or left on purpose. */
   excused: number;
-  /** Outcomes told as unknown, and the leases among them that nobody can know of. */
-  unknownOutcomes: number;
+  /** Requests reported as unknown, and the leases that they left. */
+  unknownAcquires: number;
   unknownLeases: number;
   /** Leases that another's repeated release request ended: possible where a session keeps its id. */
   stolen: number;
@@ -30,9 +29,9 @@ export interface Verdict extends Figures {
 
 export interface SimulationOptions {
   library?: Library;
-  /** Tells what happens, in order. */
+  /** Keeps a log. */
   story?: boolean;
-  /** Faults that do not strike, for making a failing world smaller. */
+  /** Faults that do not happen, to simplify a failing world. */
   without?: ReadonlySet<Fault>;
   /** Replaces what the seed would draw. */
   rates?: Rates;
@@ -43,7 +42,7 @@ export interface SimulationOptions {
 
 const WAYS: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'handover', 'acquire', 'nested'];
 
-/** Lives through one world, which its seed determines to the last detail, and judges it. */
+/** Runs one simulated world, which depends on nothing but its seed, and checks the rules. */
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
   const { library = ours, story = false, without = new Set() } = options;
   const random = new Random(seed);
@@ -70,31 +69,30 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
 
 let worlds = 0;
 
-/** The library remembers of an origin that it failed: no world may know of another. */
+/** A new origin for each world, because the library remembers failures of an origin. */
 function newOrigin(): string {
   return `https://w${++worlds}.sim`;
 }
 
-/** Puts the simulation in the place of clock, chance and network. */
+/** Replaces the clock, random numbers and the network by simulated ones. */
 function takeOver(world: World, service: SimulatedService): () => void {
-  const { OriginSockets, Socket } = world.library;
-  const { dispatcher, connected, close } = OriginSockets.prototype;
+  const { Service, Socket } = world.library;
+  const { dispatcher, connected } = Service.prototype;
   const { open } = Socket;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection');
   process.on('unhandledRejection', onRejection);
   const warn = process.emitWarning;
-  // Of listeners that throw.
+  // Listeners that throw cause warnings.
   process.emitWarning = () => {};
-  OriginSockets.prototype.dispatcher = async () => service.dispatcher;
-  OriginSockets.prototype.connected = async () => {};
-  OriginSockets.prototype.close = async () => {};
+  Service.prototype.dispatcher = async () => service.dispatcher;
+  Service.prototype.connected = async () => {};
   Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();
-    Object.assign(OriginSockets.prototype, { dispatcher, connected, close });
+    Object.assign(Service.prototype, { dispatcher, connected });
     Socket.open = open;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);
@@ -118,7 +116,7 @@ interface Outcome {
   isClosed: boolean;
 }
 
-/** Holds the library against the service's books, once nothing is left to happen. */
+/** Compares what the library did with what the service recorded. */
 function judge(world: World, { service, callers, isClosed }: Outcome): void {
   if (!isClosed) world.violate('the pool did not close');
   if (world.clock.clientTimers > 0) world.violate(`${world.clock.clientTimers} timers were left`);
@@ -130,7 +128,7 @@ function judge(world: World, { service, callers, isClosed }: Outcome): void {
     for (const { sessionId } of known) world.violate(`call ${number} (${caller.way}) lost ${sessionId}`);
     const notKnown = open.filter(({ isKnown }) => !isKnown).length;
     if (notKnown > unknown)
-      world.violate(`call ${number} told of ${unknown} unknown outcomes, and there are ${notKnown}`);
+      world.violate(`call ${number} reported ${unknown} unknown outcomes, and there are ${notKnown}`);
     const most = caller.way === 'nested' ? 4 : 2;
     // A job is many calls.
     if (caller.way !== 'map' && unknown > most)
@@ -147,7 +145,7 @@ function figuresOf({ grants, counts }: SimulatedService, callers: readonly Calle
     released: grants.filter(({ state }) => state === 'released').length,
     expired: grants.filter(({ state }) => state === 'expired').length,
     excused: open.filter(({ isKnown }) => isKnown).length,
-    unknownOutcomes: callers.reduce((sum, { unknown }) => sum + unknown, 0),
+    unknownAcquires: callers.reduce((sum, { unknown }) => sum + unknown, 0),
     unknownLeases: open.filter(({ isKnown }) => !isKnown).length,
     stolen: counts.stolen,
   };

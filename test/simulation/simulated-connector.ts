@@ -37,7 +37,7 @@ async function connect(
     handles: { socket },
     openWorkspace: async () => openWorkspace(world, socket),
     isConnected: () => !socket.isOver,
-    sweep: () => step(world, socket, 'sweep'),
+    cleanup: () => step(world, socket, 'cleanup'),
     disconnect: async () => {
       socket.close('closed-by-us');
       await step(world, socket, 'disconnect');
@@ -68,7 +68,7 @@ async function thawed({ clock }: World, socket: SimulatedSocket): Promise<void> 
 async function step(
   world: World,
   socket: SimulatedSocket,
-  name: 'sweep' | 'disconnect' | 'page close',
+  name: 'cleanup' | 'disconnect' | 'page close',
 ): Promise<void> {
   const { clock, random } = world;
   await clock.sleep(random.between(1, 50));

@@ -1,21 +1,20 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
-import { Heap } from './heap.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 interface Entry {
   at: number;
-  /** Decides between entries of one time. */
+  /** Orders entries of the same time. */
   tie: number;
   run: (() => void) | undefined;
-  /** Set by the code under test, which owes a `clearTimeout`. */
+  /** Set by the code under test, which must clear it. */
   isClients: boolean;
 }
 
-// The library loads it when it is first called for: in time that this clock would not see.
+// The library imports p-retry at its first use, which would take time that this clock does not see.
 await import('p-retry');
 
-/** The timers that Node gives to the code under test; the world's own use `VirtualClock.after`. */
+/** Node's own functions, which `uninstall` restores. */
 const real = {
   setTimeout: globalThis.setTimeout,
   clearTimeout: globalThis.clearTimeout,
@@ -26,13 +25,14 @@ const real = {
 };
 
 /**
- * Time that stands still until all that can happen now has happened, and then jumps to what comes next. While it is
- * installed, timers, the monotonic clock and random numbers of the whole process come from here.
+ * A clock that jumps to the next timer when nothing is left to do at the current time. While it is installed, it
+ * replaces timers, the monotonic clock and random numbers of the whole process.
  */
 export class VirtualClock {
   now = 0;
   readonly #random: Random;
-  readonly #heap = new Heap<Entry>((a, b) => a.at - b.at || a.tie - b.tie);
+  /** The next entry is the last. */
+  readonly #entries: Entry[] = [];
   #clientTimers = 0;
   #count = 0;
 
@@ -40,30 +40,30 @@ export class VirtualClock {
     this.#random = random;
   }
 
-  /** Timers of the code under test that were neither cleared nor have fired. */
+  /** Timers of the code under test that were neither cleared nor fired. */
   get clientTimers(): number {
     return this.#clientTimers;
   }
 
-  /** Something that happens in the world, of its own accord. The returned function calls it off. */
+  /** Schedules an event of the simulated world. The returned function cancels it. */
   after(milliseconds: number, run: () => void): () => void {
     const entry = { at: this.now + milliseconds, tie: this.#random.next(), run, isClients: false };
-    this.#heap.push(entry);
+    this.#add(entry);
     return () => {
       (entry as Entry).run = undefined;
     };
   }
 
-  /** Resolves so many ms later, as the world's own doing. */
+  /** Resolves after this many milliseconds, as an event of the simulated world. */
   sleep(milliseconds: number): Promise<void> {
     return new Promise((resolve) => this.after(milliseconds, resolve));
   }
 
-  /** Runs until nothing is left to happen. */
+  /** Runs until no event is left. */
   async run(): Promise<void> {
     for (;;) {
       await settleMicrotasks();
-      const entry = this.#heap.pop();
+      const entry = this.#entries.pop();
       if (!entry) return;
       if (!entry.run) continue;
       this.now = Math.max(this.now, entry.at);
@@ -94,14 +94,14 @@ export class VirtualClock {
 
   readonly #setTimeout = (run: (...parameters: unknown[]) => void, delay = 0, ...parameters: unknown[]) => {
     this.#clientTimers++;
-    // In order of their making: so does Node, for timers of one length.
+    // Timers of one length fire in the order in which they were set, as in Node.
     const entry: Entry = {
       at: this.now + Math.max(1, delay),
       tie: 0.5 + ++this.#count * 1e-9,
       run: () => run(...parameters),
       isClients: true,
     };
-    this.#heap.push(entry);
+    this.#add(entry);
     return new VirtualTimer(entry);
   };
 
@@ -123,6 +123,18 @@ export class VirtualClock {
       if (signal?.aborted) stop();
       else signal?.addEventListener('abort', stop, { once: true });
     });
+
+  /** Inserts by binary search: most worlds have a few dozen entries. */
+  #add(entry: Entry): void {
+    let [low, high] = [0, this.#entries.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = this.#entries[middle]!;
+      if (other.at > entry.at || (other.at === entry.at && other.tie > entry.tie)) low = middle + 1;
+      else high = middle;
+    }
+    this.#entries.splice(low, 0, entry);
+  }
 
   #forget(entry: Entry): void {
     if (entry.run && entry.isClients) this.#clientTimers--;
@@ -146,10 +158,10 @@ class VirtualTimer {
   }
 }
 
-/** All that promises and ticks still have to do at this time. */
+/** Resolves when all pending microtasks and ticks have run. */
 export function settleMicrotasks(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
 
-/** The clock of the machine, whatever is installed. */
+/** The real monotonic clock, also while a virtual clock is installed. */
 export const realNow = real.now;

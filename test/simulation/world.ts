@@ -1,18 +1,29 @@
+import * as api from '../../src/index.js';
+import { Socket } from '../../src/connect/socket.js';
+import { Service } from '../../src/service/service.js';
+import type { Random } from '../support/random.js';
 import type { Fault, Rates } from './faults.js';
-import type { Library } from './library.js';
-import type { Random } from './random.js';
 import { VirtualClock } from './virtual-clock.js';
 
-/** What all parts of a simulated world share: its time, its luck, and the memory of what happened. */
+/** The library under test, with the two classes that use the network. */
+export interface Library {
+  api: typeof api;
+  Service: typeof Service;
+  Socket: typeof Socket;
+}
+
+export const library: Library = { api, Service, Socket };
+
+/** What all parts of a simulated world share: its clock, its random numbers, its faults, and a log. */
 export class World {
   readonly seed: number;
   readonly library: Library;
   readonly random: Random;
   readonly clock: VirtualClock;
   readonly rates: Rates;
-  /** What broke a rule. */
+  /** The rules that were broken. */
   readonly violations: string[] = [];
-  /** What happened, in order, if it is wanted. */
+  /** The log, if it was requested. */
   readonly story: string[] | undefined;
 
   constructor(seed: number, random: Random, options: { library: Library; rates: Rates; story: boolean }) {
@@ -24,7 +35,7 @@ export class World {
     this.story = options.story ? [] : undefined;
   }
 
-  /** Whether this fault strikes now. */
+  /** Whether this fault happens now. */
   strikes(fault: Fault): boolean {
     const rate = this.rates.get(fault);
     const strikes = rate !== undefined && this.random.chance(rate);

@@ -175,7 +175,7 @@ export class FaultBench implements AsyncDisposable {
       expect(this.road.commands).toBe(this.#commandsAtRelease);
     // I2: what can't be known is told, once.
     expect(told('outcome-unknown')).toHaveLength(this.unknown);
-    for (const { run } of this.#outcomes) expect(run?.unknownOutcomes ?? 0).toBeLessThanOrEqual(this.unknown);
+    for (const { run } of this.#outcomes) expect(run?.unknownAcquires ?? 0).toBeLessThanOrEqual(this.unknown);
     // I4: no secret, whichever way it is looked at.
     for (const { error, run } of this.#outcomes) expectNoSecrets(error, run);
     expectNoSecrets(...events);

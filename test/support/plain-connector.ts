@@ -11,7 +11,7 @@ export const plainConnector: Connector<PlainHandles> = {
   connect: async ({ socket }) => ({
     handles: {},
     isConnected: () => true,
-    sweep: async () => {},
+    cleanup: async () => {},
     disconnect: async () => socket.close('closed-by-us'),
   }),
 };

@@ -59,7 +59,7 @@ export class PlayedLease implements AsyncDisposable {
       response.writeHead(204).end();
     });
     const { handles = { page: 'a page' }, isConnected = () => true, load, refusal } = steps;
-    const step = (name: 'sweep' | 'disconnect') => async () => {
+    const step = (name: 'cleanup' | 'disconnect') => async () => {
       this.steps.push(name);
       await steps[name]?.();
     };
@@ -70,7 +70,7 @@ export class PlayedLease implements AsyncDisposable {
       connect: async (request) => {
         this.requests.push(request);
         await connect?.(request);
-        return { handles, isConnected, sweep: step('sweep'), disconnect: step('disconnect') };
+        return { handles, isConnected, cleanup: step('cleanup'), disconnect: step('disconnect') };
       },
     };
   }

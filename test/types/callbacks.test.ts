@@ -9,13 +9,12 @@ import * as puppeteer from '../../src/puppeteer.js';
 
 /** Checked by the compiler (`npm run types`), never called. */
 function types(pool: BrowserPool) {
-  void playwright.withPooledBrowser(pool, ({ browser, context, page, session, signal, attempt }) => {
+  void playwright.withPooledBrowser(pool, ({ browser, context, page, session, signal }) => {
     expectTypeOf(browser).toEqualTypeOf<pw.Browser>();
     expectTypeOf(context).toEqualTypeOf<pw.BrowserContext>();
     expectTypeOf(page).toEqualTypeOf<pw.Page>();
     expectTypeOf(session).toEqualTypeOf<BrowserSession>();
     expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
-    expectTypeOf(attempt).toEqualTypeOf<number>();
   });
   void puppeteer.withPooledBrowser(pool, (lease) => {
     expectTypeOf(lease.browser).toEqualTypeOf<pp.Browser>();
@@ -51,10 +50,10 @@ function types(pool: BrowserPool) {
   // @ts-expect-error -- the unbound form wants to know the library
   void withPooledBrowser(pool, () => {}, {});
 
-  void playwright.withPooledBrowser(pool, () => {}, { driver: { slowMo: 10, noDefaults: true } });
-  void puppeteer.withPooledBrowser(pool, () => {}, { driver: { slowMo: 10 } });
+  void playwright.withPooledBrowser(pool, () => {}, { connectOptions: { slowMo: 10, noDefaults: true } });
+  void puppeteer.withPooledBrowser(pool, () => {}, { connectOptions: { slowMo: 10 } });
 }
 
-it('the callback, the options and the result are typed for each library and protocol', () => {
+it('the types of callback, options and result match each library and protocol', () => {
   expectTypeOf(types).toBeFunction();
 });

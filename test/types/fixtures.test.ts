@@ -22,7 +22,9 @@ function types(
   });
   // @ts-expect-error -- no such fixture
   test('', ({ pages }) => pages);
-  test.override({ pooledBrowser: { scope: 'test', pool: {} as BrowserPool, driver: { slowMo: 10 } } });
+  test.override({
+    pooledBrowser: { scope: 'test', pool: {} as BrowserPool, connectOptions: { slowMo: 10 } },
+  });
   // @ts-expect-error -- no such scope
   test.override({ pooledBrowser: { scope: 'suite' } });
   // @ts-expect-error -- a name must be unique
@@ -50,7 +52,7 @@ function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
   test.use({ pooledBrowser: { pol: 'scrapers' } });
 }
 
-it('the fixtures and their options are typed for each library', () => {
+it('the types of the fixtures and their options match each library', () => {
   expectTypeOf(types).toBeFunction();
   expectTypeOf(typesOfPlaywrightTest).toBeFunction();
 });

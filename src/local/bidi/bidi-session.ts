@@ -1,75 +1,150 @@
 import type { BidiMapper } from 'chromium-bidi';
-import type { DevToolsAddress } from '../browser/cdp-connection.js';
-import type { Message } from './messages.js';
-import { MapperConnection } from './mapper-connection.js';
-import type { BidiLibrary } from './load-library.js';
+import {
+  CdpConnection,
+  CdpSessionGone,
+  type CdpEvent,
+  type DevToolsAddress,
+} from '../browser/cdp-connection.js';
+import { HttpFault } from '../http/answer.js';
 
-/** One BiDi session: chromium-bidi between a client's commands and a CDP connection of its own. */
-export class BidiSession {
-  /** Resolves when the browser is gone, or `close` was called. */
-  readonly closed: Promise<void>;
-  readonly #connection: MapperConnection;
-  readonly #transport: Transport;
+/** A BiDi message of either direction. */
+export type Message = Record<string, unknown>;
 
-  private constructor(connection: MapperConnection, transport: Transport) {
-    this.#connection = connection;
-    this.#transport = transport;
-    this.closed = connection.closed;
-  }
+/** The package chromium-bidi, once it is loaded. */
+export interface BidiLibrary {
+  readonly mapper: typeof BidiMapper;
+  /** Checks the parameters of commands. Undefined: Chromium receives them unchecked. */
+  readonly parser: BidiMapper.BidiCommandParameterParser | undefined;
+}
 
-  /** Connects to the browser; what the session has to say goes to `onMessage`. It still awaits its `session.new`. */
-  static async open(
-    { mapper, parser }: BidiLibrary,
-    browser: DevToolsAddress,
-    onMessage: (message: Message) => void,
-  ): Promise<BidiSession> {
-    const connection = await MapperConnection.open(mapper, browser);
-    const transport = new Transport(onMessage);
-    try {
-      await mapper.BidiServer.createAndStart(transport, connection, connection.browser, '', parser);
-    } catch (error) {
-      connection.close();
-      throw error;
-    }
-    return new BidiSession(connection, transport);
-  }
-
-  /** Passes a command on. */
-  send(command: Message): void {
-    this.#transport.receive(command);
-  }
-
-  /** Ends the session and its CDP connection; the browser stays. */
-  close(): void {
-    this.#transport.close();
-    this.#connection.close();
+/** Loads the optional peer chromium-bidi. @throws HttpFault 501 when it is not installed. */
+export async function loadBidiLibrary(): Promise<BidiLibrary> {
+  try {
+    const { BidiMapper } = await import('chromium-bidi');
+    return { mapper: BidiMapper, parser: await loadParser() };
+  } catch {
+    const message = 'BiDi needs the package chromium-bidi. Install it: npm install chromium-bidi';
+    throw new HttpFault(501, 'not_implemented', message);
   }
 }
 
-type Handler = Parameters<BidiMapper.BidiTransport['setOnMessage']>[0];
+/** The path of the parser is not public: a version without this path works without the checks. */
+async function loadParser(): Promise<BidiLibrary['parser']> {
+  try {
+    const { BidiParser } = await import('chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js');
+    return new BidiParser();
+  } catch {
+    return undefined;
+  }
+}
 
-class Transport implements BidiMapper.BidiTransport {
-  #onCommand: Handler = () => {};
+/**
+ * Commands that chromium-bidi sends from an event handler without awaiting the result. Their rejection, usually because
+ * the page has closed, would be unhandled and end this process.
+ */
+const UNAWAITED = new Set([
+  'Fetch.continueRequest',
+  'Fetch.continueResponse',
+  'Fetch.continueWithAuth',
+  'Page.handleJavaScriptDialog',
+  'Target.setAutoAttach',
+]);
+
+type CommandHandler = Parameters<BidiMapper.BidiTransport['setOnMessage']>[0];
+
+/** One BiDi session: chromium-bidi between a client and a CDP connection of its own. */
+export class BidiSession implements BidiMapper.BidiTransport {
+  readonly #library: BidiLibrary;
+  readonly #clients = new Map<string | undefined, BidiMapper.CdpClient>();
+  #cdp!: CdpConnection;
+  #onCommand: CommandHandler = () => {};
   #onMessage: (message: Message) => void;
+  #isInEvent = false;
 
-  constructor(onMessage: (message: Message) => void) {
+  private constructor(library: BidiLibrary, onMessage: (message: Message) => void) {
+    this.#library = library;
     this.#onMessage = onMessage;
   }
 
-  setOnMessage(handler: Handler): void {
+  /** Connects to the browser. The session then expects the command `session.new`. */
+  static async open(
+    library: BidiLibrary,
+    browser: DevToolsAddress,
+    onMessage: (message: Message) => void,
+  ): Promise<BidiSession> {
+    const session = new BidiSession(library, onMessage);
+    const client = session.#createClient(undefined);
+    session.#cdp = await CdpConnection.open(browser, (event) => session.#receive(event));
+    try {
+      await library.mapper.BidiServer.createAndStart(session, session, client, '', library.parser);
+    } catch (error) {
+      session.close();
+      throw error;
+    }
+    return session;
+  }
+
+  /** Resolves when the browser has ended, or after `close`. */
+  get closed(): Promise<void> {
+    return this.#cdp.closed;
+  }
+
+  /** Passes a command of the client to chromium-bidi. */
+  send(command: Message): void {
+    void this.#onCommand(command as unknown as Parameters<CommandHandler>[0]);
+  }
+
+  /** Ends the session and its CDP connection. The browser stays. */
+  close(): void {
+    this.#onCommand = () => {};
+    this.#onMessage = () => {};
+    this.#clients.clear();
+    this.#cdp.close();
+  }
+
+  /** Called by chromium-bidi. */
+  setOnMessage(handler: CommandHandler): void {
     this.#onCommand = handler;
   }
 
+  /** Called by chromium-bidi with a message for the client. */
   sendMessage(message: object): void {
     this.#onMessage(message as Message);
   }
 
-  receive(command: Message): void {
-    void this.#onCommand(command as unknown as Parameters<Handler>[0]);
+  /** Called by chromium-bidi. */
+  getCdpClient(sessionId: string): BidiMapper.CdpClient {
+    const client = this.#clients.get(sessionId);
+    if (!client) throw new Error(`There is no CDP session ${sessionId}.`);
+    return client;
   }
 
-  close(): void {
-    this.#onCommand = () => {};
-    this.#onMessage = () => {};
+  #createClient(sessionId: string | undefined): BidiMapper.CdpClient {
+    const client = Object.assign(new this.#library.mapper.EventEmitter(), {
+      sessionId,
+      isCloseError: (error: unknown) => error instanceof CdpSessionGone,
+      sendCommand: (method: string, params?: object) => this.#sendCdp(method, params, sessionId),
+    }) as unknown as BidiMapper.CdpClient;
+    this.#clients.set(sessionId, client);
+    return client;
+  }
+
+  #sendCdp(method: string, params: object | undefined, sessionId: string | undefined): Promise<object> {
+    const answer = this.#cdp.ask(method, params, sessionId);
+    return this.#isInEvent && UNAWAITED.has(method) ? answer.catch(() => ({})) : answer;
+  }
+
+  #receive({ method, params, sessionId }: CdpEvent): void {
+    const target = String(params['sessionId']);
+    if (method === 'Target.attachedToTarget') this.#createClient(target);
+    this.#isInEvent = true;
+    try {
+      this.#clients.get(sessionId)?.emit(method as never, params as never);
+    } catch {
+      // An error in a listener of chromium-bidi must not end this process.
+    } finally {
+      this.#isInEvent = false;
+    }
+    if (method === 'Target.detachedFromTarget') this.#clients.delete(target);
   }
 }

@@ -1,20 +1,28 @@
 import type { WebSocket } from 'ws';
-import type { CheckedQuirks } from '../options/check-quirks.js';
-import type { Lease } from '../pool/lease.js';
-import { BidiSession } from './bidi-session.js';
-import type { BidiLibrary } from './load-library.js';
-import { failure, readCommand, success, type Command, type Message } from './messages.js';
+import { isRecord } from '../../shared/json.js';
+import type { CheckedOptions } from '../options.js';
+import type { Lease, OpenSocket } from '../pool/lease.js';
+import { acceptWebSockets, closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from '../sockets/websocket.js';
+import { BidiSession, loadBidiLibrary, type BidiLibrary, type Message } from './bidi-session.js';
 
-/** Close codes of the websocket protocol. */
-const NORMAL = 1000;
-const GOING_AWAY = 1001;
-const SERVER_ERROR = 1011;
+const MOST_BYTES = 256 * 1024 * 1024;
+
+type SessionKind = CheckedOptions['quirks']['bidiSession'];
+
+/** Loads chromium-bidi. @returns A function that opens BiDi WebSockets. */
+export async function prepareBidi(kind: SessionKind): Promise<OpenSocket> {
+  const library = await loadBidiLibrary();
+  return acceptWebSockets(MOST_BYTES, (websocket, lease) => {
+    const opened = new BidiSocket(websocket, library, lease, kind);
+    return () => opened.cut();
+  });
+}
 
 /**
- * A client's BiDi websocket. What concerns the session itself (new, status, end) is decided here, all else by
- * chromium-bidi, which knows no end of a session and reports none in its status.
+ * The BiDi WebSocket of a client. It answers `session.new`, `session.status` and `session.end` itself: chromium-bidi ends
+ * no session and reports none in its status. chromium-bidi answers all other commands.
  */
-export class BidiSocket {
+class BidiSocket {
   readonly #socket: WebSocket;
   readonly #library: BidiLibrary;
   readonly #lease: Lease;
@@ -22,8 +30,8 @@ export class BidiSocket {
   #session: BidiSession | undefined;
   #turn: Promise<void> = Promise.resolve();
 
-  /** @param kind `existing`: a session exists from the start, and no command can end it. */
-  constructor(socket: WebSocket, library: BidiLibrary, lease: Lease, kind: CheckedQuirks['bidiSession']) {
+  /** @param kind `existing`: the session exists from the start, and no command ends it. */
+  constructor(socket: WebSocket, library: BidiLibrary, lease: Lease, kind: SessionKind) {
     this.#socket = socket;
     this.#library = library;
     this.#lease = lease;
@@ -31,15 +39,14 @@ export class BidiSocket {
     if (this.#isShared) this.#inTurn(() => this.#openShared());
     socket.on('message', (data: Buffer) => this.#inTurn(() => this.#receive(data.toString())));
     socket.once('close', () => this.#session?.close());
-    socket.on('error', () => socket.terminate());
   }
 
-  /** Ends the connection; from now on no command reaches the browser. */
+  /** Closes the WebSocket. No further command reaches the browser. */
   cut(): void {
     this.#end(GOING_AWAY, 'The lease has ended.');
   }
 
-  /** Commands keep their order, and wait for the session that they belong to. */
+  /** Commands keep their order: they wait until the session is open. */
   #inTurn(step: () => void | Promise<void>): void {
     this.#turn = this.#turn.then(step).catch(() => this.#end(SERVER_ERROR, 'The browser does not answer.'));
   }
@@ -47,36 +54,35 @@ export class BidiSocket {
   async #receive(text: string): Promise<void> {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
     const command = readCommand(text);
-    if (!command)
-      return this.#send(failure(undefined, 'invalid argument', 'The message is not a BiDi command.'));
-    if (command.method === 'session.status') return this.#send(success(command, this.#status()));
+    if (!command) return this.#fail(null, 'invalid argument', 'The message is not a BiDi command.');
+    if (command.method === 'session.status') return this.#succeed(command.id, this.#status());
     if (command.method === 'session.new') return this.#new(command);
-    if (!this.#session)
-      return this.#send(failure(command.id, 'invalid session id', 'There is no session yet.'));
-    if (command.method === 'session.end') return this.#endSession(command);
-    this.#session.send(command);
+    if (!this.#session) return this.#fail(command.id, 'invalid session id', 'There is no session yet.');
+    if (command.method !== 'session.end') return this.#session.send(command);
+    this.#succeed(command.id, {});
+    if (!this.#isShared) this.#end(NORMAL, 'The session has ended.');
   }
 
   #status(): object {
-    return this.#session
-      ? { ready: false, message: 'A session exists already.' }
-      : { ready: true, message: 'Ready for a session.' };
+    const ready = !this.#session;
+    return { ready, message: ready ? 'Ready for a session.' : 'A session exists already.' };
   }
 
   async #new(command: Command): Promise<void> {
-    if (this.#session) {
-      return this.#send(failure(command.id, 'session not created', 'A session exists already.'));
-    }
+    if (this.#session) return this.#fail(command.id, 'session not created', 'A session exists already.');
     const answer = await this.#open(command);
-    this.#send(answer['type'] === 'success' ? this.#withSessionId(answer) : answer);
+    if (answer['type'] !== 'success') return this.#send(answer);
+    // chromium-bidi gives every session the id "unknown".
+    const result = { ...(answer['result'] as object), sessionId: this.#lease.browser.sessionId };
+    this.#send({ ...answer, result });
   }
 
-  /** Nobody asked for this session: its answer is not sent. */
+  /** The client did not send this `session.new` and receives no answer. */
   async #openShared(): Promise<void> {
     await this.#open({ id: 0, method: 'session.new', params: { capabilities: {} } });
   }
 
-  /** Opens the session with this `session.new`; resolves to its answer. */
+  /** Opens the session. @returns chromium-bidi's answer to this `session.new`. */
   async #open(command: Command): Promise<Message> {
     let onMessage = (message: Message): void => this.#send(message);
     const { chromium } = this.#lease.browser;
@@ -94,15 +100,12 @@ export class BidiSocket {
     return answer;
   }
 
-  /** chromium-bidi calls every session "unknown". */
-  #withSessionId(answer: Message): Message {
-    const { result } = answer;
-    return { ...answer, result: { ...(result as object), sessionId: this.#lease.browser.sessionId } };
+  #succeed(id: number, result: object): void {
+    this.#send({ type: 'success', id, result });
   }
 
-  #endSession(command: Command): void {
-    this.#send(success(command, {}));
-    if (!this.#isShared) this.#end(NORMAL, 'The session has ended.');
+  #fail(id: number | null, error: string, message: string): void {
+    this.#send({ type: 'error', id, error, message });
   }
 
   #send(message: Message): void {
@@ -111,8 +114,22 @@ export class BidiSocket {
 
   #end(code: number, reason: string): void {
     this.#session?.close();
-    this.#socket.close(code, reason);
-    // A client that does not answer the close frame must not hold the socket.
-    setTimeout(() => this.#socket.terminate(), 500).unref();
+    closeWebSocket(this.#socket, code, reason);
   }
+}
+
+/** A command from a client. */
+type Command = Message & { readonly id: number; readonly method: string };
+
+function readCommand(text: string): Command | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    return isRecord(message) && isCommand(message) ? (message as Command) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCommand({ id, method }: Message): boolean {
+  return Number.isSafeInteger(id) && (id as number) >= 0 && typeof method === 'string';
 }

@@ -1,22 +1,24 @@
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
 
-/** Where a browser's DevTools server is. */
+/** The address of a browser's DevTools server. Only this file connects to the server. */
 export interface DevToolsAddress {
   /** TCP port on 127.0.0.1. */
   readonly port: number;
-  /** Path of the browser's websocket, such as `/devtools/browser/…`. */
+  /** Path of the browser's WebSocket, such as `/devtools/browser/…`. */
   readonly path: string;
 }
 
-/** An event from Chromium; `sessionId` is missing where it concerns the browser itself. */
+/** An event from Chromium. `sessionId` is undefined for events of the browser itself. */
 export interface CdpEvent {
   readonly method: string;
   readonly params: Record<string, unknown>;
   readonly sessionId: string | undefined;
 }
 
-/** Chromium's answer to a command was an error. */
+/** Chromium answered a command with an error. */
 export class CdpFault extends Error {
   readonly code: number;
 
@@ -35,9 +37,9 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** One CDP websocket to a browser, with flattened sessions. */
+/** A CDP client over a WebSocket of its own, with flattened sessions. */
 export class CdpConnection {
-  /** Resolves when the socket is closed, by whichever side. */
+  /** Resolves when either side has closed the WebSocket. */
   readonly closed: Promise<void>;
   readonly #socket: WebSocket;
   readonly #onEvent: (event: CdpEvent) => void;
@@ -56,18 +58,15 @@ export class CdpConnection {
     { port, path }: DevToolsAddress,
     onEvent: (event: CdpEvent) => void = () => {},
   ): Promise<CdpConnection> {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, {
-      perMessageDeflate: false,
-      maxPayload: 0,
-      handshakeTimeout: 10_000,
-    });
+    const options = { perMessageDeflate: false, maxPayload: 0, handshakeTimeout: 10_000 };
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, options);
     await new Promise((resolve, reject) => {
       socket.once('open', resolve).once('error', reject);
     });
     return new CdpConnection(socket, onEvent);
   }
 
-  /** Sends a command. Once the connection is closed its promise never settles: see `closed`. */
+  /** Sends a command. After the connection has closed, the promise never settles: see `closed`. */
   ask(method: string, params: object = {}, sessionId?: string): Promise<Record<string, unknown>> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -76,7 +75,7 @@ export class CdpConnection {
     });
   }
 
-  /** Chromium undoes what this connection set up, resumes what it had paused, and stays. */
+  /** Closes the WebSocket. Chromium then undoes what this client set up, and resumes what it paused. */
   close(): void {
     this.#pending.clear();
     this.#socket.removeAllListeners('message');
@@ -94,7 +93,7 @@ export class CdpConnection {
       sessionId: typeof sessionId === 'string' ? sessionId : undefined,
     };
     this.#onEvent(event);
-    if (method === 'Target.detachedFromTarget') this.#forget(event.params['sessionId']);
+    if (method === 'Target.detachedFromTarget') this.#rejectSession(event.params['sessionId']);
   }
 
   #settle(id: number, { error, result }: Record<string, unknown>): void {
@@ -104,12 +103,30 @@ export class CdpConnection {
     else pending?.resolve(isRecord(result) ? result : {});
   }
 
-  /** Chromium leaves the commands of a session that is gone without an answer. */
-  #forget(sessionId: unknown): void {
+  /** Chromium never answers the pending commands of a detached session. */
+  #rejectSession(sessionId: unknown): void {
     for (const [id, pending] of this.#pending) {
       if (pending.sessionId !== sessionId) continue;
       this.#pending.delete(id);
       pending.reject(new CdpSessionGone('The CDP session is gone.'));
     }
   }
+}
+
+/**
+ * Opens a TCP connection to the browser and forwards a client's WebSocket upgrade. The request is written anew:
+ * Chromium refuses a foreign Host or Origin, and must not receive the client's cookies and authorization.
+ */
+export function forwardUpgrade({ port, path }: DevToolsAddress, { headers }: IncomingMessage): Socket {
+  const websocket = Object.entries(headers).filter(([name]) => name.startsWith('sec-websocket-'));
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    ...websocket.map(([name, value]) => `${name}: ${String(value)}`),
+  ];
+  const upstream = connect({ host: '127.0.0.1', port, noDelay: true });
+  upstream.once('connect', () => upstream.write(`${lines.join('\r\n')}\r\n\r\n`));
+  return upstream;
 }

@@ -1,109 +1,223 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { raceAbort, raceEnd, raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
+import { redact } from '../../shared/redact.js';
 import type { Screen } from '../display/virtual-display.js';
-import type { DevToolsAddress } from './cdp-connection.js';
-import { chromiumFlags, hasLifeline, type FlagOptions } from './chromium-flags.js';
-import { waitForFirstAnswer } from './first-answer.js';
-import { killProcessTree } from './process-tree.js';
-import { readDevToolsUrl } from './read-devtools-url.js';
+import type { LocalPoolViewport } from '../options.js';
+import { CdpConnection, type DevToolsAddress } from './cdp-connection.js';
 
-/** What a browser is started with. */
-export interface LaunchOptions extends FlagOptions {
+export interface LaunchOptions {
   readonly executablePath: string;
+  readonly headless: boolean;
+  readonly viewport?: LocalPoolViewport | undefined;
+  /** The virtual screen to open windows on, where the machine has no screen. */
+  readonly screen?: Screen | undefined;
+  /** Additional flags. They come last, so that they override ours. */
+  readonly args: readonly string[];
 }
 
-/** Names the profile folders, so that a person can tell whose they are. */
-const PROFILE_PREFIX = 'pooled-browser-';
-
-/** Starts a Chromium with a fresh profile. Resolves when it answers; aborting the signal kills it. */
+/**
+ * Starts a Chromium with a fresh profile.
+ *
+ * @param signal Kills the browser when it aborts before the browser is ready.
+ * @returns The browser, once it answers CDP commands.
+ */
 export async function launchChromium(options: LaunchOptions, signal: AbortSignal): Promise<Chromium> {
   signal.throwIfAborted();
-  const starting = new StartingChromium(options);
+  const chromium = new Chromium(options);
   try {
-    const chromium = new Chromium(starting, await readDevToolsUrl(starting.child, signal));
-    await waitForFirstAnswer(chromium, signal);
+    await chromium.waitUntilReady(signal);
     return chromium;
   } catch (error) {
-    await starting.kill();
+    await chromium.kill();
     signal.throwIfAborted();
     throw new LocalPoolError(`${options.executablePath} did not start: ${(error as Error).message}`, error);
   }
 }
 
-/** A process that has no address yet. */
-class StartingChromium {
-  readonly child: ChildProcess;
+/** The prefix shows a person which program created the profile folder. */
+const PROFILE_PREFIX = 'pooled-browser-';
+const START_TIMEOUT = 30_000;
+const FIRST_ANSWER_TIMEOUT = 15_000;
+
+/** A Chromium process with its profile. */
+export class Chromium implements DevToolsAddress {
+  /** Resolves when the process has ended, for any reason. */
   readonly exited: Promise<unknown>;
+  readonly #child: ChildProcess;
   readonly #profile = mkdtempSync(join(tmpdir(), PROFILE_PREFIX));
   readonly #unguard = beforeProcessEnds({ atExit: () => this.#killNow() });
+  #url: URL | undefined;
   #killed: Promise<void> | undefined;
 
-  constructor({ executablePath, ...options }: LaunchOptions) {
-    this.child = spawn(executablePath, chromiumFlags(this.#profile, options), {
+  constructor(options: LaunchOptions) {
+    this.#child = spawn(options.executablePath, chromiumFlags(this.#profile, options), {
       detached: process.platform !== 'win32',
       stdio: hasLifeline ? ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] : ['ignore', 'ignore', 'pipe'],
       env: chromiumEnvironment(this.#profile, options.screen),
       windowsHide: true,
     });
-    this.exited = this.child.pid === undefined ? Promise.resolve() : once(this.child, 'exit').catch(() => {});
-    // A broken lifeline is seen as the exit; unheard, the error would end this process.
-    for (const stream of this.child.stdio) stream?.on('error', () => {});
-    this.child.on('error', () => {});
+    this.exited =
+      this.#child.pid === undefined ? Promise.resolve() : once(this.#child, 'exit').catch(() => {});
+    // Without listeners, a failed start or a broken pipe would end this process. `exited` reports both.
+    for (const stream of this.#child.stdio) stream?.on('error', () => {});
+    this.#child.on('error', () => {});
   }
 
-  /** Ends the process and all below it, then removes the profile. */
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  get port(): number {
+    return Number(this.#url!.port);
+  }
+
+  get path(): string {
+    return this.#url!.pathname;
+  }
+
+  async waitUntilReady(signal: AbortSignal): Promise<void> {
+    this.#url = await readDevToolsUrl(this.#child, signal);
+    await waitForFirstAnswer(this, signal);
+  }
+
+  /** Kills the process with its children and removes the profile. Resolves when all are gone. */
   kill(): Promise<void> {
     return (this.#killed ??= this.#kill());
   }
 
   async #kill(): Promise<void> {
-    if (this.child.pid !== undefined) killProcessTree(this.child.pid);
+    if (this.#child.pid !== undefined) killProcessTree(this.#child.pid);
     await this.exited;
-    // The last helper processes may still be writing.
+    // The last child processes may still write to the profile: hence the retries.
     await rm(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => {});
     this.#unguard();
   }
 
   #killNow(): void {
-    if (this.child.pid !== undefined) killProcessTree(this.child.pid);
+    if (this.#child.pid !== undefined) killProcessTree(this.#child.pid);
     rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
-/** `<folder>/org.chromium.Chromium.XXXXXX/SingletonSocket` must fit into the 107 characters of a unix socket's path. */
+/**
+ * When this process is killed, the pipe of `--remote-debugging-pipe` breaks and Chromium ends. The pool sends nothing
+ * through the pipe.
+ */
+const hasLifeline = process.platform !== 'win32';
+
+/** Chromium's command line. Other users of the machine can read it: it must contain no secret. */
+export function chromiumFlags(profile: string, options: Omit<LaunchOptions, 'executablePath'>): string[] {
+  const { headless, screen, args } = options;
+  const viewport = options.viewport ?? (headless ? undefined : screen?.size);
+  const isLinux = process.platform === 'linux';
+  return [
+    '--remote-debugging-port=0',
+    ...(hasLifeline ? ['--remote-debugging-pipe'] : []),
+    `--user-data-dir=${profile}`,
+    ...(headless ? ['--headless', '--disable-gpu', '--mute-audio', '--hide-scrollbars'] : []),
+    // Xvfb has no window manager to place windows, and no GPU.
+    ...(screen && !headless ? ['--window-position=0,0', '--disable-gpu', '--ozone-platform=x11'] : []),
+    // Chromium refuses to run as root with its sandbox.
+    ...(isLinux && process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+    // Containers limit /dev/shm to 64 MB, and a renderer that fills it crashes.
+    ...(isLinux ? ['--disable-dev-shm-usage'] : []),
+    ...(viewport ? [`--window-size=${viewport.width},${viewport.height}`] : []),
+    ...QUIET,
+    ...args,
+    'about:blank',
+  ];
+}
+
+/** No first-run pages, no network traffic of Chromium's own, no throttling of background tabs. */
+const QUIET = [
+  '--no-first-run',
+  '--no-default-browser-check',
+  '--disable-background-networking',
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-breakpad',
+  '--disable-component-update',
+  '--disable-default-apps',
+  '--disable-quic',
+  '--disable-renderer-backgrounding',
+  '--disable-search-engine-choice-screen',
+  '--disable-sync',
+  '--hide-crash-restore-bubble',
+  '--password-store=basic',
+  '--use-mock-keychain',
+];
+
+/** `<folder>/org.chromium.Chromium.XXXXXX/SingletonSocket` must fit into the 107 characters of a Unix socket path. */
 const LONGEST_TMPDIR = 62;
 
-/** A Chromium that is killed leaves folders in the directory for temporary files: that one is removed with the profile. */
+/** A killed Chromium leaves folders in TMPDIR: as part of the profile, they are removed too. */
 function chromiumEnvironment(profile: string, screen: Screen | undefined): NodeJS.ProcessEnv {
   const fits = process.platform === 'linux' && profile.length <= LONGEST_TMPDIR;
   return { ...process.env, ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
 }
 
-/** A running Chromium. */
-export class Chromium implements DevToolsAddress {
-  readonly pid: number;
-  readonly port: number;
-  readonly path: string;
-  /** Resolves when the process has ended, for whatever reason. */
-  readonly exited: Promise<unknown>;
-  readonly #process: StartingChromium;
-
-  constructor(process: StartingChromium, url: URL) {
-    this.#process = process;
-    this.pid = process.child.pid!;
-    this.port = Number(url.port);
-    this.path = url.pathname;
-    this.exited = process.exited;
+/** Reads the DevTools URL from the stderr of a starting Chromium. The error contains the end of its output. */
+async function readDevToolsUrl(child: ChildProcess, signal: AbortSignal): Promise<URL> {
+  let output = '';
+  const found = new Promise<URL>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, by) => {
+      // The last output arrives after the exit.
+      setTimeout(() => reject(new Error(`it ended with ${by ?? `exit code ${code}`}.`)), 100);
+    });
+    // This listener stays: Chromium would block on a full pipe.
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      output = (output + chunk).slice(-4_000);
+      const url = /^DevTools listening on (ws:\/\/\S+)\s/m.exec(output)?.[1];
+      if (url !== undefined) resolve(new URL(url));
+    });
+  });
+  try {
+    return await raceTimeout(
+      START_TIMEOUT,
+      () => raceAbort(found, signal),
+      () => new Error(`it took longer than ${START_TIMEOUT / 1000} seconds.`),
+    );
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${redact(output).slice(-2_000)}`.trimEnd(), {
+      cause: error,
+    });
   }
+}
 
-  /** Ends the process and all below it, and removes its profile. Resolves when both are gone. */
-  kill(): Promise<void> {
-    return this.#process.kill();
+/** Chromium listens before it answers. An idle browser of a pool must answer at once. */
+async function waitForFirstAnswer(browser: DevToolsAddress, signal: AbortSignal): Promise<void> {
+  const connection = await CdpConnection.open(browser);
+  try {
+    const closed = () => new Error('it closed its DevTools connection.');
+    const answer = raceEnd(connection.ask('Target.getTargets'), connection.closed, closed);
+    await raceTimeout(
+      FIRST_ANSWER_TIMEOUT,
+      () => raceAbort(answer, signal),
+      () => new Error(`it did not answer within ${FIRST_ANSWER_TIMEOUT / 1000} seconds.`),
+    );
+  } finally {
+    connection.close();
+  }
+}
+
+/** Kills a process with its children. Synchronous, so that it works while this process exits. */
+function killProcessTree(pid: number): void {
+  if (process.platform === 'win32') {
+    spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true });
+    return;
+  }
+  try {
+    // A negative id names the process group: the child leads its own group.
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has ended already.
   }
 }

@@ -1,40 +1,44 @@
+import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { BrowserNotFoundError } from '../../shared/lease-errors.js';
-import { rejectUnknownOptions } from '../../shared/errors.js';
 import { environment } from '../../shared/environment.js';
-import { isExecutable } from './is-executable.js';
+import { BrowserNotFoundError } from '../../shared/lease-errors.js';
+import { optional, readOptions, text, type OptionsInput } from '../../shared/options.js';
+
+const findBrowserOptions = {
+  /** Path to use. No other place is searched. */
+  executablePath: optional(text()),
+};
 
 /** Options of `findBrowser`. */
-export interface FindBrowserOptions {
-  /** A path to use and no other. */
-  executablePath?: string | undefined;
-}
+export interface FindBrowserOptions extends OptionsInput<typeof findBrowserOptions> {}
 
 /**
- * Path of a Chrome or Chromium on this machine: the given one, else the environment's `CHROME_PATH`, else an installed
- * one, else the Chromium that Playwright downloaded. Throws `BrowserNotFoundError`, which says how to get one.
+ * Finds a Chrome or Chromium on this machine: the option `executablePath`, else the environment variable `CHROME_PATH`,
+ * else an installed browser, else the Chromium that Playwright downloaded.
+ *
+ * @returns The path of its executable.
+ * @throws BrowserNotFoundError with instructions to install a browser.
  */
 export async function findBrowser(options: FindBrowserOptions = {}): Promise<string> {
-  rejectUnknownOptions(options, ['executablePath'], 'findBrowser');
-  const { executablePath } = options;
-  if (executablePath !== undefined) return mustRun(executablePath, 'The option executablePath');
-  const named = environment.chromePath();
-  if (named !== undefined) return mustRun(named, 'The environment variable CHROME_PATH');
+  const { executablePath } = readOptions(findBrowserOptions, options, 'findBrowser');
+  if (executablePath !== undefined) return requireExecutable(executablePath, 'The option executablePath');
+  const fromEnvironment = environment.chromePath();
+  if (fromEnvironment !== undefined) {
+    return requireExecutable(fromEnvironment, 'The environment variable CHROME_PATH');
+  }
   const found = (await installedBrowser()) ?? debianChromium() ?? (await playwrightChromium());
   if (found !== undefined) return found;
-  throw new BrowserNotFoundError(`No Chrome or Chromium was found on this machine.\n${HOW_TO_GET_ONE}`);
+  throw new BrowserNotFoundError(`This machine has no Chrome or Chromium.\n${INSTRUCTIONS}`);
 }
 
-const HOW_TO_GET_ONE =
-  'Download one: npx pooled-browser install-browser\n' +
-  'Or name one: the option executablePath, or the environment variable CHROME_PATH.';
+const INSTRUCTIONS =
+  'Download a browser: npx pooled-browser install-browser\n' +
+  'Or set its path: the option executablePath, or the environment variable CHROME_PATH.';
 
-/** A path that was named must hold: taking another browser in silence would hide the mistake. */
-function mustRun(path: string, source: string): string {
+/** Another browser instead of the requested one would hide the mistake. */
+function requireExecutable(path: string, source: string): string {
   if (isExecutable(path)) return path;
-  throw new BrowserNotFoundError(
-    `${source} names ${path}, and there is no program to run.\n${HOW_TO_GET_ONE}`,
-  );
+  throw new BrowserNotFoundError(`${source} is ${path}, which is not an executable file.\n${INSTRUCTIONS}`);
 }
 
 async function installedBrowser(): Promise<string | undefined> {
@@ -42,7 +46,7 @@ async function installedBrowser(): Promise<string | undefined> {
     const { Launcher } = await import('chrome-launcher');
     return Launcher.getInstallations().find(isExecutable);
   } catch {
-    // It throws where it finds nothing, and where it does not know the platform.
+    // chrome-launcher throws when it finds no browser, and on unknown platforms.
     return undefined;
   }
 }
@@ -59,5 +63,14 @@ async function playwrightChromium(): Promise<string | undefined> {
     return isExecutable(path) ? path : undefined;
   } catch {
     return undefined;
+  }
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
   }
 }

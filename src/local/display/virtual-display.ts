@@ -1,98 +1,103 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { LocalPoolError } from '../../shared/lease-errors.js';
-import { environment } from '../../shared/environment.js';
 import { raceTimeout } from '../../shared/abort.js';
-import { findXvfb } from './find-xvfb.js';
-
-/** In pixels. */
-export interface ScreenSize {
-  readonly width: number;
-  readonly height: number;
-}
+import { environment } from '../../shared/environment.js';
+import { lazy } from '../../shared/lazy.js';
+import { withRetries } from '../../shared/retry.js';
+import { LocalPoolError } from '../../shared/lease-errors.js';
+import { isExecutable } from '../browser/find-browser.js';
+import type { CheckedSettings, LocalPoolViewport } from '../options.js';
 
 /** A screen to open windows on. */
 export interface Screen {
-  /** What `DISPLAY` is to be, such as `:99`. */
+  /** Value of the environment variable DISPLAY, such as `:99`. */
   readonly name: string;
-  readonly size: ScreenSize;
+  readonly size: LocalPoolViewport;
+}
+
+/** Window size of a session without a viewport, as the API defines it. */
+const DEFAULT_SIZE = { width: 1920, height: 1080 };
+
+/** Whether browser windows need a virtual screen. */
+export function lacksDisplay(): boolean {
+  return process.platform === 'linux' && environment.display() === undefined;
+}
+
+/** @returns The path of Xvfb, an X server without a physical screen. */
+export function findXvfb(): string | undefined {
+  const paths = environment.programFolders().map((folder) => join(folder, 'Xvfb'));
+  return paths.find(isExecutable);
 }
 
 const START_TIMEOUT = 15_000;
-const MOST_ATTEMPTS = 3;
 
 const NO_XVFB =
-  'A pool with headless: false opens windows, and this machine has no screen (DISPLAY and WAYLAND_DISPLAY are not ' +
-  'set) and no Xvfb to make one.\n' +
-  'Install it: npx pooled-browser install-browser --headful (as root on Debian: apt-get install xvfb)';
+  'A pool with headless: false opens windows. This machine has no screen (DISPLAY and WAYLAND_DISPLAY are not set) ' +
+  'and no Xvfb.\n' +
+  'Install Xvfb: npx pooled-browser install-browser --headful (as root on Debian: apt-get install xvfb)';
 
-/** A screen that nobody sees, for browsers with windows on a machine that has none: one Xvfb process. */
-export class VirtualDisplay implements Screen {
-  readonly name: string;
-  readonly size: ScreenSize;
-  readonly #guard: ChildProcess;
-  #closed: Promise<void> | undefined;
+/** The virtual screen of a local pool: an Xvfb process, which starts with the first browser that needs it. */
+export class VirtualDisplay {
+  readonly #size: LocalPoolViewport;
+  #guard: ChildProcess | undefined;
+  #exited: Promise<unknown> | undefined;
 
-  private constructor(guard: ChildProcess, { name, size }: Screen) {
-    this.name = name;
-    this.size = size;
-    this.#guard = guard;
+  /** @param pools The screen is as large as their largest window. */
+  constructor(pools: readonly Pick<CheckedSettings, 'headless' | 'viewport'>[]) {
+    const sizes = pools.filter(({ headless }) => !headless).map(({ viewport = DEFAULT_SIZE }) => viewport);
+    this.#size = {
+      width: Math.max(...sizes.map(({ width }) => width)),
+      height: Math.max(...sizes.map(({ height }) => height)),
+    };
   }
 
-  /** @throws LocalPoolError when there is no Xvfb, or it does not start. */
-  static async start(size: ScreenSize): Promise<VirtualDisplay> {
+  /** Starts Xvfb at the first call. @throws LocalPoolError when Xvfb is not installed or does not start. */
+  readonly start = lazy(async (): Promise<Screen> => {
     const program = findXvfb();
     if (program === undefined) throw new LocalPoolError(NO_XVFB);
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await VirtualDisplay.#start(program, size);
-      } catch (error) {
-        // One that is just ending can take the socket of its successor along: they may have had the same number.
-        if (attempt < MOST_ATTEMPTS) continue;
-        throw new LocalPoolError(`${program} did not start: ${(error as Error).message}`, error);
-      }
+    try {
+      // An ending Xvfb with the same number can remove the socket of the new Xvfb: hence the retries.
+      return await withRetries(() => this.#start(program), { retries: 2, minTimeout: 0 });
+    } catch (error) {
+      throw new LocalPoolError(`${program} did not start: ${(error as Error).message}`, error);
     }
-  }
+  });
 
-  static async #start(program: string, size: ScreenSize): Promise<VirtualDisplay> {
-    const guard = spawnGuarded(program, size);
+  async #start(program: string): Promise<Screen> {
+    const guard = (this.#guard = spawnGuarded(program, this.#size));
+    this.#exited = once(guard, 'exit').catch(() => {});
     try {
       const name = await raceTimeout(
         START_TIMEOUT,
         () => readName(guard),
         () => new Error(`it took longer than ${START_TIMEOUT / 1000} seconds.`),
       );
-      return new VirtualDisplay(guard, { name, size });
+      return { name, size: this.#size };
     } catch (error) {
       guard.stdin!.end();
       throw error;
     }
   }
 
-  /** Ends the process. Resolves when it is gone. */
-  close(): Promise<void> {
-    return (this.#closed ??= this.#close());
-  }
-
-  async #close(): Promise<void> {
-    const { exitCode, signalCode } = this.#guard;
-    const exited = exitCode === null && signalCode === null ? once(this.#guard, 'exit') : undefined;
-    this.#guard.stdin!.end();
-    await exited;
+  /** Ends Xvfb. Resolves when the process has ended. */
+  async close(): Promise<void> {
+    this.#guard?.stdin!.end();
+    await this.#exited;
   }
 }
 
 /**
- * Ends the program that it is given when its standard input ends: however this process ends, the pipe breaks. Not by
- * SIGKILL, with which Xvfb would leave its lock file behind, and the display's number with it.
+ * Ends Xvfb when the standard input of this script closes, which also happens when our process is killed. The signal is
+ * SIGTERM: after SIGKILL, Xvfb would leave its lock file, and the display number would stay in use.
  */
 const GUARD = '"$@" & exec 3>&-; read -r nothing; kill $!; wait $!';
 
-function spawnGuarded(program: string, { width, height }: ScreenSize): ChildProcess {
+function spawnGuarded(program: string, { width, height }: LocalPoolViewport): ChildProcess {
   const screen = ['-screen', '0', `${width}x${height}x24`];
-  // Chosen by itself, the number of the display is free. A reset after its last client would cut off the next one.
+  // `-displayfd` selects a free number. `-noreset`: a reset after the last client would disconnect the next client.
   const xvfb = [program, '-displayfd', '3', ...screen, '-nolisten', 'tcp', '-noreset'];
   const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', ...xvfb], {
     detached: true,
@@ -104,7 +109,7 @@ function spawnGuarded(program: string, { width, height }: ScreenSize): ChildProc
   return guard;
 }
 
-/** The whole line: Xvfb writes the line break by itself, and ends when there is nobody to read it. */
+/** Reads the whole line: Xvfb writes the line break separately, and ends when nobody reads it. */
 async function readName(guard: ChildProcess): Promise<string> {
   const lines = createInterface({ input: guard.stdio[3] as Readable });
   const ended = once(lines, 'close').then(() => {

@@ -1,81 +1,202 @@
+import type { IncomingMessage } from 'node:http';
+import type { WebSocket } from 'ws';
 import { CdpConnection, type CdpEvent, type DevToolsAddress } from '../browser/cdp-connection.js';
-import type { LiveCommand, LiveMessage } from '../pages/messages.js';
-import { drive } from './drive.js';
-import { WatchedTab, type Screen } from './watched-tab.js';
-import { Tabs } from './tabs.js';
+import { startScreencast } from '../browser/page-commands.js';
+import { urlOf } from '../http/request.js';
+import { liveViewUrl } from '../pages/live-page.js';
+import type { Lease, OpenSocket } from '../pool/lease.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import { acceptWebSockets, closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
+import { performCommand, readCommand } from './live-commands.js';
 
-/** Where a live view is shown. */
-export interface Viewer {
-  readonly tell: (message: LiveMessage) => void;
-  readonly show: Screen['show'];
-  /** Refuses every command that would change anything in the browser. */
+/** A message from the server to the live view page. Binary messages are JPEG pictures. */
+export type LiveMessage =
+  /** The first message. */
+  | ({ readonly type: 'mode' } & LiveMode)
+  /** The tabs, the oldest first, and the id of the tab that is shown. */
+  | { readonly type: 'tabs'; readonly tabs: readonly LiveTab[]; readonly current: string | undefined }
+  /** Size of the page in CSS pixels, for mouse positions. Comes before the first picture. */
+  | { readonly type: 'size'; readonly width: number; readonly height: number };
+
+/** What the viewer may do. */
+export interface LiveMode {
+  /** Whether commands that change anything in the browser are refused. */
   readonly readOnly: boolean;
+  /** Link to the other mode, watching or controlling. Missing for viewers who may never control. */
+  readonly otherUrl?: string;
 }
 
-/** One viewer's live view of a browser, on a CDP connection of its own: the client's never notices. */
-export class LiveView {
-  readonly #viewer: Viewer;
-  readonly #tabs = new Tabs();
-  #connection!: CdpConnection;
-  #tab: WatchedTab | undefined;
-  /** The tab that the viewer chose; until then, the newest is shown. */
+export interface LiveTab {
+  readonly id: string;
+  readonly title: string;
+  readonly url: string;
+}
+
+/** Maximum size of a command, in bytes. Pasted text can be long. */
+const MAX_COMMAND = 1024 * 1024;
+
+/** Returns a function that opens the WebSockets of live views. */
+export function prepareLiveView(pools: PoolSet, { mayControl }: { mayControl: boolean }): OpenSocket {
+  return acceptWebSockets(MAX_COMMAND, (websocket, lease, request) => {
+    const mode = mayControl ? chosenMode(pools, lease, request) : Promise.resolve({ readOnly: true });
+    const view = new LiveView(websocket, lease.browser.chromium, mode);
+    return () => view.end();
+  });
+}
+
+/** Viewers with control choose the mode: `?readOnly=true` in the URL only shows the browser. */
+async function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage): Promise<LiveMode> {
+  const readOnly = (urlOf(request).searchParams.get('readOnly') ?? 'false') !== 'false';
+  return { readOnly, otherUrl: await liveViewUrl(pools, lease, readOnly ? 'live-view' : 'live-watch') };
+}
+
+/**
+ * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which
+ * does not disturb the client.
+ */
+class LiveView {
+  readonly #socket: WebSocket;
+  readonly #opened: Promise<LiveMode>;
+  readonly #tabs = new Map<string, LiveTab>();
+  #connection: CdpConnection | undefined;
+  #shown: ShownTab | undefined;
+  /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  private constructor(viewer: Viewer) {
-    this.#viewer = viewer;
+  constructor(socket: WebSocket, browser: DevToolsAddress, mode: Promise<LiveMode>) {
+    this.#socket = socket;
+    this.#opened = this.#open(browser, mode);
+    this.#opened.catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
+    socket.on('message', (data: Buffer, isBinary) => {
+      // A command may fail, for example a key press in a page that has just closed.
+      if (!isBinary) this.#perform(data.toString()).catch(() => {});
+    });
+    socket.once('close', () => this.#connection?.close());
   }
 
-  static async open(browser: DevToolsAddress, viewer: Viewer): Promise<LiveView> {
-    const view = new LiveView(viewer);
-    view.#connection = await CdpConnection.open(browser, (event) => view.#take(event));
+  /** Ends the view with its lease: no further picture is sent, and no further command performed. */
+  end(): void {
+    this.#close(GOING_AWAY, 'The session has ended.');
+  }
+
+  async #open(browser: DevToolsAddress, chosen: Promise<LiveMode>): Promise<LiveMode> {
+    const mode = await chosen;
+    send(this.#socket, { type: 'mode', ...mode });
+    const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
+    this.#connection = connection;
+    void connection.closed.then(() => this.end());
+    // The view may have ended meanwhile.
+    if (this.#socket.readyState !== this.#socket.OPEN) connection.close();
     const filter = [{ type: 'page' }, { exclude: true }];
-    await view.#connection.ask('Target.setDiscoverTargets', { discover: true, filter });
-    return view;
+    await connection.ask('Target.setDiscoverTargets', { discover: true, filter });
+    return mode;
   }
 
-  /** Resolves when the browser is gone. */
-  get closed(): Promise<void> {
-    return this.#connection.closed;
+  async #perform(message: string): Promise<void> {
+    const command = readCommand(message);
+    const { readOnly } = await this.#opened;
+    if (command?.type === 'watch') this.#choose(command.id, readOnly);
+    else if (command && this.#shown && !readOnly) await performCommand(this.#shown.ask, command);
   }
 
-  close(): void {
-    this.#connection.close();
+  #choose(targetId: string, readOnly: boolean): void {
+    if (!this.#tabs.has(targetId)) return;
+    this.#chosen = targetId;
+    this.#showTab();
+    // Background tabs of a window render nothing, but a read-only viewer may not bring them to the front.
+    if (!readOnly) this.#connection?.ask('Target.activateTarget', { targetId }).catch(() => {});
   }
 
-  /** Does what the viewer wants, as far as it may. */
-  async obey(command: LiveCommand): Promise<void> {
-    if (command.type === 'watch') return this.#watch(command.id);
-    if (this.#viewer.readOnly || !this.#tab) return;
-    const tab = this.#tab;
-    await drive((method, params) => tab.ask(method, params), command);
-  }
-
-  #take(event: CdpEvent): void {
-    this.#tab?.take(event);
-    if (!this.#tabs.take(event)) return;
+  #onEvent(event: CdpEvent): void {
+    this.#shown?.onEvent(event);
+    if (!this.#updateTabs(event)) return;
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
-    this.#show(this.#chosen ?? this.#tabs.newest);
+    this.#showTab();
   }
 
-  #watch(id: string): void {
-    if (!this.#tabs.has(id)) return;
-    this.#chosen = id;
-    this.#show(id);
-    // A tab in the background of a window draws nothing. Who only watches may not bring it to the front.
-    if (!this.#viewer.readOnly)
-      void this.#connection.ask('Target.activateTarget', { targetId: id }).catch(() => {});
+  /** @returns Whether the event changed the tabs. */
+  #updateTabs({ method, params }: CdpEvent): boolean {
+    if (method === 'Target.targetDestroyed') return this.#tabs.delete(String(params['targetId']));
+    if (method !== 'Target.targetCreated' && method !== 'Target.targetInfoChanged') return false;
+    const { targetId = '', type, title = '', url = '' } = params['targetInfo'] as Record<string, string>;
+    if (type === 'page') this.#tabs.set(targetId, { id: targetId, title, url });
+    return type === 'page';
   }
 
-  #show(id: string | undefined): void {
-    if (id !== this.#tab?.targetId) {
-      this.#tab?.stop();
-      this.#tab = id === undefined ? undefined : this.#watchedTab(id);
+  #showTab(): void {
+    const tabs = [...this.#tabs.values()];
+    const current = this.#chosen ?? tabs.at(-1)?.id;
+    if (current !== this.#shown?.targetId) {
+      this.#shown?.stop();
+      this.#shown =
+        current === undefined ? undefined : new ShownTab(this.#connection!, current, this.#socket);
     }
-    this.#viewer.tell({ type: 'tabs', tabs: this.#tabs.list, current: id });
+    send(this.#socket, { type: 'tabs', tabs, current });
   }
 
-  #watchedTab(id: string): WatchedTab {
-    const resize = (width: number, height: number) => this.#viewer.tell({ type: 'size', width, height });
-    return new WatchedTab(this.#connection, id, { resize, show: this.#viewer.show });
+  #close(code: number, reason: string): void {
+    this.#connection?.close();
+    closeWebSocket(this.#socket, code, reason);
+  }
+}
+
+/** Ignores a failure: the viewer is gone. */
+function send(socket: WebSocket, message: LiveMessage): void {
+  socket.send(JSON.stringify(message), () => {});
+}
+
+const SCREENCAST = { format: 'jpeg', quality: 75, maxWidth: 1920, maxHeight: 1440 };
+
+/** The tab that is shown: sends its pictures to the viewer, and commands to its page. */
+class ShownTab {
+  readonly targetId: string;
+  readonly #connection: CdpConnection;
+  readonly #socket: WebSocket;
+  readonly #session: Promise<string>;
+  #sessionId: string | undefined;
+  #size = '';
+
+  constructor(connection: CdpConnection, targetId: string, socket: WebSocket) {
+    this.#connection = connection;
+    this.targetId = targetId;
+    this.#socket = socket;
+    this.#session = this.#start();
+    // The tab may close before the session starts.
+    this.#session.catch(() => {});
+  }
+
+  /** Sends a command to the page. */
+  readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> =>
+    await this.#connection.ask(method, params, await this.#session);
+
+  onEvent({ method, params, sessionId }: CdpEvent): void {
+    if (method !== 'Page.screencastFrame' || sessionId !== this.#sessionId) return;
+    this.#resize(params['metadata'] as { deviceWidth: number; deviceHeight: number });
+    // Acknowledged after sending: a slow viewer gets fewer pictures instead of old ones.
+    this.#socket.send(Buffer.from(String(params['data']), 'base64'), () => {
+      this.ask('Page.screencastFrameAck', { sessionId: params['sessionId'] }).catch(() => {});
+    });
+  }
+
+  stop(): void {
+    const detach = (sessionId: string) => this.#connection.ask('Target.detachFromTarget', { sessionId });
+    this.#session.then(detach).catch(() => {});
+  }
+
+  async #start(): Promise<string> {
+    const params = { targetId: this.targetId, flatten: true };
+    const { sessionId } = await this.#connection.ask('Target.attachToTarget', params);
+    this.#sessionId = String(sessionId);
+    await this.#connection.ask('Page.enable', {}, this.#sessionId);
+    // Not awaited: commands work without pictures.
+    startScreencast(this.ask, SCREENCAST).catch(() => {});
+    return this.#sessionId;
+  }
+
+  #resize({ deviceWidth: width, deviceHeight: height }: { deviceWidth: number; deviceHeight: number }): void {
+    const size = `${width}x${height}`;
+    if (size === this.#size) return;
+    this.#size = size;
+    send(this.#socket, { type: 'size', width, height });
   }
 }

@@ -1,43 +1,38 @@
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { faultAnswer, type Answer } from '../http/answer.js';
-import { toFault } from '../http/http-fault.js';
-import { asset } from './assets.js';
-import { dashboardPage } from './dashboard-page.js';
-import { livePage } from './live-page.js';
-import { faultPage, PAGE_HEADERS } from './page-answer.js';
-import type { PageCall } from './page-call.js';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { faultAnswer, notFound, toFault, type Answer } from '../http/answer.js';
+import { urlOf } from '../http/request.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { replayFacts, replayFilm, replayPage } from './replay-page.js';
+import { DASHBOARD_STYLE, dashboardPage } from './dashboard-page.js';
+import { LIVE_STYLE, livePage } from './live-page.js';
+import { BASE_STYLE, faultPage, LOGO_SVG, PAGE_HEADERS, textAnswer, type PageCall } from './page.js';
+import { REPLAY_STYLE, replayFacts, replayPage, replayVideo } from './replay-page.js';
 
 type PageRoute = (call: PageCall) => Answer | Promise<Answer>;
 
-/** What a person's browser asks for. All are GET, and none takes the access token. */
-const PAGES: readonly (readonly [path: RegExp, route: PageRoute])[] = [
+/** All pages are for GET, and none takes the access token. */
+const ROUTES: readonly (readonly [path: RegExp, route: PageRoute])[] = [
   [/^\/$/, dashboardPage],
   [/^\/browsers\/([^/]+)\/live$/, livePage],
   [/^\/browsers\/([^/]+)\/replays\/view$/, replayPage],
   [/^\/browsers\/([^/]+)\/replays\/facts$/, replayFacts],
-  [/^\/browsers\/([^/]+)\/replays\/film$/, replayFilm],
+  [/^\/browsers\/([^/]+)\/replays\/video$/, replayVideo],
   [/^\/pages\/([a-z-]+\.[a-z]+)$/, asset],
 ];
 
-/** Makes a whole URL of a path. */
-const BASE = 'http://127.0.0.1';
-
-/** Answers a request for a page, or for a part of one; nothing when it asks for none. */
+/** Answers a request for a page or for its content. @returns undefined for other requests. */
 export async function callPage(pools: PoolSet, request: IncomingMessage): Promise<Answer | undefined> {
-  const url = request.url ?? '/';
-  if (!URL.canParse(url, BASE)) return undefined;
-  const { pathname, searchParams: query } = new URL(url, BASE);
-  const found = PAGES.find(([path]) => request.method === 'GET' && path.test(pathname));
+  const { pathname, searchParams: query } = urlOf(request);
+  const found = ROUTES.find(([path]) => request.method === 'GET' && path.test(pathname));
   if (!found) return undefined;
   const [path, route] = found;
-  const call = { pools, request, query, id: path.exec(pathname)![1] ?? '' };
-  const answer = await answerPage(route, call);
+  const answer = await callRoute(route, { pools, request, query, id: path.exec(pathname)![1] ?? '' });
   return { ...answer, headers: { ...PAGE_HEADERS, ...answer.headers } };
 }
 
-async function answerPage(route: PageRoute, call: PageCall): Promise<Answer> {
+async function callRoute(route: PageRoute, call: PageCall): Promise<Answer> {
   try {
     return await route(call);
   } catch (error) {
@@ -45,4 +40,27 @@ async function answerPage(route: PageRoute, call: PageCall): Promise<Answer> {
     const isPerson = call.request.headers.accept?.includes('text/html');
     return isPerson ? faultPage(fault) : faultAnswer(fault);
   }
+}
+
+const ASSETS: ReadonlyMap<string, readonly [type: string, text: string]> = new Map([
+  ['icon.svg', ['image/svg+xml', LOGO_SVG]],
+  ['base.css', ['text/css', BASE_STYLE]],
+  ['replay.css', ['text/css', REPLAY_STYLE]],
+  ['live.css', ['text/css', LIVE_STYLE]],
+  ['dashboard.css', ['text/css', DASHBOARD_STYLE]],
+]);
+
+/** GET /pages/{file}: a style or a script. They contain nothing private and need no jwt. */
+async function asset({ id: file }: PageCall): Promise<Answer> {
+  const [type, text] = ASSETS.get(file) ?? ['text/javascript', await readScript(file)];
+  return textAnswer(type, text);
+}
+
+/** Reads a script from dist, also when this file runs from its source: browsers need the compiled script. */
+async function readScript(file: string): Promise<string> {
+  if (!file.endsWith('.js')) throw notFound('There is no such file.');
+  const root = dirname(createRequire(import.meta.url).resolve('pooled-browser/package.json'));
+  return await readFile(join(root, 'dist/local/pages/browser', file), 'utf8').catch(() => {
+    throw notFound('There is no such script. If you run from source, build the package first.');
+  });
 }

@@ -1,13 +1,88 @@
 import type { Answer } from '../http/answer.js';
-import { LIVE_AUDIENCES } from '../live/live-view-url.js';
-import { LIVE_BODY } from './bodies/live.js';
-import { badLink, jwtOf, type PageCall } from './page-call.js';
-import { pageAnswer } from './page-answer.js';
+import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { Lease } from '../pool/lease.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import { ICONS, invalidLink, jwtOf, LOGO, pageAnswer, type PageCall } from './page.js';
 
-/** GET /browsers/{id}/live: the page that `browser_live_view_url` names (interface: Browser session). */
+/** Browsers with windows have a live view (API: Browser session); headless browsers only with a quirk. */
+export function hasLiveView({ quirks }: PoolSet, { settings }: ChromiumPool): boolean {
+  return !settings.headless || quirks.liveViewsHeadless;
+}
+
+/** The jwts of a live view: to control the browser, or only to watch it. */
+const LIVE_AUDIENCES = ['live-view', 'live-watch'] as const;
+
+/**
+ * URL of the page on which a person sees the browser until the lease ends.
+ *
+ * @param audience With `live-watch`, the person cannot control the browser, and no change of the URL gives more rights.
+ */
+export async function liveViewUrl(
+  { tokens, host }: PoolSet,
+  lease: Lease,
+  audience: (typeof LIVE_AUDIENCES)[number] = 'live-view',
+): Promise<string> {
+  const jwt = await tokens.sign(lease, audience);
+  return `http://${host}/browsers/${lease.browser.sessionId}/live?jwt=${jwt}`;
+}
+
+/**
+ * GET /browsers/{id}/live: the page behind `browser_live_view_url` (API: Browser session). After the lease ended,
+ * the page still opens; its WebSocket is refused, and the page explains why.
+ */
 export async function livePage({ id, query, pools }: PageCall): Promise<Answer> {
   const holder = await pools.tokens.verify(jwtOf(query), LIVE_AUDIENCES);
-  if (holder?.sessionId !== id) throw badLink();
-  // Of a lease that has ended, too: its websocket is refused, and the page says why.
-  return pageAnswer({ title: 'Live view', name: 'live', body: LIVE_BODY });
+  if (holder?.sessionId !== id) throw invalidLink();
+  return pageAnswer({ title: 'Live view', name: 'live', body: BODY });
 }
+
+const BODY = `
+<div class="tabs" id="tabs" role="tablist" aria-label="Pages of the browser"></div>
+<header class="bar tools">
+  <h1 class="visually-hidden">Live view</h1>
+  <button class="icon" id="back" disabled aria-label="Back">${ICONS.back}</button>
+  <button class="icon" id="forward" disabled aria-label="Forward">${ICONS.forward}</button>
+  <button class="icon" id="reload" disabled aria-label="Reload">${ICONS.reload}</button>
+  <form id="go"><input id="address" type="text" readonly inputmode="url" autocomplete="off" spellcheck="false" aria-label="Address"></form>
+  <span class="badge" id="state" role="status">Connecting</span>
+  <a class="button" id="mode" hidden></a>
+</header>
+<main class="view" id="view">
+  <textarea id="keyboard" autocapitalize="off" autocomplete="off" spellcheck="false"
+    aria-label="Keyboard input for the page. Press Shift and Escape to leave." hidden></textarea>
+  <canvas id="screen" width="1280" height="720" role="img" aria-label="The page of the browser"></canvas>
+  <div class="over" id="over" hidden><div class="panel"><h2 id="over-title"></h2><p id="over-text"></p></div></div>
+</main>
+<footer class="bar foot">${LOGO}<span>Session <code id="session"></code></span><span class="grow"></span>
+  <span id="hint"></span></footer>`;
+
+export const LIVE_STYLE = `
+body { display: flex; flex-direction: column; height: 100%; }
+.tabs { display: flex; gap: 4px; padding: 8px 12px 0; background: var(--raised); overflow-x: auto; }
+.tabs button {
+  max-width: 240px; min-width: 90px; min-height: 34px; border: 1px solid transparent; border-bottom: 0;
+  border-radius: 9px 9px 0 0; background: none; color: var(--dim);
+}
+.tabs button span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.tabs button[aria-selected="true"] { background: var(--panel); border-color: var(--line); color: var(--ink); }
+.tools { padding: 8px 12px; gap: 6px; }
+.tools form { flex: 1; min-width: 160px; }
+.tools .icon { border-color: transparent; background: none; }
+.tools input {
+  width: 100%; min-height: 32px; padding: 0 14px; border: 1px solid var(--line); border-radius: 99px;
+  background: var(--raised); font: 13px var(--mono);
+}
+.view { position: relative; flex: 1; min-height: 0; display: grid; place-items: center; padding: 12px; overflow: hidden; }
+canvas {
+  max-width: 100%; max-height: 100%; background: #fff; border-radius: 6px; box-shadow: 0 0 0 1px var(--line), var(--shadow);
+  touch-action: none; cursor: default;
+}
+#keyboard { position: absolute; width: 1px; height: 1px; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }
+#keyboard:focus ~ canvas { outline: 3px solid var(--accent); outline-offset: 1px; }
+.watching canvas { cursor: not-allowed; }
+.over { position: absolute; inset: 0; display: grid; place-items: center; background: color-mix(in srgb, var(--bg) 82%, transparent); }
+.over .panel { padding: 22px 28px; text-align: center; max-width: 420px; }
+.over h2 { font-size: 17px; margin-bottom: 4px; }
+.over p { color: var(--dim); }
+.foot { border: 0; border-top: 1px solid var(--line); padding: 6px 14px; font-size: 12px; color: var(--dim); }
+`;

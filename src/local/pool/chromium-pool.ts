@@ -1,61 +1,69 @@
 import type { Chromium } from '../browser/chromium.js';
-import { openUrl } from '../browser/open-url.js';
-import type { CheckedSettings } from '../options/check-pools.js';
+import { openUrl } from '../browser/page-commands.js';
 import type { DestroyReason, Log } from '../events.js';
-import { closing, HttpFault } from '../http/http-fault.js';
-import type { LocalPoolStats } from '../local-pool.js';
-import { Filler } from './filler.js';
-import { Lease, type LeaseRequest } from './lease.js';
-import { PoolLog } from './pool-log.js';
-import { PooledChromium } from './pooled-chromium.js';
-import type { StartLimit } from './start-limit.js';
-import { WaitQueue, type Waiter } from './wait-queue.js';
+import { closing, HttpFault } from '../http/answer.js';
+import type { CheckedOptions, CheckedSettings } from '../options.js';
+import { Filler, type StartLimit } from './filler.js';
+import { Lease, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
 
-/** What all pools of a server share. */
-export interface PoolSurroundings {
-  readonly launch: (settings: CheckedSettings, signal: AbortSignal) => Promise<Chromium>;
-  readonly limit: StartLimit;
-  readonly log: Log;
-  /** The refusal, when an active lease of any pool has this name. */
-  readonly nameConflict: (name: string) => HttpFault | undefined;
-  readonly keepsSessionId: boolean;
+/** Numbers of browsers by state, and totals since the start. */
+export interface LocalPoolStats {
+  /** Browsers that are ready to be leased. */
+  readonly idle: number;
+  /** Browsers that are leased. */
+  readonly leased: number;
+  /** Browsers that are starting. */
+  readonly starting: number;
+  /** Acquire requests that are waiting. */
+  readonly waiting: number;
+  /** Leases granted. Leases whose response could not be delivered do not count. */
+  readonly granted: number;
+  /** Leases released, with or without reuse. */
+  readonly released: number;
+  /** Browsers destroyed, for any reason. */
+  readonly destroyed: number;
+  /** Leases that ended because nothing was connected for `timeoutSeconds`. */
+  readonly expired: number;
 }
 
-/** One pool: its idle browsers, its leases, and who waits for one. */
+/** What all pools of a server share. */
+export interface PoolHost {
+  readonly log: Log;
+  readonly quirks: CheckedOptions['quirks'];
+  readonly startLimit: StartLimit;
+  readonly launch: (
+    settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
+    signal: AbortSignal,
+  ) => Promise<Chromium>;
+  /** @returns The error for an acquire request whose name an active lease of any pool has. */
+  readonly nameConflict: (name: string | undefined) => HttpFault | undefined;
+}
+
+/** One pool: its idle browsers, its leases, and its waiting acquire requests. */
 export class ChromiumPool {
   readonly settings: CheckedSettings;
   readonly createdAt = new Date().toISOString();
-  /** How the first start of a browser went. */
-  readonly firstStart: Promise<void>;
+  readonly #host: PoolHost;
   readonly #idle: PooledChromium[] = [];
   readonly #leases = new Map<string, Lease>();
-  readonly #queue = new WaitQueue();
+  /** The waiting acquire requests, in the order of their arrival. */
+  readonly #queue = new Set<Waiter>();
   readonly #filler: Filler;
-  readonly #around: PoolSurroundings;
-  readonly #log: PoolLog;
   readonly #ending = new Set<Promise<void>>();
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
-  #settleFirstStart!: (error?: Error) => void;
   #closed = false;
 
-  constructor(settings: CheckedSettings, around: PoolSurroundings) {
+  constructor(settings: CheckedSettings, host: PoolHost) {
     this.settings = settings;
-    this.#around = around;
-    this.#log = new PoolLog(settings.name, around.log);
-    this.firstStart = new Promise((resolve, reject) => {
-      this.#settleFirstStart = (error) => (error ? reject(error) : resolve());
-    });
-    this.firstStart.catch(() => {});
-    const { size, fillRatePerMinute } = settings;
-    const host = {
-      size,
-      fillRatePerMinute,
+    this.#host = host;
+    this.#filler = new Filler({
+      settings,
+      limit: host.startLimit,
       present: () => this.#idle.length + this.#leases.size,
-      start: (signal: AbortSignal) => this.#start(signal),
-      onStarted: (chromium: Chromium) => this.#onStarted(chromium),
-      onFailed: (error: Error) => this.#onFailed(error),
-    };
-    this.#filler = new Filler(host, around.limit);
+      start: (signal) => this.#start(signal),
+      onStarted: (chromium) => this.#onStarted(chromium),
+      onFailed: (error) => this.#onFailed(error),
+    });
   }
 
   get stats(): LocalPoolStats {
@@ -63,28 +71,27 @@ export class ChromiumPool {
       idle: this.#idle.length,
       leased: this.#leases.size,
       starting: this.#filler.starting,
-      waiting: this.#queue.length,
+      waiting: this.#queue.size,
       ...this.#totals,
     };
   }
 
-  /** The idle browsers, the next to be leased first. */
+  /** The idle browsers, in the order in which they are leased. */
   get idle(): Iterable<PooledChromium> {
     return this.#idle;
   }
 
-  /** Who waits for a browser. */
   get waiting(): Iterable<Waiter> {
     return this.#queue;
   }
 
-  /** The active leases. */
   get leases(): Iterable<Lease> {
     return this.#leases.values();
   }
 
-  fill(): void {
-    this.#filler.fill();
+  /** Starts the browsers. Settles with the first start. */
+  fill(): Promise<void> {
+    return this.#filler.fill();
   }
 
   /** The active lease of a session. */
@@ -92,84 +99,83 @@ export class ChromiumPool {
     return this.#leases.get(sessionId);
   }
 
-  has(sessionId: string): boolean {
-    return this.#leases.has(sessionId) || this.#idle.some((browser) => browser.sessionId === sessionId);
+  /** The browser of a session, idle or leased. */
+  find(sessionId: string): PooledChromium | undefined {
+    const lease = this.#leases.get(sessionId);
+    return lease?.browser ?? this.#idle.find((browser) => browser.sessionId === sessionId);
   }
 
-  /** Leases a browser, waiting for one so many milliseconds; nothing when none became available. */
+  /** Leases a browser. @returns Undefined when no browser became available within `wait` ms. */
   async acquire(request: LeaseRequest, wait: number, signal: AbortSignal): Promise<Lease | undefined> {
     if (this.#closed) throw closing();
     signal.throwIfAborted();
-    const conflict = request.name === undefined ? undefined : this.#around.nameConflict(request.name);
-    if (conflict) throw conflict;
-    const failure = this.#hopeless();
-    if (failure) throw failure;
-    if (this.#idle.length === 0 && wait > 0) this.#log.waiting(request);
-    const lease = this.#queue.wait(request, wait, signal);
-    this.#serve();
+    const refusal = this.#host.nameConflict(request.name) ?? this.#startFailure();
+    if (refusal) throw refusal;
+    if (this.#idle.length === 0 && wait > 0) {
+      this.#host.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
+    }
+    const lease = waitInQueue(this.#queue, request, wait, signal);
+    this.#serveQueue();
     return lease;
   }
 
-  /** Gives a browser back. False when this pool has no such lease. */
+  /** Releases a lease. @returns False when this pool has no such lease. */
   release(sessionId: string, reuse: boolean): boolean {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#log.released(sessionId);
+    this.#host.log({ type: 'released', pool: this.settings.name, sessionId });
     if (reuse) this.#putBack(lease);
     else this.#destroy(lease.browser, 'released');
     return true;
   }
 
-  /** Undoes a grant of which its client never heard. */
+  /** Undoes a lease whose client never received the response. */
   takeBack(lease: Lease): void {
     if (lease.ended) return;
     this.#totals.granted--;
     this.#putBack(lease);
   }
 
-  /** Destroys the idle browsers; leased ones are spared (interface: flush). */
+  /** Destroys the idle browsers. Leased browsers stay. */
   flush(): void {
     for (const browser of this.#idle.slice()) this.#destroy(browser, 'flushed');
   }
 
-  /** Destroys a browser, idle or leased. False when this pool has no such session. */
-  delete(sessionId: string): boolean {
-    const browser = this.#find(sessionId);
+  /** Destroys a browser, idle or leased. */
+  delete(sessionId: string): void {
+    const browser = this.find(sessionId);
     if (browser) this.#destroy(browser, 'deleted');
-    return browser !== undefined;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#queue.refuseAll(closing());
+    for (const waiter of this.#queue) waiter.refuse(closing());
     const leased = [...this.leases].map(({ browser }) => browser);
     for (const browser of [...this.#idle, ...leased]) this.#destroy(browser, 'closed');
     await this.#filler.stop();
     await Promise.all(this.#ending);
   }
 
-  #find(sessionId: string): PooledChromium | undefined {
-    return (
-      this.#leases.get(sessionId)?.browser ?? this.#idle.find((browser) => browser.sessionId === sessionId)
-    );
-  }
-
-  #serve(): void {
-    for (let waiter = this.#queue.first; waiter && this.#idle.length > 0; waiter = this.#queue.first) {
-      const { name } = waiter.request;
-      const conflict = name === undefined ? undefined : this.#around.nameConflict(name);
+  #serveQueue(): void {
+    for (const waiter of this.#queue) {
+      if (this.#idle.length === 0) return;
+      const conflict = this.#host.nameConflict(waiter.request.name);
       if (conflict) waiter.refuse(conflict);
       else this.#grant(waiter, this.#idle.shift()!);
     }
   }
 
   #grant({ request, grant }: Waiter, browser: PooledChromium): void {
-    const timeout = this.settings.timeoutSeconds * 1000;
-    const lease = new Lease(browser, request, timeout, () => this.#expire(browser));
-    this.#leases.set(browser.sessionId, lease);
+    const { name: pool, timeoutSeconds } = this.settings;
+    const { sessionId } = browser;
+    const lease = new Lease(browser, request, timeoutSeconds * 1000, () => {
+      this.#totals.expired++;
+      this.#destroy(browser, 'inactive');
+    });
+    this.#leases.set(sessionId, lease);
     this.#totals.granted++;
-    this.#log.leased(browser.sessionId, request);
+    this.#host.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
     grant(lease);
   }
 
@@ -177,15 +183,10 @@ export class ChromiumPool {
     const { browser } = lease;
     this.#leases.delete(browser.sessionId);
     lease.end();
-    if (!this.#around.keepsSessionId) browser.renewSession();
+    if (!this.#host.quirks.keepsSessionId) browser.renewSession();
     browser.idleSince = performance.now();
     this.#idle.push(browser);
-    this.#serve();
-  }
-
-  #expire(browser: PooledChromium): void {
-    this.#totals.expired++;
-    this.#destroy(browser, 'inactive');
+    this.#serveQueue();
   }
 
   #destroy(browser: PooledChromium, reason: DestroyReason): void {
@@ -196,45 +197,48 @@ export class ChromiumPool {
     else if (!this.#leases.delete(sessionId)) return;
     lease?.end();
     this.#totals.destroyed++;
-    this.#log.destroyed(sessionId, reason);
-    this.#end(chromium);
+    this.#host.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
+    this.#kill(chromium);
     if (!this.#closed) this.#filler.refill();
   }
 
-  #end(chromium: Chromium): void {
+  #kill(chromium: Chromium): void {
     const ending = chromium.kill().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
 
   async #start(signal: AbortSignal): Promise<Chromium> {
-    const chromium = await this.#around.launch(this.settings, signal);
+    const chromium = await this.#host.launch(this.settings, signal);
     const { startUrl } = this.settings;
     if (startUrl !== undefined) await openUrl(chromium, startUrl, signal);
     return chromium;
   }
 
   #onStarted(chromium: Chromium): void {
-    if (this.#closed) return this.#end(chromium);
+    if (this.#closed) return this.#kill(chromium);
     const browser = new PooledChromium(chromium);
     void chromium.exited.then(() => this.#destroy(browser, 'exited'));
-    this.#log.started(browser.sessionId, chromium.pid);
+    const { sessionId } = browser;
+    this.#host.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
     this.#idle.push(browser);
-    this.#settleFirstStart();
-    this.#serve();
+    this.#serveQueue();
   }
 
   #onFailed(error: Error): void {
-    this.#log.startFailed(error);
-    this.#settleFirstStart(error);
-    const failure = this.#hopeless();
-    if (failure) this.#queue.refuseAll(failure);
+    this.#host.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
+    const failure = this.#startFailure();
+    if (failure) for (const waiter of this.#queue) waiter.refuse(failure);
   }
 
-  /** With no browser and none that can be started, waiting would only hide why. */
-  #hopeless(): HttpFault | undefined {
+  /** The error of a pool without browsers whose last start failed: a wait would only hide the reason. */
+  #startFailure(): HttpFault | undefined {
     const { failure } = this.#filler;
     if (!failure || this.#idle.length + this.#leases.size > 0) return undefined;
     const inner_error = { code: 'browser_start_failed', message: failure.message };
     return new HttpFault(500, 'internal_error', 'No browser could be started.', { inner_error });
   }
+}
+
+function nameOf({ name }: LeaseRequest): { name?: string } {
+  return name === undefined ? {} : { name };
 }

@@ -1,54 +1,55 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chromium } from '../browser/chromium.js';
-import type { StartLimit } from './start-limit.js';
+import type { CheckedSettings } from '../options.js';
 
-/** What a filler needs from its pool. */
-export interface FillerHost {
-  readonly size: number;
-  /** Percent of `size` per minute; nothing for at once. */
-  readonly fillRatePerMinute: number | undefined;
-  /** Browsers that there are, idle and leased. */
+/** The pool, as its filler sees it. */
+interface FillerHost {
+  readonly settings: Pick<CheckedSettings, 'size' | 'fillRatePerMinute'>;
+  /** Limits the starts of all pools. */
+  readonly limit: StartLimit;
+  /** Counts idle and leased browsers. */
   readonly present: () => number;
   readonly start: (signal: AbortSignal) => Promise<Chromium>;
   readonly onStarted: (chromium: Chromium) => void;
   readonly onFailed: (error: Error) => void;
 }
 
+/** Delays after failed starts, in ms. */
 const FIRST_BACKOFF = 500;
 const LONGEST_BACKOFF = 15_000;
 
-/** Starts browsers until a pool is full. */
+/** Starts browsers until the pool is full. */
 export class Filler {
   readonly #host: FillerHost;
-  readonly #limit: StartLimit;
   readonly #stop = new AbortController();
-  readonly #jobs = new Set<Promise<void>>();
+  readonly #jobs = new Set<Promise<Chromium | Error>>();
   #starting = 0;
   #failures = 0;
   #lastTurn = 0;
   #lastError: Error | undefined;
 
-  constructor(host: FillerHost, limit: StartLimit) {
+  constructor(host: FillerHost) {
     this.#host = host;
-    this.#limit = limit;
   }
 
-  /** Browsers that are being started, or are next to be. */
+  /** Number of browsers that start now or wait for the start limit. */
   get starting(): number {
     return this.#starting;
   }
 
-  /** Why the last start failed; nothing when it succeeded, or while another is on its way. */
+  /** The error of the last start. Undefined while another browser starts. */
   get failure(): Error | undefined {
     return this.#starting === 0 ? this.#lastError : undefined;
   }
 
-  /** Fills the pool for the first time. */
-  fill(): void {
+  /** Fills the pool for the first time. Resolves with the first browser; rejects when the first start fails. */
+  async fill(): Promise<void> {
     this.#fill(() => 0);
+    const outcome = await Promise.race(this.#jobs);
+    if (outcome instanceof Error) throw outcome;
   }
 
-  /** Replaces what is missing, at the pool's rate. */
+  /** Replaces the missing browsers, at the pool's fill rate. */
   refill(): void {
     this.#fill(() => Math.max(this.#backoff(), this.#waitForTurn()));
   }
@@ -59,26 +60,27 @@ export class Filler {
   }
 
   #fill(delay: () => number): void {
-    while (!this.#stop.signal.aborted && this.#jobs.size + this.#host.present() < this.#host.size) {
-      const job: Promise<void> = this.#startOne(delay(), () => this.#jobs.delete(job));
+    const { settings, present } = this.#host;
+    while (!this.#stop.signal.aborted && this.#jobs.size + present() < settings.size) {
+      const job: Promise<Chromium | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
       this.#jobs.add(job);
     }
   }
 
-  async #startOne(delay: number, onEnd: () => void): Promise<void> {
-    const { signal } = this.#stop;
+  async #startOne(delay: number, onEnd: () => void): Promise<Chromium | Error> {
     const outcome = await this.#start(delay).catch((error: unknown) => error as Error);
     onEnd();
     if (!(outcome instanceof Error)) {
       this.#failures = 0;
       this.#lastError = undefined;
       this.#host.onStarted(outcome);
-    } else if (!signal.aborted) {
+    } else if (!this.#stop.signal.aborted) {
       this.#failures++;
       this.#lastError = outcome;
       this.#host.onFailed(outcome);
       this.refill();
     }
+    return outcome;
   }
 
   async #start(delay: number): Promise<Chromium> {
@@ -86,23 +88,42 @@ export class Filler {
     if (delay > 0) await sleep(delay, undefined, { signal });
     this.#starting++;
     try {
-      return await this.#limit.run(() => this.#host.start(signal));
+      return await this.#host.limit.run(() => this.#host.start(signal));
     } finally {
       this.#starting--;
     }
   }
 
-  /** A broken browser is tried again ever more rarely, so that it does not keep the machine busy. */
+  /** Repeated starts of a broken browser must not keep the machine busy. */
   #backoff(): number {
     return this.#failures === 0 ? 0 : Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (this.#failures - 1));
   }
 
-  /** Turns come one interval apart, the first one interval from now. */
+  /** Consecutive starts are one interval apart. The first start is one interval from now. */
   #waitForTurn(): number {
-    const { size, fillRatePerMinute } = this.#host;
+    const { size, fillRatePerMinute } = this.#host.settings;
     if (fillRatePerMinute === undefined) return 0;
     const now = performance.now();
     this.#lastTurn = Math.max(now, this.#lastTurn) + 60_000 / ((size * fillRatePerMinute) / 100);
     return this.#lastTurn - now;
+  }
+}
+
+/** Browsers that start at the same time slow each other down: at most two start at once, in order. */
+export class StartLimit {
+  readonly #waiting: (() => void)[] = [];
+  #free = 2;
+
+  async run<T>(job: () => Promise<T>): Promise<T> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#free--;
+    try {
+      return await job();
+    } finally {
+      // The next job takes this place directly: a freed place could be taken twice.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free++;
+    }
   }
 }

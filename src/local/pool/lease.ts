@@ -1,19 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { startTimer } from '../../shared/abort.js';
-import type { AcquireRequest } from '../../service/wire.js';
-import type { PooledChromium } from './pooled-chromium.js';
+import type { AcquireRequest } from '../../service/pool-options.js';
+import type { Chromium } from '../browser/chromium.js';
+import { newId } from '../options.js';
 
-/** What a lease was asked for. All of it belongs to this lease only (interface: acquire). */
+/** The fields of an acquire request that belong to the lease. */
 export type LeaseRequest = Pick<AcquireRequest, 'name' | 'tags' | 'start_url'>;
 
-let lastNumber = 0;
+/** A browser of a pool and its session. The pool holds idle browsers in a list, and leased browsers in leases. */
+export class PooledChromium {
+  readonly chromium: Chromium;
+  /** Since when the browser is idle, by `performance.now()`. */
+  idleSince = performance.now();
+  /** The session can have several leases, one after another. */
+  sessionId = newId();
+  /** Start of the session, in ISO 8601. */
+  createdAt = new Date().toISOString();
 
-/** A browser in somebody's hands. It knows their connections, and ends when there have been none for too long. */
+  constructor(chromium: Chromium) {
+    this.chromium = chromium;
+  }
+
+  /** For the quirk of services that create a session for each lease. */
+  renewSession(): void {
+    this.sessionId = newId();
+    this.createdAt = new Date().toISOString();
+  }
+}
+
+/** A lease of a browser. The lease expires when it has no connection for too long. */
 export class Lease {
-  /** Tells this lease from earlier ones of the same session: a websocket URL is good for one lease. */
-  readonly number = ++lastNumber;
+  /** A WebSocket URL is valid for one lease, and the session id is the same for all leases of a session. */
+  readonly id = newId();
   readonly browser: PooledChromium;
   readonly request: LeaseRequest;
-  /** By `performance.now()`. */
+  /** Start of the lease, by `performance.now()`. */
   readonly since = performance.now();
   readonly #timeout: number;
   readonly #onInactive: () => void;
@@ -21,17 +43,12 @@ export class Lease {
   readonly #ending = new AbortController();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param timeout Milliseconds without any connection, counted from the grant and from each last disconnect. */
-  constructor(
-    browser: PooledChromium,
-    request: LeaseRequest,
-    timeout: number,
-    onInactive: (lease: Lease) => void,
-  ) {
+  /** @param timeout Milliseconds without a connection, from the start and from each last disconnect. */
+  constructor(browser: PooledChromium, request: LeaseRequest, timeout: number, onInactive: () => void) {
     this.browser = browser;
     this.request = request;
     this.#timeout = timeout;
-    this.#onInactive = () => onInactive(this);
+    this.#onInactive = onInactive;
     this.#countDown();
   }
 
@@ -44,12 +61,17 @@ export class Lease {
     return this.#ending.signal;
   }
 
-  /** How many connections there are: clients, and people who watch. */
+  /** Number of connections, live views included. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Counts a connection as activity. `cut` is called when the lease ends; call the returned function when it closes. */
+  /**
+   * Adds a connection.
+   *
+   * @param cut Closes the connection when the lease ends.
+   * @returns A function that removes the connection.
+   */
   connect(cut: () => void): () => void {
     if (this.ended) throw new Error('The lease has ended.');
     this.#connections.add(cut);
@@ -59,7 +81,7 @@ export class Lease {
     };
   }
 
-  /** Cuts every connection: a former holder must not go on driving the browser. */
+  /** Closes all connections: a former lease holder must not control the browser. */
   end(): void {
     if (this.ended) return;
     this.#ending.abort();
@@ -72,4 +94,48 @@ export class Lease {
   #countDown(): void {
     this.#timer = startTimer(this.#timeout, this.#onInactive);
   }
+}
+
+/** Completes a checked upgrade request. @returns A function that closes the connection when the lease ends. */
+export type OpenSocket = (lease: Lease, request: IncomingMessage, socket: Socket, head: Buffer) => () => void;
+
+/** A waiting acquire request. */
+export interface Waiter {
+  readonly request: LeaseRequest;
+  /** Start of the wait, by `performance.now()`. */
+  readonly since: number;
+  readonly grant: (lease: Lease) => void;
+  readonly refuse: (error: Error) => void;
+}
+
+/**
+ * Adds an acquire request to a queue. The request leaves the queue with the outcome.
+ *
+ * @param timeout Milliseconds to wait.
+ * @returns A lease, or undefined after the timeout. Rejects when the request is refused or aborted.
+ */
+export function waitInQueue(
+  queue: Set<Waiter>,
+  request: LeaseRequest,
+  timeout: number,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
+  return new Promise((resolve, reject) => {
+    const leave = (settle: () => void) => {
+      if (!queue.delete(waiter)) return;
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      settle();
+    };
+    const waiter: Waiter = {
+      request,
+      since: performance.now(),
+      grant: (lease) => leave(() => resolve(lease)),
+      refuse: (error) => leave(() => reject(error)),
+    };
+    const onAbort = () => waiter.refuse(signal.reason as Error);
+    const timer = startTimer(timeout, () => leave(() => resolve(undefined)));
+    queue.add(waiter);
+    signal.addEventListener('abort', onAbort);
+  });
 }

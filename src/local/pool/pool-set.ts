@@ -1,33 +1,36 @@
-import type { CheckedQuirks } from '../options/check-quirks.js';
-import type { CheckedSettings } from '../options/check-pools.js';
-import { HttpFault, notFound } from '../http/http-fault.js';
-import type { LocalPoolStats } from '../local-pool.js';
-import type { Recorder } from '../replays/recorder.js';
-import type { LeaseTokens } from '../sockets/jwt.js';
-import { ChromiumPool, type PoolSurroundings } from './chromium-pool.js';
+import { HttpFault, notFound } from '../http/answer.js';
+import type { CheckedOptions } from '../options.js';
+import { Recorder } from '../replays/recorder.js';
+import { LeaseTokens } from '../sockets/jwt.js';
+import { ChromiumPool, type LocalPoolStats, type PoolHost } from './chromium-pool.js';
+import { StartLimit } from './filler.js';
 import type { Lease } from './lease.js';
 
-/** All pools of one server. Together they are the "project" within which a lease's name is unique. */
-export class PoolSet {
-  readonly quirks: CheckedQuirks;
-  readonly tokens: LeaseTokens;
-  /** `127.0.0.1:<port>`, for the websocket URLs. */
+/** All pools of a server, and what they share. The name of a lease is unique among them. */
+export class PoolSet implements PoolHost {
+  readonly token: string;
+  readonly quirks: PoolHost['quirks'];
+  /** `127.0.0.1:<port>` of the server. */
   readonly host: string;
+  readonly log: PoolHost['log'];
+  readonly launch: PoolHost['launch'];
+  readonly startLimit = new StartLimit();
+  readonly tokens = new LeaseTokens();
   readonly recorder: Recorder;
   readonly #pools: readonly ChromiumPool[];
 
   constructor(
-    settings: readonly CheckedSettings[],
-    { quirks, tokens, host, recorder }: Pick<PoolSet, 'quirks' | 'tokens' | 'host' | 'recorder'>,
-    around: Pick<PoolSurroundings, 'launch' | 'limit' | 'log'>,
+    { token, quirks, recording, pools }: CheckedOptions,
+    { host, log, launch }: Pick<PoolSet, 'host' | 'log' | 'launch'>,
   ) {
+    this.token = token;
     this.quirks = quirks;
-    this.tokens = tokens;
     this.host = host;
-    this.recorder = recorder;
-    const nameConflict = (name: string) => this.#nameConflict(name);
-    const { keepsSessionId } = quirks;
-    this.#pools = settings.map((one) => new ChromiumPool(one, { ...around, nameConflict, keepsSessionId }));
+    this.log = log;
+    this.launch = launch;
+    const launchEncoder = (signal: AbortSignal) => launch({ headless: true }, signal);
+    this.recorder = new Recorder({ limits: recording, launch: launchEncoder, log });
+    this.#pools = pools.map((settings) => new ChromiumPool(settings, this));
   }
 
   get names(): readonly string[] {
@@ -38,13 +41,12 @@ export class PoolSet {
     return this.#pools.values();
   }
 
-  /** Starts to fill every pool; rejects when the first browser does not start. */
+  /** Starts to fill all pools. Resolves with the first browser; rejects when it does not start. */
   async fill(): Promise<void> {
-    for (const pool of this.#pools) pool.fill();
-    await Promise.race(this.#pools.map(({ firstStart }) => firstStart));
+    await Promise.race(this.#pools.map((pool) => pool.fill()));
   }
 
-  /** The pool with this id or name, else a 404. */
+  /** @throws HttpFault 404 */
   pool(idOrName: string): ChromiumPool {
     const found = this.find(idOrName);
     if (!found) throw notFound('There is no pool with this id or name.');
@@ -55,9 +57,9 @@ export class PoolSet {
     return this.#pools.find(({ settings }) => settings.id === idOrName || settings.name === idOrName);
   }
 
-  /** The pool that holds this session's browser, else a 404. */
+  /** Finds the pool with the browser of this session. @throws HttpFault 404 */
   poolOfSession(sessionId: string): ChromiumPool {
-    const found = this.#pools.find((pool) => pool.has(sessionId));
+    const found = this.#pools.find((pool) => pool.find(sessionId));
     if (!found) throw notFound('There is no browser session with this id.');
     return found;
   }
@@ -67,24 +69,23 @@ export class PoolSet {
     return this.#pools.map((pool) => pool.lease(sessionId)).find((lease) => lease !== undefined);
   }
 
-  /** Counts of all pools together. */
+  /** Sums of all pools. */
   get stats(): LocalPoolStats {
     const [first, ...others] = this.#pools.map(({ stats }) => stats);
     return others.reduce(add, first!);
   }
 
+  readonly nameConflict: PoolHost['nameConflict'] = (name) => {
+    const leases = this.#pools.flatMap((pool) => [...pool.leases]);
+    if (name === undefined || leases.every(({ request }) => request.name !== name)) return undefined;
+    return new HttpFault(this.quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
+      details: [{ code: 'name_in_use', message: `name: an active session has the name ${name}` }],
+    });
+  };
+
   async close(): Promise<void> {
     await Promise.all(this.#pools.map((pool) => pool.close()));
     await this.recorder.close();
-  }
-
-  #nameConflict(name: string): HttpFault | undefined {
-    const isTaken = this.#pools.some((pool) => [...pool.leases].some(({ request }) => request.name === name));
-    if (!isTaken) return undefined;
-    const message = `name: ${name} is the name of another active session`;
-    return new HttpFault(this.quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
-      details: [{ code: 'name_in_use', message }],
-    });
   }
 }
 

@@ -1,136 +1,154 @@
+import { isRecord, parseJson } from '../../shared/json.js';
 import type { CdpEvent } from '../browser/cdp-connection.js';
-import { cleanUrl } from './clean-url.js';
-import { BINDING, INTERACTION_SCRIPT, readInteraction, WORLD } from './interaction.js';
-import type { RecordedPage } from './recorded-page.js';
+import type { RecordedPage } from './recorded-pages.js';
 import type { Timeline } from './timeline.js';
 
-/** Requests whose URLs are remembered until they end: the oldest are forgotten. */
-const MOST_REQUESTS = 500;
+/** Requests whose URLs are kept until they end. Above that, the oldest are dropped. */
+const MAX_REQUESTS = 500;
 
-/** Enters into a timeline what Chromium tells of its pages. */
+type Handler = (params: never, session: string) => void;
+
+/** Adds the CDP events of pages to a timeline. */
 export class PageEvents {
   readonly #timeline: Timeline;
   readonly #startedAt = Date.now();
-  /** By CDP session. */
+  /** URLs by CDP session. */
   readonly #pages = new Map<string, string>();
-  readonly #requests = new Map<unknown, string>();
+  /** URLs by request id. */
+  readonly #requests = new Map<string, string>();
 
   constructor(timeline: Timeline) {
     this.#timeline = timeline;
   }
 
-  /** Switches on, in a page, what the timeline is to hold. */
-  listen(page: RecordedPage): void {
+  /** Enables the CDP events of a page that the timeline needs. */
+  enable(page: RecordedPage): void {
     const timeline = this.#timeline;
-    if (timeline.holds('console') || timeline.holds('page')) page.send('Runtime.enable');
-    if (timeline.holds('console')) page.send('Log.enable');
-    // Only failures are told: no body needs to be kept.
-    if (timeline.holds('network'))
+    if (timeline.includes('console') || timeline.includes('page')) page.send('Runtime.enable');
+    if (timeline.includes('console')) page.send('Log.enable');
+    // Only failures are recorded, so Chromium needs to keep no bodies.
+    if (timeline.includes('network'))
       page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
-    // Always: they also tell which page to follow.
+    // Always enabled: `RecordedPages` needs interactions to choose the page.
     page.send('Runtime.addBinding', { name: BINDING, executionContextName: WORLD });
     const script = { source: INTERACTION_SCRIPT, worldName: WORLD, runImmediately: true };
     page.send('Page.addScriptToEvaluateOnNewDocument', script);
   }
 
   add({ method, params, sessionId = '' }: CdpEvent): void {
-    // Chromium begins with what it remembers.
-    if (Number(params['timestamp']) < this.#startedAt && REMEMBERED.has(method)) return;
-    if (method === 'Target.attachedToTarget') this.#onAttached(params as unknown as Attached);
-    else if (method === 'Target.detachedFromTarget') this.#onDetached(String(params['sessionId']));
-    else if (method === 'Page.frameNavigated') this.#onNavigated(sessionId, params as unknown as Navigated);
-    else if (method === 'Network.requestWillBeSent') this.#onRequest(params as unknown as Sent);
-    else if (method === 'Network.loadingFinished') this.#requests.delete(params['requestId']);
-    else if (method === 'Network.loadingFailed') this.#onFailed(params as unknown as Failed);
-    else if (method === 'Runtime.consoleAPICalled') this.#onConsole(params as unknown as Logged);
-    else if (method === 'Log.entryAdded') this.#onEntry((params as unknown as Added).entry);
-    else if (method === 'Runtime.exceptionThrown') this.#onException(params as unknown as Thrown);
-    else if (method === 'Inspector.targetCrashed') this.#timeline.add('page-error', 'The page crashed.');
-    else if (method === 'Runtime.bindingCalled') this.#onInteraction(params['payload']);
+    // After `enable`, Chromium repeats the events of the past.
+    if (Number(params['timestamp']) < this.#startedAt && REPEATED.has(method)) return;
+    this.#handlers[method]?.(params as never, sessionId);
   }
 
-  #onAttached({ sessionId, targetInfo: { url } }: Attached): void {
-    this.#pages.set(sessionId, url);
-    this.#timeline.add('page-opened', cleanUrl(url));
-  }
-
-  #onDetached(sessionId: string): void {
-    this.#timeline.add('page-closed', cleanUrl(this.#pages.get(sessionId) ?? ''));
-    this.#pages.delete(sessionId);
-  }
-
-  #onNavigated(sessionId: string, { frame: { parentId, url } }: Navigated): void {
-    if (parentId !== undefined) return;
-    this.#pages.set(sessionId, url);
-    this.#timeline.add('navigation', cleanUrl(url));
-  }
-
-  #onRequest({ requestId, request: { url } }: Sent): void {
-    this.#requests.set(requestId, url);
-    if (this.#requests.size > MOST_REQUESTS) this.#requests.delete(this.#requests.keys().next().value);
-  }
-
-  #onFailed({ requestId, errorText, canceled }: Failed): void {
-    const url = this.#requests.get(requestId) ?? 'a request';
-    this.#requests.delete(requestId);
-    // A page that moves on cancels what it was loading.
-    if (canceled !== true) this.#timeline.add('request-failed', `${errorText} ${cleanUrl(url)}`);
-  }
-
-  #onConsole({ type, args }: Logged): void {
-    const text = args.map(({ value, description }) => String(value ?? description ?? '')).join(' ');
-    this.#timeline.add('console', `${type}: ${text}`);
-  }
-
-  #onEntry({ level, text, url }: Added['entry']): void {
-    this.#timeline.add('console', `${level}: ${text} ${cleanUrl(url ?? '')}`);
-  }
-
-  #onException({ exceptionDetails: { text, exception } }: Thrown): void {
-    this.#timeline.add('page-error', exception?.description ?? text);
-  }
-
-  #onInteraction(payload: unknown): void {
-    const told = readInteraction(payload);
-    if (told) this.#timeline.add(told.kind, told.text);
-  }
-}
-
-/** Events that Chromium sends again to whoever begins to listen. */
-const REMEMBERED = new Set(['Runtime.consoleAPICalled', 'Runtime.exceptionThrown']);
-
-interface Attached {
-  readonly sessionId: string;
-  readonly targetInfo: { readonly url: string };
-}
-
-interface Navigated {
-  readonly frame: { readonly parentId?: string; readonly url: string };
-}
-
-interface Sent {
-  readonly requestId: string;
-  readonly request: { readonly url: string };
-}
-
-interface Failed {
-  readonly requestId: string;
-  readonly errorText: string;
-  readonly canceled?: boolean;
-}
-
-interface Logged {
-  readonly type: string;
-  readonly args: readonly { readonly value?: unknown; readonly description?: string }[];
-}
-
-interface Added {
-  readonly entry: { readonly level: string; readonly text: string; readonly url?: string };
-}
-
-interface Thrown {
-  readonly exceptionDetails: {
-    readonly text: string;
-    readonly exception?: { readonly description?: string };
+  readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
+    'Target.attachedToTarget': (params: { sessionId: string; targetInfo: { url: string } }) => {
+      const { url } = params.targetInfo;
+      this.#pages.set(params.sessionId, url);
+      this.#timeline.add('page-opened', withoutSecrets(url));
+    },
+    'Target.detachedFromTarget': ({ sessionId }: { sessionId: string }) => {
+      this.#timeline.add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
+      this.#pages.delete(sessionId);
+    },
+    'Page.frameNavigated': ({ frame }: { frame: { parentId?: string; url: string } }, session) => {
+      if (frame.parentId !== undefined) return;
+      this.#pages.set(session, frame.url);
+      this.#timeline.add('navigation', withoutSecrets(frame.url));
+    },
+    'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
+      this.#requests.set(params.requestId, params.request.url);
+      if (this.#requests.size > MAX_REQUESTS) this.#requests.delete(this.#requests.keys().next().value!);
+    },
+    'Network.loadingFinished': ({ requestId }: { requestId: string }) => {
+      this.#requests.delete(requestId);
+    },
+    'Network.loadingFailed': (params: { requestId: string; errorText: string; canceled?: boolean }) => {
+      const url = this.#requests.get(params.requestId) ?? 'a request';
+      this.#requests.delete(params.requestId);
+      // A navigation cancels the requests of the previous document.
+      if (params.canceled !== true)
+        this.#timeline.add('request-failed', `${params.errorText} ${withoutSecrets(url)}`);
+    },
+    'Runtime.consoleAPICalled': (params: { type: string; args: RemoteObject[] }) => {
+      const text = params.args.map(({ value, description }) => String(value ?? description ?? ''));
+      this.#timeline.add('console', `${params.type}: ${text.join(' ')}`);
+    },
+    'Log.entryAdded': ({ entry }: { entry: { level: string; text: string; url?: string } }) => {
+      this.#timeline.add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
+    },
+    'Runtime.exceptionThrown': (params: { exceptionDetails: { text: string; exception?: RemoteObject } }) => {
+      const { text, exception } = params.exceptionDetails;
+      this.#timeline.add('page-error', exception?.description ?? text);
+    },
+    'Inspector.targetCrashed': () => this.#timeline.add('page-error', 'The page crashed.'),
+    'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
+      const interaction = typeof payload === 'string' ? parseJson(payload) : undefined;
+      if (!isRecord(interaction) || typeof interaction['text'] !== 'string') return;
+      const { kind, text } = interaction;
+      if (kind === 'click' || kind === 'key') this.#timeline.add(kind, text);
+    },
   };
 }
+
+/** Events that Chromium repeats after `Runtime.enable`. */
+const REPEATED = new Set(['Runtime.consoleAPICalled', 'Runtime.exceptionThrown']);
+
+/** A JavaScript value, as CDP describes it. */
+interface RemoteObject {
+  readonly value?: unknown;
+  readonly description?: string;
+}
+
+/** Query parameters with such names may hold secrets. */
+const SECRET = /jwt|token|key|secret|passw|auth|sig|session|code/i;
+
+/** A `data:` URL holds a whole document. */
+const MAX_DATA_URL = 60;
+
+/** Removes the user, the password and the values of secret parameters from a URL. */
+function withoutSecrets(text: string): string {
+  if (!URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.protocol === 'data:') return text.slice(0, MAX_DATA_URL);
+  if (url.username !== '') url.username = '';
+  if (url.password !== '') url.password = '';
+  for (const name of new Set(url.searchParams.keys()))
+    if (SECRET.test(name)) url.searchParams.set(name, 'hidden');
+  return url.href;
+}
+
+/** The function that the script calls. It exists in an isolated world, where the page's scripts cannot see it. */
+const BINDING = 'pooledBrowserInteraction';
+const WORLD = 'pooled-browser-recorder';
+
+/**
+ * Reports clicks, key presses and other use of the page, by a person or by an automation library. It never reports which
+ * keys, which may be a password, and reports the text of buttons and links only. The kind `use` is not in the timeline:
+ * it shows which page is in use, because Chromium does not report which page Playwright brings to the front.
+ */
+const INTERACTION_SCRIPT = `(() => {
+  if (globalThis.isListening) return;
+  globalThis.isListening = true;
+  const describe = (element) => {
+    const control = element.closest('a, button, summary, [role=button], [role=link]');
+    const { localName, id } = control ?? element;
+    const label = element.getAttribute('aria-label') ?? control?.textContent ?? '';
+    return (localName + (id && '#' + id) + ' ' + label.trim().slice(0, 60)).trim();
+  };
+  const report = (kind, event) => {
+    const [element] = event.composedPath();
+    if (event.isTrusted && element instanceof Element) ${BINDING}(JSON.stringify({ kind, text: describe(element) }));
+  };
+  addEventListener('click', (event) => report('click', event), true);
+  const reportAfterPause = (kind, types) => {
+    let last = -Infinity;
+    const listener = (event) => {
+      if (event.timeStamp - last > 1000) report(kind, event);
+      last = event.timeStamp;
+    };
+    for (const type of types) addEventListener(type, listener, { capture: true, passive: true });
+  };
+  reportAfterPause('key', ['keydown']);
+  reportAfterPause('use', ['pointerdown', 'pointermove', 'wheel', 'input', 'focusin']);
+})()`;

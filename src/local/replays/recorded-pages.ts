@@ -1,33 +1,32 @@
 import { CdpConnection, type CdpEvent, type DevToolsAddress } from '../browser/cdp-connection.js';
-import { RecordedPage } from './recorded-page.js';
+import { startScreencast } from '../browser/page-commands.js';
 
-/** What is told of recorded pages. */
-export interface RecordedPagesHost {
+interface RecordedPagesOptions {
   /** Milliseconds between frames. */
   readonly interval: number;
   readonly onFrame: (jpeg: Buffer) => void;
-  /** A page has come: what else is to be heard of it is switched on here. */
+  /** Called for each new page, to enable further events. */
   readonly onPage: (page: RecordedPage) => void;
   readonly onEvent: (event: CdpEvent) => void;
 }
 
 /**
- * The frames of a browser's pages, on a connection of its own: the client notices nothing. All pages cast, and the
- * frames of one are taken: the one that was last opened, shown, navigated or touched. The others are sent no
- * acknowledgement, so that they cost nothing after their first frames.
+ * Emits the frames of a browser's active page: the visible page that was last opened, shown, navigated or used. It has
+ * its own CDP connection, which does not disturb the client. Every page has a screencast, but only the frames of the
+ * active page are acknowledged: Chromium stops the other screencasts after their first frames.
  */
 export class RecordedPages {
-  readonly #host: RecordedPagesHost;
-  /** By CDP session; the one whose frames are taken is the last. */
+  readonly #options: RecordedPagesOptions;
+  /** By CDP session, in the order of use. The last visible page is the active one. */
   readonly #pages = new Map<string, RecordedPage>();
   #connection!: CdpConnection;
 
-  private constructor(host: RecordedPagesHost) {
-    this.#host = host;
+  private constructor(options: RecordedPagesOptions) {
+    this.#options = options;
   }
 
-  static async open(browser: DevToolsAddress, host: RecordedPagesHost): Promise<RecordedPages> {
-    const pages = new RecordedPages(host);
+  static async open(browser: DevToolsAddress, options: RecordedPagesOptions): Promise<RecordedPages> {
+    const pages = new RecordedPages(options);
     const connection = await CdpConnection.open(browser, (event) => pages.#onEvent(event));
     pages.#connection = connection;
     const attach = {
@@ -40,14 +39,14 @@ export class RecordedPages {
     return pages;
   }
 
-  /** Resolves when the browser is gone, or `close` was called. */
+  /** Resolves when the connection is closed, by either side. */
   get closed(): Promise<void> {
     return this.#connection.closed;
   }
 
-  /** A JPEG picture of what is shown now. */
-  async picture(): Promise<Buffer | undefined> {
-    return this.#followed?.picture();
+  /** Takes a JPEG screenshot of the active page. */
+  async screenshot(): Promise<Buffer | undefined> {
+    return this.#active?.screenshot();
   }
 
   close(): void {
@@ -62,17 +61,17 @@ export class RecordedPages {
     else if (method === 'Target.detachedFromTarget') this.#remove(String(params['sessionId']));
     else if (page && method === 'Page.screencastFrame') return this.#onFrame(page, params);
     else if (page && method === 'Page.screencastVisibilityChanged')
-      this.#onVisible(sessionId, page, params['visible'] === true);
-    else if (page && MOVES.has(method) && !isInFrame(params)) this.#follow(sessionId, page);
-    this.#host.onEvent(event);
+      this.#onVisibility(sessionId, page, params['visible'] === true);
+    else if (page && ACTIVATING.has(method) && !isInSubframe(params)) this.#activate(sessionId, page);
+    this.#options.onEvent(event);
   }
 
   #add(session: string): void {
-    const page = new RecordedPage(this.#connection, session, this.#host.interval);
+    const page = new RecordedPage(this.#connection, session, this.#options.interval);
     this.#pages.set(session, page);
     page.send('Page.enable');
     page.restart();
-    this.#host.onPage(page);
+    this.#options.onPage(page);
   }
 
   #remove(session: string): void {
@@ -81,39 +80,113 @@ export class RecordedPages {
   }
 
   #onFrame(page: RecordedPage, { data, sessionId }: Record<string, unknown>): void {
-    if (page !== this.#followed) return;
-    this.#host.onFrame(Buffer.from(String(data), 'base64'));
+    if (page !== this.#active) return;
+    this.#options.onFrame(Buffer.from(String(data), 'base64'));
     page.acknowledge(sessionId);
   }
 
-  #onVisible(session: string, page: RecordedPage, isVisible: boolean): void {
-    const isShown = isVisible && !page.isVisible;
+  #onVisibility(session: string, page: RecordedPage, isVisible: boolean): void {
+    const becomesVisible = isVisible && !page.isVisible;
     this.#change(() => (page.isVisible = isVisible));
-    if (isShown) this.#follow(session, page);
+    if (becomesVisible) this.#activate(session, page);
   }
 
-  #follow(session: string, page: RecordedPage): void {
+  #activate(session: string, page: RecordedPage): void {
     this.#change(() => {
       this.#pages.delete(session);
       this.#pages.set(session, page);
     });
   }
 
-  /** A page that is followed from now on may have no frame left that it was not acknowledged. */
+  /** Restarts the screencast of a new active page, which sends no frames while earlier ones are unacknowledged. */
   #change(update: () => void): void {
-    const before = this.#followed;
+    const before = this.#active;
     update();
-    if (this.#followed !== before) this.#followed?.restart();
+    if (this.#active !== before) this.#active?.restart();
   }
 
-  get #followed(): RecordedPage | undefined {
+  get #active(): RecordedPage | undefined {
     return [...this.#pages.values()].findLast(({ isVisible }) => isVisible);
   }
 }
 
-/** What makes a page the one to follow. */
-const MOVES = new Set(['Page.frameNavigated', 'Runtime.bindingCalled']);
+/** Events that make their page the active one. */
+const ACTIVATING = new Set(['Page.frameNavigated', 'Runtime.bindingCalled']);
 
-function isInFrame({ frame }: Record<string, unknown>): boolean {
+function isInSubframe({ frame }: Record<string, unknown>): boolean {
   return (frame as { parentId?: string } | undefined)?.parentId !== undefined;
+}
+
+/** Maximum width and height of a frame, in pixels. */
+const MAX_SIDE = 1280;
+
+const JPEG = { format: 'jpeg', quality: 70 };
+
+/** Intervals without a frame after which the screencast restarts. */
+const RESTART_AFTER = 2;
+
+/** The screencast of one page. */
+export class RecordedPage {
+  /** Pages behind other pages send no frames. */
+  isVisible = false;
+  readonly #connection: CdpConnection;
+  readonly #session: string;
+  readonly #interval: number;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #nextFrameAt = 0;
+  #restartTimer: NodeJS.Timeout | undefined;
+
+  /** @param interval Milliseconds between frames. */
+  constructor(connection: CdpConnection, session: string, interval: number) {
+    this.#connection = connection;
+    this.#session = session;
+    this.#interval = interval;
+  }
+
+  /** Sends a command to the page, and ignores a failure: the page is closing. */
+  send(method: string, params: object = {}): void {
+    this.#connection.ask(method, params, this.#session).catch(() => {});
+  }
+
+  /** Takes a JPEG screenshot. A page that is busy may answer late or never. */
+  async screenshot(): Promise<Buffer> {
+    const { data } = await this.#connection.ask('Page.captureScreenshot', JPEG, this.#session);
+    return Buffer.from(String(data), 'base64');
+  }
+
+  /** Restarts the screencast. Its first frame comes at once, even if the page does not change. */
+  restart(): void {
+    this.send('Page.stopScreencast');
+    const ask = (method: string, params: object) => this.#connection.ask(method, params, this.#session);
+    startScreencast(ask, { ...JPEG, maxWidth: MAX_SIDE, maxHeight: MAX_SIDE }).catch(() => {});
+  }
+
+  /**
+   * Acknowledges a frame when the next one is due: until then, Chromium renders no frames, which saves CPU. It drops
+   * changes meanwhile, perhaps the last change of the page. So the screencast restarts if no frame follows.
+   */
+  acknowledge(frame: unknown): void {
+    clearTimeout(this.#restartTimer);
+    const now = performance.now();
+    const wait = Math.max(0, this.#nextFrameAt - now);
+    this.#nextFrameAt = now + wait + this.#interval;
+    this.#after(wait, () => {
+      this.send('Page.screencastFrameAck', { sessionId: frame });
+      if (wait > 0)
+        this.#restartTimer = this.#after(RESTART_AFTER * this.#interval + 50, () => this.restart());
+    });
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #after(milliseconds: number, call: () => void): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      call();
+    }, milliseconds);
+    this.#timers.add(timer);
+    return timer;
+  }
 }

@@ -1,105 +1,90 @@
-import { join } from 'node:path';
 import type { Chromium } from '../browser/chromium.js';
 import type { Log, LocalPoolEvent, RecordingEnd } from '../events.js';
-import { HttpFault } from '../http/http-fault.js';
-import type { CheckedRecording } from '../options/check-recording.js';
+import { HttpFault } from '../http/answer.js';
+import type { CheckedOptions } from '../options.js';
 import type { Lease } from '../pool/lease.js';
-import { isDiskFull } from './disk-full.js';
-import { FilmStudio } from './film-studio.js';
-import type { ReplayShelf } from './local-replay.js';
-import { Recording, type RecordingHost, type RecordingPlan } from './recording.js';
-import { Shelf } from './shelf.js';
-import { TemporaryFolder } from './temporary-folder.js';
+import { RecordingStore } from './recording-store.js';
+import { Recording, type RecordingPlan } from './recording.js';
+import { isDiskFull } from './video-file.js';
+import { VideoWriter } from './video-writer.js';
 
 /** Recordings of one lease at the same time. */
-const MOST_AT_ONCE = 4;
+const MAX_PER_LEASE = 4;
 
-/** What a recorder needs. */
-export interface RecorderHost {
-  readonly limits: CheckedRecording;
-  /** Starts the Chromium in which films are made. */
+interface RecorderOptions {
+  readonly limits: CheckedOptions['recording'];
+  /** Starts the Chromium that encodes the videos. */
   readonly launch: (signal: AbortSignal) => Promise<Chromium>;
   readonly log: Log;
 }
 
-/** Records the leases of a local pool, and keeps the films. */
-export class Recorder implements ReplayShelf {
-  readonly #limits: CheckedRecording;
-  readonly #studio: FilmStudio;
+/** Records the leases of a local pool. The recordings stay available after their sessions end. */
+export class Recorder {
+  readonly #store: RecordingStore;
+  readonly #writer: VideoWriter;
   readonly #log: Log;
-  readonly #shelf = new Shelf();
-  readonly #folder = new TemporaryFolder();
-  readonly #host: RecordingHost;
+  readonly #keepsVideos: boolean;
 
-  constructor({ limits, launch, log }: RecorderHost) {
-    this.#limits = limits;
-    this.#studio = new FilmStudio(launch);
+  constructor({ limits, launch, log }: RecorderOptions) {
+    this.#store = new RecordingStore(limits);
+    this.#writer = new VideoWriter(launch);
     this.#log = log;
-    this.#host = {
-      spoolPath: (replayId) => join(this.#folder.path, `${replayId}.frames`),
-      filmPath: (replayId) => join(this.#limits.folder ?? this.#folder.path, `${replayId}.webm`),
-      hasRoom: (recording, more) => this.#hasRoom(recording, more),
-      develop: (order) => this.#studio.make(order),
-      onFinished: (recording, reason) => this.#onFinished(recording, reason),
-    };
+    this.#keepsVideos = limits.folder !== undefined;
   }
 
-  /** Starts a recording of a lease, with whose end it ends. */
+  /** Starts a recording, which ends with the lease at the latest. */
   async start(lease: Lease, plan: RecordingPlan): Promise<Recording> {
     const running = this.list(lease.browser.sessionId).filter(({ ended }) => !ended);
-    if (running.length >= MOST_AT_ONCE) throw tooMany();
-    const recording = this.#newRecording(lease, plan);
+    if (running.length >= MAX_PER_LEASE) throw tooMany();
+    const recording = this.#createRecording(lease, plan);
     const { sessionId, replayId } = recording;
-    this.#shelf.add(recording);
+    this.#store.add(recording);
     this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
     try {
       await recording.start(lease.browser.chromium);
     } catch {
       await recording.stop('browser-gone');
-      this.#shelf.remove(recording);
+      this.#store.remove(recording);
       throw new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
     }
     return recording;
   }
 
+  /** The recordings of one session, or of all sessions; the oldest first. */
   list(sessionId?: string): readonly Recording[] {
-    return this.#shelf.list(sessionId);
+    return this.#store.list(sessionId);
   }
 
   find(sessionId: string, replayId: string): Recording | undefined {
     return this.list(sessionId).find((recording) => recording.replayId === replayId);
   }
 
-  /** Tells the recordings of a session what happens to its connections. */
+  /** Adds the connections of a session to the timelines of its recordings. */
   note(event: LocalPoolEvent): void {
     if (event.type !== 'connected' && event.type !== 'disconnected') return;
     for (const recording of this.list(event.sessionId)) recording.note(event.type, event.protocol);
   }
 
-  /** Ends what is still recorded. Films that are kept are made first; the others are not any more. */
+  /** Ends all recordings. Writes the last videos only if the option `recording.folder` keeps them. */
   async close(): Promise<void> {
     const finished = Promise.all(this.list().map((recording) => recording.stop('lease-ended')));
-    if (this.#limits.folder !== undefined) await finished;
-    await this.#studio.close();
+    if (this.#keepsVideos) await finished;
+    await this.#writer.close();
     await finished;
-    await this.#folder.remove();
+    await this.#store.close();
   }
 
-  #newRecording(lease: Lease, plan: RecordingPlan): Recording {
+  #createRecording(lease: Lease, plan: RecordingPlan): Recording {
+    const onFinished = (recording: Recording, reason: RecordingEnd) => this.#onFinished(recording, reason);
     try {
-      return new Recording(lease, plan, this.#host);
+      return new Recording(lease, plan, { store: this.#store, writer: this.#writer, onFinished });
     } catch (error) {
       throw cannotWrite(error as NodeJS.ErrnoException);
     }
   }
 
-  #hasRoom({ frameBytes }: Recording, more: number): boolean {
-    const { maxBytes, maxTotalBytes } = this.#limits;
-    return frameBytes + more <= maxBytes && this.#shelf.makeRoom(more, maxTotalBytes);
-  }
-
   #onFinished(recording: Recording, reason: RecordingEnd): void {
-    const { pool, sessionId, replayId, length, film, failure } = recording;
+    const { pool, sessionId, replayId, length, video, failure } = recording;
     this.#log({
       type: 'recording-finished',
       pool,
@@ -107,20 +92,21 @@ export class Recorder implements ReplayShelf {
       replayId,
       reason,
       milliseconds: Math.round(length),
-      bytes: film?.size ?? 0,
+      bytes: video?.size ?? 0,
       ...(failure !== undefined && { failure }),
     });
-    this.#shelf.keep(this.#limits.keep);
+    this.#store.prune();
   }
 }
 
 function tooMany(): HttpFault {
-  const message = `A browser is recorded ${MOST_AT_ONCE} times at once at most.`;
+  const message = `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`;
   return new HttpFault(409, 'too_many_recordings', message);
 }
 
 function cannotWrite(error: NodeJS.ErrnoException): HttpFault {
   if (isDiskFull(error))
-    return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no room for a film.');
-  return new HttpFault(500, 'internal_error', `No film can be written (${error.code ?? error.message}).`);
+    return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no space for a video.');
+  const message = `The video file cannot be written (${error.code ?? error.message}).`;
+  return new HttpFault(500, 'internal_error', message);
 }

@@ -1,100 +1,110 @@
-import { raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startTimer } from '../../shared/abort.js';
+import type { ReplayRequest } from '../../service/pool-options.js';
 import type { TelemetryCategory } from '../../service/wire.js';
-import type { RecordingEnd } from '../events.js';
-import { newId } from '../identifiers.js';
-import type { Lease } from '../pool/lease.js';
 import type { DevToolsAddress } from '../browser/cdp-connection.js';
-import type { Frame } from './frame.js';
-import { isDiskFull } from './disk-full.js';
-import { FilmFile } from './film-file.js';
-import { FrameSampler } from './frame-sampler.js';
-import type { Film, LocalReplay, TimelineEntry } from './local-replay.js';
+import type { RecordingEnd } from '../events.js';
+import { newId } from '../options.js';
+import type { Lease } from '../pool/lease.js';
+import { FrameFile, FrameSampler, type Frame } from './frames.js';
 import { PageEvents } from './page-events.js';
-import type { RecordingRequest } from './recording-request.js';
 import { RecordedPages } from './recorded-pages.js';
-import { Spool } from './spool.js';
-import { Timeline } from './timeline.js';
-import { largestFilm, type FilmOrder } from './write-film.js';
+import { Timeline, type TimelineEntry } from './timeline.js';
+import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
+import type { VideoWriter } from './video-writer.js';
 
-const REASONS: Readonly<Record<RecordingEnd, string>> = {
-  stopped: 'it was stopped',
-  'max-duration': 'its longest duration was reached',
-  'lease-ended': 'the lease ended',
-  'browser-gone': 'the browser is gone',
-  'disk-limit': 'the limit of bytes was reached',
-  'disk-full': 'the disk is full',
-  'disk-failed': 'the disk took no more',
-};
+/** `writing`: the recording ended, and its video is not complete. `none`: there is no video. */
+export type RecordingState = 'recording' | 'writing' | 'ready' | 'none';
 
-/** Milliseconds that a browser may take for its first frame: one without a page shows none. */
-const FIRST_FRAME = 5_000;
-
-/** Milliseconds that a page may take for its last picture. */
-const LAST_PICTURE = 1_000;
-
-/** What a recording needs from its recorder. */
-export interface RecordingHost {
-  /** Where its frames are kept until the film is made. */
-  readonly spoolPath: (replayId: string) => string;
-  /** Where its film will be. */
-  readonly filmPath: (replayId: string) => string;
-  /** Whether it may write so many bytes more. */
-  readonly hasRoom: (recording: Recording, more: number) => boolean;
-  /** Makes its film. */
-  readonly develop: (order: FilmOrder) => Promise<Film | undefined>;
-  readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
-}
-
-/** Whose recording it is, and how it is made. */
+/** What is recorded. */
 export interface RecordingPlan {
   readonly pool: string;
   readonly telemetry: readonly TelemetryCategory[] | undefined;
-  readonly request: RecordingRequest;
+  readonly request: ReplayRequest & { readonly framerate: number };
 }
 
-/** One recording: it takes frames until it is stopped by whatever comes first, and then has its film made. */
-export class Recording implements LocalReplay {
+/** What recordings share. */
+interface RecordingHost {
+  /** Chooses the files of a recording, and limits their size. */
+  readonly store: {
+    framesPath(replayId: string): string;
+    videoPath(replayId: string): string;
+    hasRoom(recording: Recording, bytes: number): boolean;
+  };
+  readonly writer: VideoWriter;
+  readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
+}
+
+const REASONS: Readonly<Record<RecordingEnd, string>> = {
+  stopped: 'It was stopped.',
+  'max-duration': 'The maximum duration was reached.',
+  'lease-ended': 'The lease ended.',
+  'browser-gone': 'The browser ended.',
+  'disk-limit': 'The size limit of recordings was reached.',
+  'disk-full': 'The disk is full.',
+  'disk-failed': 'The disk cannot be written.',
+};
+
+/** Milliseconds to wait for the first frame. A browser without pages sends none. */
+const FIRST_FRAME_TIMEOUT = 5_000;
+
+/** Milliseconds to wait for the last screenshot. */
+const SCREENSHOT_TIMEOUT = 1_000;
+
+/** One recording: it collects frames until it ends, and then has its video written. */
+export class Recording {
   readonly replayId = newId();
   readonly sessionId: string;
+  /** Name of the pool. */
   readonly pool: string;
-  readonly leaseName?: string;
+  readonly leaseName: string | undefined;
   readonly startedAt = new Date();
+  /** When the recording ended. Missing until its video is written, or has failed. */
   finishedAt?: Date;
-  film?: Film;
+  /** Missing until the video is written, and for a recording without frames. */
+  video?: Video;
+  /** Why the video could not be written. */
   failure?: string;
-  readonly request: RecordingRequest;
+  readonly #request: RecordingPlan['request'];
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
   readonly #sampler: FrameSampler;
-  readonly #file: FilmFile;
-  readonly #spool: Spool;
+  readonly #video: VideoFile;
+  readonly #frames: FrameFile;
   readonly #ending = new AbortController();
   readonly #started = performance.now();
   #pages: RecordedPages | undefined;
   #length: number | undefined;
   #finished: Promise<void> | undefined;
 
-  /** @throws when the disk has no room for a film. */
+  /** @throws if the disk has no space for a video. */
   constructor(lease: Lease, { pool, telemetry, request }: RecordingPlan, host: RecordingHost) {
     this.sessionId = lease.browser.sessionId;
     this.pool = pool;
-    if (lease.request.name !== undefined) this.leaseName = lease.request.name;
-    this.request = request;
+    this.leaseName = lease.request.name;
+    this.#request = request;
     this.#host = host;
     this.#timeline = new Timeline(telemetry, () => this.length);
-    this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#keep(frame));
+    this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#save(frame));
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
-    const [film, spool] = [host.filmPath(this.replayId), host.spoolPath(this.replayId)];
-    this.#file = new FilmFile(film, onFailure);
-    this.#spool = new Spool(spool, onFailure);
+    const { store } = host;
+    this.#video = new VideoFile(store.videoPath(this.replayId), onFailure);
+    this.#frames = new FrameFile(store.framesPath(this.replayId), onFailure);
     this.#stopWith(lease.signal);
   }
 
+  get state(): RecordingState {
+    if (this.video) return 'ready';
+    if (this.finishedAt) return 'none';
+    return this.ended ? 'writing' : 'recording';
+  }
+
+  /** The events in the order of time. */
   get timeline(): readonly TimelineEntry[] {
     return this.#timeline.entries;
   }
 
-  /** In milliseconds; it grows until the recording ends. */
+  /** In milliseconds. Grows until the recording ends. */
   get length(): number {
     return this.#length ?? performance.now() - this.#started;
   }
@@ -103,78 +113,72 @@ export class Recording implements LocalReplay {
     return this.#length !== undefined;
   }
 
-  /** Bytes of its frames so far. */
+  /** Bytes of the frames so far. */
   get frameBytes(): number {
-    return this.#spool.bytes;
+    return this.#frames.bytes;
   }
 
   /** Bytes on the disk. */
   get bytes(): number {
-    return this.finishedAt ? (this.film?.size ?? 0) : this.frameBytes + this.#file.room;
+    return this.finishedAt ? (this.video?.size ?? 0) : this.frameBytes + this.#video.reserved;
   }
 
-  /** Begins to take frames. Resolves with the first one: a recording that is stopped at once has a film all the same. */
+  /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
   async start(browser: DevToolsAddress): Promise<void> {
     const events = new PageEvents(this.#timeline);
     let onFirst!: () => void;
     const first = new Promise<void>((resolve) => (onFirst = resolve));
     const pages = await RecordedPages.open(browser, {
-      interval: 1000 / this.request.framerate,
+      interval: 1000 / this.#request.framerate,
       onFrame: (jpeg) => {
         this.#sampler.add({ at: this.length, jpeg });
         onFirst();
       },
-      onPage: (page) => events.listen(page),
+      onPage: (page) => events.enable(page),
       onEvent: (event) => events.add(event),
     });
     if (this.ended) return pages.close();
     this.#pages = pages;
     this.#ending.signal.addEventListener('abort', () => pages.close());
     void pages.closed.then(() => this.stop('browser-gone'));
-    const late = () => new Error('No page shows anything.');
-    await raceTimeout(FIRST_FRAME, () => Promise.race([first, pages.closed]), late).catch(() => {});
+    await Promise.race([first, pages.closed, sleep(FIRST_FRAME_TIMEOUT, undefined, { ref: false })]);
   }
 
-  /** A client's connection came or went. */
+  /** Adds an event of the client's connection to the timeline. */
   note(kind: 'connected' | 'disconnected', protocol: string): void {
     if (!this.ended) this.#timeline.add(kind, protocol);
   }
 
   /**
-   * Ends it with a picture of what is shown now: of a page that is left within moments no frame may have come yet.
-   * Resolves when the browser is not looked at any more; the film is made after that.
+   * Ends the recording with a screenshot, because the last change of a page may have no frame yet. Resolves when the
+   * browser is no longer in use; the video is written later.
    */
-  async stopWithPicture(): Promise<void> {
+  async stopWithScreenshot(): Promise<void> {
     const at = this.length;
-    const jpeg = await this.#takePicture().catch(() => undefined);
+    const timeout = sleep(SCREENSHOT_TIMEOUT, undefined, { ref: false });
+    const closed = this.#pages?.closed;
+    const jpeg = await Promise.race([this.#pages?.screenshot(), closed, timeout]).catch(() => {});
     if (jpeg && !this.ended) this.#sampler.add({ at, jpeg });
     void this.stop('stopped');
   }
 
-  /** Ends it; the first reason counts. Resolves when the film is made, or it is known that there is none. */
+  /** Ends the recording; only the first call counts. Resolves when the video is written or has failed. */
   stop(reason: RecordingEnd): Promise<void> {
     return (this.#finished ??= this.#finish(reason));
-  }
-
-  async #takePicture(): Promise<Buffer | undefined> {
-    const pages = this.#pages;
-    const late = () => new Error('The page does not answer.');
-    if (!pages || this.ended) return undefined;
-    return raceTimeout(LAST_PICTURE, () => raceAbort(pages.picture(), this.#ending.signal), late);
   }
 
   #stopWith(lease: AbortSignal): void {
     const { signal } = this.#ending;
     lease.addEventListener('abort', () => void this.stop('lease-ended'), { signal });
-    const { max_duration_in_seconds: longest = Infinity } = this.request;
-    const timer = startTimer(longest * 1000, () => void this.stop('max-duration'));
+    const { max_duration_in_seconds: seconds = Infinity } = this.#request;
+    const timer = startTimer(seconds * 1000, () => void this.stop('max-duration'));
     signal.addEventListener('abort', () => clearTimeout(timer));
   }
 
-  #keep(frame: Frame): void {
-    if (this.#host.hasRoom(this, frame.jpeg.length)) {
-      this.#spool.append(frame);
-      this.#file.keepRoom(largestFilm(this.frameBytes, this.length));
+  #save(frame: Frame): void {
+    if (this.#host.store.hasRoom(this, frame.jpeg.length)) {
+      this.#frames.append(frame);
+      this.#video.reserve(maxVideoSize(this.frameBytes, this.length));
     } else if (!this.ended) void this.stop('disk-limit');
   }
 
@@ -182,26 +186,21 @@ export class Recording implements LocalReplay {
     this.#length = this.length;
     this.#ending.abort();
     this.#sampler.flush();
-    this.#timeline.add('recording-ended', `The recording ended: ${REASONS[reason]}.`);
-    await this.#spool.end();
-    let film: Film | undefined;
-    try {
-      film = await this.#develop();
-    } catch (error) {
-      this.failure = (error as Error).message;
-    }
-    if (!film) await this.#file.discard().catch(() => {});
-    await this.#spool.remove().catch(() => {});
-    if (film) this.film = film;
+    this.#timeline.add('recording-ended', REASONS[reason]);
+    await this.#frames.end();
+    const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
+    if (!video) await this.#video.discard().catch(() => {});
+    await this.#frames.remove().catch(() => {});
+    if (video) this.video = video;
     this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
     this.#host.onFinished(this, reason);
   }
 
-  async #develop(): Promise<Film | undefined> {
-    // Nothing was shown: no Chromium is started for that.
+  async #writeVideo(): Promise<Video | undefined> {
+    // Without frames, Chromium needs not start.
     if (this.frameBytes === 0) return undefined;
-    const { length, request } = this;
-    const frames = this.#spool.path;
-    return await this.#host.develop({ frames, file: this.#file, length, framesPerSecond: request.framerate });
+    const framesPerSecond = this.#request.framerate;
+    const source = { frames: this.#frames.path, file: this.#video, length: this.length, framesPerSecond };
+    return await this.#host.writer.write(source);
   }
 }

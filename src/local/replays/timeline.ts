@@ -1,18 +1,8 @@
 import { excerpt } from '../../shared/redact.js';
 import type { TelemetryCategory } from '../../service/wire.js';
-import type { TimelineEntry } from './local-replay.js';
 
-type Kind = TimelineEntry['kind'];
-
-/** Later entries are left out: a page that logs without end must not fill the memory. */
-const MOST_ENTRIES = 2_000;
-
-const LONGEST_TEXT = 300;
-
-/** Categories that cost little: what a timeline holds when a pool declares no telemetry. */
-const BY_DEFAULT: readonly TelemetryCategory[] = ['console', 'page', 'interaction', 'network', 'connection'];
-
-const CATEGORIES: Readonly<Partial<Record<Kind, TelemetryCategory>>> = {
+/** The kinds of events in a timeline, with the telemetry category that enables each of them. */
+const CATEGORIES = {
   'page-opened': 'page',
   'page-closed': 'page',
   navigation: 'page',
@@ -23,29 +13,55 @@ const CATEGORIES: Readonly<Partial<Record<Kind, TelemetryCategory>>> = {
   key: 'interaction',
   connected: 'connection',
   disconnected: 'connection',
-};
+  // In every timeline.
+  'recording-ended': undefined,
+} as const satisfies Record<string, TelemetryCategory | undefined>;
 
-/** What happened during a recording. */
+/** The categories of pools that declare no telemetry. */
+const DEFAULT_CATEGORIES: readonly TelemetryCategory[] = [
+  'console',
+  'page',
+  'interaction',
+  'network',
+  'connection',
+];
+
+/** An event during a recording. */
+export interface TimelineEntry {
+  /** Milliseconds since the recording started. */
+  readonly at: number;
+  readonly kind: keyof typeof CATEGORIES;
+  /** One line, such as a URL or the clicked element. */
+  readonly text: string;
+}
+
+/** Further entries are dropped, so that a page with endless console output does not fill the memory. */
+const MAX_ENTRIES = 2_000;
+
+/** Characters of an entry. */
+const MAX_TEXT = 300;
+
+/** The events of a recording. */
 export class Timeline {
   readonly entries: TimelineEntry[] = [];
   readonly #categories: ReadonlySet<TelemetryCategory>;
   readonly #now: () => number;
 
-  /** @param now Milliseconds since the recording started. */
+  /** @param now Returns the milliseconds since the recording started. */
   constructor(categories: readonly TelemetryCategory[] | undefined, now: () => number) {
-    this.#categories = new Set(categories ?? BY_DEFAULT);
+    this.#categories = new Set(categories ?? DEFAULT_CATEGORIES);
     this.#now = now;
   }
 
-  holds(category: TelemetryCategory): boolean {
+  includes(category: TelemetryCategory): boolean {
     return this.#categories.has(category);
   }
 
-  add(kind: Kind, text: string): void {
+  /** Adds an event if its category is enabled. Redacts secrets in the text. */
+  add(kind: TimelineEntry['kind'], text: string): void {
     const category = CATEGORIES[kind];
-    // The end of the recording stands in every timeline.
-    if (category && (!this.holds(category) || this.entries.length >= MOST_ENTRIES)) return;
-    const line = excerpt(text.replaceAll(/\s+/g, ' ').trim(), LONGEST_TEXT);
+    if (category && (!this.includes(category) || this.entries.length >= MAX_ENTRIES)) return;
+    const line = excerpt(text.replaceAll(/\s+/g, ' ').trim(), MAX_TEXT);
     this.entries.push({ at: Math.round(this.#now()), kind, text: line });
   }
 }

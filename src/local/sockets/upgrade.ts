@@ -1,105 +1,124 @@
-import type { IncomingMessage } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { prepareBidi } from '../bidi/prepare-bidi.js';
+import { prepareBidi } from '../bidi/bidi-socket.js';
+import { forwardUpgrade } from '../browser/cdp-connection.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
-import type { Log, Protocol } from '../events.js';
-import { checkSource } from '../http/guard.js';
-import { HttpFault, notFound, toFault } from '../http/http-fault.js';
-import { LIVE_AUDIENCES } from '../live/live-view-url.js';
-import { prepareLiveView } from '../live/prepare-live-view.js';
+import type { Protocol } from '../events.js';
+import { HttpFault, notFound, toFault } from '../http/answer.js';
+import { checkSource, urlOf } from '../http/request.js';
+import { prepareLiveView } from '../live/live-view.js';
+import type { Lease, OpenSocket } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { openCdpTunnel } from './cdp-tunnel.js';
 import type { Audience } from './jwt.js';
-import type { OpenSocket } from './open-socket.js';
-import { refuse } from './refuse.js';
 
-/** What an upgrade is checked against. */
-export interface UpgradeHost {
-  readonly pools: PoolSet;
-  readonly dashboard: DashboardFeed;
-  readonly port: number;
-  readonly log: Log;
-}
+/** An upgrade request, as Node's HTTP server passes it on. */
+export type Upgrade = [request: IncomingMessage, socket: Socket, head: Buffer];
 
-/** Opens the websocket that an upgrade request asks for, or refuses it in due form. */
-export async function upgrade(
-  host: UpgradeHost,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): Promise<void> {
+/** Opens the WebSocket of a lease or of the dashboard, or answers with an error. */
+export async function upgrade(pools: PoolSet, dashboard: DashboardFeed, ...received: Upgrade): Promise<void> {
+  const [request, socket] = received;
   try {
-    checkSource(request, host.port);
-    if (pathOf(request) === '/') await host.dashboard.open(request, socket, head);
-    else await openOfLease(host, request, socket, head);
+    checkSource(request, pools.host);
+    const url = urlOf(request);
+    if (url.pathname === '/') await dashboard.open(...received);
+    else await openLeaseSocket(pools, url, received);
   } catch (error) {
     refuse(socket, toFault(error));
   }
 }
 
-async function openOfLease(
-  { pools, log }: UpgradeHost,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): Promise<void> {
-  const { sessionId, protocol, jwt } = readUrl(request);
-  const holder = await pools.tokens.verify(jwt, AUDIENCES[protocol]);
+async function openLeaseSocket(pools: PoolSet, url: URL, received: Upgrade): Promise<void> {
+  const [, sessionId = '', path = ''] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+  const audiences = (Object.keys(SOCKETS) as Audience[]).filter(
+    (audience) => SOCKETS[audience].path === path,
+  );
+  if (audiences.length === 0) throw notFound('There is no WebSocket at this path.');
+  const holder = await pools.tokens.verify(url.searchParams.get('jwt') ?? '', audiences);
   const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
-  // The jwt is good as long as the lease lasts for which it was signed.
-  if (!holder || lease?.number !== holder.lease) throw unauthorized();
-  const open = await prepare(holder.audience, pools);
+  // The session may have a later lease: the jwt is valid only for its own lease.
+  if (!holder || lease?.id !== holder.leaseId) throw unauthorized();
+  const { protocol, prepare } = SOCKETS[holder.audience];
+  const open = await prepare(pools);
+  const [, socket] = received;
   if (lease.ended || socket.destroyed) throw unauthorized();
-  const disconnect = lease.connect(open(lease, request, socket, head));
-  log({ type: 'connected', sessionId, protocol });
+  const disconnect = lease.connect(open(lease, ...received));
+  pools.log({ type: 'connected', sessionId, protocol });
   socket.once('close', () => {
     disconnect();
-    log({ type: 'disconnected', sessionId, protocol });
+    pools.log({ type: 'disconnected', sessionId, protocol });
   });
 }
 
-function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?', 1)[0]!;
+interface LeaseSocket {
+  /** Last part of the path. */
+  readonly path: string;
+  readonly protocol: Protocol;
+  readonly prepare: (pools: PoolSet) => OpenSocket | Promise<OpenSocket>;
 }
 
-const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
-  ['cdp', 'cdp'],
-  ['session', 'bidi'],
-  ['live', 'live-view'],
-]);
-
-/** The jwts that open each. */
-const AUDIENCES: Readonly<Record<Protocol, readonly Audience[]>> = {
-  cdp: ['cdp'],
-  bidi: ['bidi'],
-  'live-view': LIVE_AUDIENCES,
+/** The WebSockets of a lease, by the audience of the jwt that opens them. */
+const SOCKETS: Readonly<Record<Audience, LeaseSocket>> = {
+  cdp: { path: 'cdp', protocol: 'cdp', prepare: () => openCdpTunnel },
+  bidi: { path: 'session', protocol: 'bidi', prepare: ({ quirks }) => prepareBidi(quirks.bidiSession) },
+  'live-view': {
+    path: 'live',
+    protocol: 'live-view',
+    prepare: (pools) => prepareLiveView(pools, { mayControl: true }),
+  },
+  'live-watch': {
+    path: 'live',
+    protocol: 'live-view',
+    prepare: (pools) => prepareLiveView(pools, { mayControl: false }),
+  },
 };
 
-function readUrl({ url = '/' }: IncomingMessage): { sessionId: string; protocol: Protocol; jwt: string } {
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
-  const [, sessionId, path = ''] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(pathname) ?? [];
-  const protocol = PROTOCOLS.get(path);
-  if (sessionId === undefined || !protocol) throw notFound('There is no such websocket.');
-  return { sessionId, protocol, jwt: searchParams.get('jwt') ?? '' };
+/** URL of a WebSocket of a lease. */
+export async function websocketUrl(
+  { host, tokens }: PoolSet,
+  lease: Lease,
+  audience: 'cdp' | 'bidi',
+): Promise<string> {
+  const jwt = await tokens.sign(lease, audience);
+  return `ws://${host}/browsers/${lease.browser.sessionId}/${SOCKETS[audience].path}?jwt=${jwt}`;
 }
 
-async function prepare(audience: Audience, pools: PoolSet): Promise<OpenSocket> {
-  switch (audience) {
-    case 'cdp':
-      return openCdpTunnel;
-    case 'bidi':
-      return await prepareBidi(pools.quirks.bidiSession);
-    case 'live-view':
-      return await prepareLiveView(pools, { mayControl: true });
-    case 'live-watch':
-      return await prepareLiveView(pools, { mayControl: false });
-  }
-}
+/** Connects a client's socket with Chromium. No frame is parsed: a large screenshot costs almost nothing. */
+const openCdpTunnel: OpenSocket = ({ browser: { chromium } }, request, socket, head) => {
+  const upstream = forwardUpgrade(chromium, request);
+  socket.setNoDelay(true);
+  upstream.once('connect', () => {
+    upstream.write(head);
+    socket.pipe(upstream).pipe(socket);
+    // When one side closes, the other side must close too.
+    upstream.once('close', () => socket.destroy());
+  });
+  upstream.once('error', () => {
+    if (upstream.connecting) {
+      refuse(socket, new HttpFault(502, 'bad_gateway', 'The browser does not answer.'));
+    } else {
+      socket.destroy();
+    }
+  });
+  socket.once('close', () => upstream.destroy());
+  return () => socket.destroy();
+};
 
 function unauthorized(): HttpFault {
-  return new HttpFault(
-    401,
-    'unauthorized',
-    'The jwt of this websocket URL is missing, wrong or no longer good.',
-  );
+  return new HttpFault(401, 'unauthorized', 'The jwt of this WebSocket URL is missing, wrong or expired.');
+}
+
+/** Answers an upgrade request with an error and closes the connection. */
+function refuse(socket: Socket, { status, body }: HttpFault): void {
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(text)}`,
+    `x-request-id: ${randomUUID()}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
+  // A client that never closes its side would keep the socket open.
+  socket.setTimeout(1_000, () => socket.destroy());
 }

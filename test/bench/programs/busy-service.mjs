@@ -1,10 +1,10 @@
-// A pool of browsers that nothing is behind, first come, first served, in a process of its own: `{"baseUrl": …}` on
-// stdout. Asked over IPC: 'down' and 'up' for an outage, 'figures' for what it has seen.
+// A pool without browsers that serves acquire requests in their order. Prints `{"baseUrl": …}`. Its first argument is the
+// number of browsers, or `unlimited`. Messages: 'down' and 'up' for an outage, 'figures' for what it has counted.
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
-const size = Number(process.argv[2]);
-const idle = Array.from({ length: size }, (_, index) => `s${index}`);
+const isUnlimited = process.argv[2] === 'unlimited';
+const idle = Array.from({ length: isUnlimited ? 1 : Number(process.argv[2]) }, (_, index) => `s${index}`);
 const waiting = [];
 const grantedAt = new Map();
 const figures = { requests: 0, whileDown: 0, order: [], busy: 0, firstAfter: 0, lastRelease: 0 };
@@ -24,8 +24,7 @@ const server = createServer(async (request, response) => {
   if (request.url.endsWith('/release')) return release(body, response);
   response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
 });
-const sockets = new WebSocketServer({ server });
-sockets.on('connection', () => {});
+new WebSocketServer({ server }).on('connection', () => {});
 server.keepAliveTimeout = 60_000;
 server.maxConnections = 0;
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
@@ -39,16 +38,17 @@ process.on('message', (question) => {
 process.once('disconnect', () => process.exit());
 
 function acquire({ acquire_timeout_seconds: wait, tags }, response) {
-  const waiter = { number: Number(tags.call), response };
-  waiter.timer = setTimeout(() => {
-    waiting.splice(waiting.indexOf(waiter), 1);
-    response.writeHead(204).end();
-  }, wait * 1000);
-  response.once('close', () => {
+  const waiter = { number: Number(tags?.call), response };
+  const leave = () => {
     clearTimeout(waiter.timer);
     const place = waiting.indexOf(waiter);
     if (place !== -1) waiting.splice(place, 1);
-  });
+  };
+  waiter.timer = setTimeout(() => {
+    leave();
+    response.writeHead(204).end();
+  }, wait * 1000);
+  response.once('close', leave);
   waiting.push(waiter);
   serve();
 }
@@ -66,8 +66,8 @@ function serve() {
   while (idle.length > 0 && waiting.length > 0) {
     const { number, response, timer } = waiting.shift();
     clearTimeout(timer);
-    const id = idle.shift();
-    grantedAt.set(id, performance.now());
+    const id = isUnlimited ? `s${figures.requests}` : idle.shift();
+    if (!isUnlimited) grantedAt.set(id, performance.now());
     figures.order.push(number);
     if (upSince > 0) figures.firstAfter ||= performance.now() - upSince;
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(session(id)));

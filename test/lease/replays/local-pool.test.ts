@@ -2,14 +2,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { Cinema, hue, PAINTED, STILL } from '../../local/replays/support.js';
+import { VideoPlayer, hue, PAINTED, STILL } from '../../local/replays/support.js';
 import { DRIVERS } from '../../support/drivers.js';
 import { useLocalPool } from '../../support/local.js';
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 1, headless: true }] });
 
-const cinema = new Cinema();
-afterAll(() => cinema.close());
+const player = new VideoPlayer();
+afterAll(() => player.close());
 
 it.each(DRIVERS)(
   'records a run on the local pool, with a film to download: $name',
@@ -34,7 +34,7 @@ it.each(DRIVERS)(
       expect(type).toBe('video/webm');
       const content = await readFile(film);
       expect(content.length).toBe(bytes);
-      const { duration, colours } = await cinema.show(content, [1]);
+      const { duration, colours } = await player.play(content, [1]);
       expect(duration).toBeGreaterThan(0);
       expect(colours.map(hue)).toEqual(['blue']);
     } finally {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { until } from '../support.js';
 
-/** A process with a local pool. */
+/** A child process that runs a local pool. */
 export interface Child {
   process: ChildProcess;
   folder: string;
@@ -16,15 +16,19 @@ export interface Child {
   expectNothingLeft: () => Promise<void>;
 }
 
-/** Runs pool.ts until its browsers are there, in a folder for temporary files of its own. */
+/** Runs pool.ts with its own folder for temporary files, and waits until its browsers have started. */
 export async function startChild(way: string): Promise<Child> {
   const child = spawnChild(way);
   const { process: started } = child;
-  await until('it has started', () => child.output().includes('ready') || started.exitCode !== null, 20_000);
+  await until(
+    'the child has started',
+    () => child.output().includes('ready') || started.exitCode !== null,
+    20_000,
+  );
   return child;
 }
 
-/** Runs pool.ts, and does not wait for it. */
+/** Runs pool.ts without waiting. */
 export function spawnChild(way: string): Child {
   const folder = mkdtempSync(join(tmpdir(), 'c-'));
   const script = fileURLToPath(new URL('pool.ts', import.meta.url));
@@ -44,7 +48,7 @@ export function spawnChild(way: string): Child {
     expectNothingLeft: async () => {
       expect(output).toContain('ready');
       expect(profilesIn(folder)).toEqual([]);
-      await until('every process is gone', () => browsersBelow(folder).length === 0, 2_000);
+      await until('every process has ended', () => browsersBelow(folder).length === 0, 2_000);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -54,7 +58,7 @@ export function profilesIn(folder: string): string[] {
   return readdirSync(folder).filter((name) => /pooled-browser|chromium/i.test(name));
 }
 
-/** Processes whose command line or environment names a profile below this folder. */
+/** Ids of the processes whose command line or environment contains a profile in this folder. */
 export function browsersBelow(folder: string): string[] {
   const below = join(folder, 'pooled-browser-');
   return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && readProcess(pid).includes(below));

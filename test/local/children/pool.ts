@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLocalPool } from '../../../src/local.js';
 
-/** Starts a local pool and ends in the way that the first argument names, without closing the pool. */
+/** Starts a local pool and ends without closing it. The first argument names how. */
 const size = process.argv[2] === 'exit' ? 2 : 1;
 const headless = process.argv[2] !== 'windows';
 const pool = await startLocalPool({ pools: [{ size, headless }] });
@@ -21,7 +21,7 @@ const ways: Record<string, () => void> = {
     process.once('SIGINT', () => {
       setTimeout(() => void closeMyself(), 100);
     }),
-  // What that package does, in short.
+  // A short form of that package.
   'signal-exit': () => {
     Object.assign(globalThis, { [Symbol.for('signal-exit emitter')]: { count: 1 } });
     const onSignal = () => {

@@ -2,13 +2,13 @@ import { rmSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { describe, expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../../src/local.js';
-import { findXvfb } from '../../../src/local/display/find-xvfb.js';
+import { findXvfb } from '../../../src/local/display/virtual-display.js';
 import { usePerson } from '../pages/support.js';
 import { processesOf } from '../../support/processes.js';
 import { spawnChild, type Child } from '../children/child.js';
 import { startApi, until } from '../support.js';
 
-/** A machine without a screen, as servers and containers are. */
+/** Simulates a machine without a screen. */
 function withoutScreen(): void {
   vi.stubEnv('DISPLAY', undefined);
   vi.stubEnv('WAYLAND_DISPLAY', undefined);
@@ -23,7 +23,7 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
   () => {
     const person = usePerson();
 
-    it('opens its windows on a screen of its own, in their size, and has live views', async () => {
+    it('opens its windows on a virtual screen, in the size of the viewport, and has live views', async () => {
       withoutScreen();
       const viewport = { width: 1024, height: 700 };
       const api = await startApi({ pools: [{ headless: false, size: 2, viewport }, { name: 'headless' }] });
@@ -53,13 +53,13 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
 
     it.each([
       ['while its windows are open', (child: Child) => child.output().includes('ready')],
-      ['while its screen is made', (child: Child) => runs(child, 'Xvfb')],
+      ['while Xvfb starts', (child: Child) => runs(child, 'Xvfb')],
     ])(
-      'leaves neither screen nor browser when its process is killed outright %s',
+      'leaves neither Xvfb nor browser when its process is killed %s',
       async (_when, holds) => {
         withoutScreen();
         const child = spawnChild('windows');
-        await until('it has come so far', () => holds(child), 30_000);
+        await until('the condition holds', () => holds(child), 30_000);
         expect(runs(child, 'Xvfb')).toBe(true);
         child.process.kill('SIGKILL');
         await child.ended;
@@ -72,7 +72,7 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
 );
 
 it.runIf(process.platform === 'linux')(
-  'says what to install where there is neither a screen nor Xvfb',
+  'rejects with instructions when there is neither a screen nor Xvfb',
   async () => {
     withoutScreen();
     vi.stubEnv('PATH', '/nowhere');

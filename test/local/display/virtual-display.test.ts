@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { VirtualDisplay } from '../../../src/local/display/virtual-display.js';
 
-/** Writes the line break late, as Xvfb does on a busy machine, and notes whether anybody was there to read it. */
+/** Writes the line break late, as Xvfb does on a busy machine, and logs whether the write succeeded. */
 const SLOW_XVFB = `#!/bin/sh
 trap '' PIPE
 printf 7 >&3
@@ -14,15 +14,18 @@ exec 3>&-
 exec sleep 60
 `;
 
-it.runIf(process.platform === 'linux')('waits for all that Xvfb has to say of its number', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'xvfb-'));
-  const program = join(folder, 'Xvfb');
-  writeFileSync(program, SLOW_XVFB);
-  chmodSync(program, 0o755);
-  vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
-  const display = await VirtualDisplay.start({ width: 800, height: 600 });
-  expect(display.name).toBe(':7');
-  await expect.poll(() => readFileSync(`${program}.log`, 'utf8')).toBe('alive\n');
-  await display.close();
-  rmSync(folder, { recursive: true });
-});
+it.runIf(process.platform === 'linux')(
+  'reads the whole line in which Xvfb reports its display number',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'xvfb-'));
+    const program = join(folder, 'Xvfb');
+    writeFileSync(program, SLOW_XVFB);
+    chmodSync(program, 0o755);
+    vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+    const display = new VirtualDisplay([{ headless: false, viewport: { width: 800, height: 600 } }]);
+    expect((await display.start()).name).toBe(':7');
+    await expect.poll(() => readFileSync(`${program}.log`, 'utf8')).toBe('alive\n');
+    await display.close();
+    rmSync(folder, { recursive: true });
+  },
+);

@@ -1,7 +1,7 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { LiveMode } from '../../../src/local/pages/messages.js';
+import type { LiveMode } from '../../../src/local/live/live-view.js';
 import type { BrowserSession } from '../../../src/service/wire.js';
 import { changed, faults, jwtIn, usePerson } from '../pages/support.js';
 import { closed, startApi, tryWebSocket } from '../support.js';
@@ -13,7 +13,7 @@ const api = await startApi({
 const person = usePerson();
 let session: BrowserSession;
 let client: Browser;
-/** The page of the leased browser, in its client's hands. */
+/** The page of the leased browser, as its client sees it. */
 let leased: Page;
 
 beforeEach(async () => {
@@ -28,7 +28,7 @@ afterEach(async () => {
   await api.release(session, false);
 });
 
-it('lets a person click, type, paste and scroll; the client sees it, and goes on undisturbed', async () => {
+it('lets a person click, type, paste and scroll, without disturbing the client', async () => {
   const permissions = ['clipboard-read', 'clipboard-write'];
   const view = await person.open(session.browser_live_view_url!, { permissions });
   await pictures(view);
@@ -49,7 +49,7 @@ it('lets a person click, type, paste and scroll; the client sees it, and goes on
   expect(faults(view)).toEqual([]);
 });
 
-it('shows what the client does', async () => {
+it('shows changes by the client', async () => {
   const view = await person.open(session.browser_live_view_url!);
   await pictures(view);
   await leased.evaluate(() => (document.body.style.background = 'rgb(200, 0, 0)'));
@@ -58,7 +58,7 @@ it('shows what the client does', async () => {
     .toEqual([expect.closeTo(200, -1), expect.closeTo(0, -1), expect.closeTo(0, -1)]);
 });
 
-it('lists the pages, follows the newest, and goes where the address bar says', async () => {
+it('lists the tabs, shows the newest one, and navigates with the address bar', async () => {
   const view = await person.open(session.browser_live_view_url!);
   await view.getByRole('tab', { name: 'Form', selected: true }).waitFor();
   const second = await client.contexts()[0]!.newPage();
@@ -75,20 +75,20 @@ it('lists the pages, follows the newest, and goes where the address bar says', a
   await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
 });
 
-it('takes nothing from a person who only watches', async () => {
+it('sends no input of a person who only watches', async () => {
   const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
   await pictures(view);
-  await view.getByText('You only watch').waitFor();
+  await view.getByText('Read-only').waitFor();
   await clickIn(view, 'button');
   expect(await view.getByLabel('Address').isEditable()).toBe(false);
   await expectUntouched();
 });
 
-it('refuses commands on a read-only websocket, whatever its client sends', async () => {
+it('refuses all input on a read-only WebSocket', async () => {
   const { socket } = await tryWebSocket(socketUrl({ readOnly: 'true' }));
   for (const command of await attacks()) socket.send(JSON.stringify(command));
   await expectUntouched();
-  // The same commands do all of that on a socket that may: the test would see it.
+  // Proves that the same commands work on a WebSocket with control.
   const { socket: driving } = await tryWebSocket(socketUrl());
   await tabsOf(driving);
   for (const command of await attacks()) driving.send(JSON.stringify(command));
@@ -97,7 +97,7 @@ it('refuses commands on a read-only websocket, whatever its client sends', async
   driving.terminate();
 });
 
-it('has a link to pass on, whose holder only watches, whatever they do to it', async () => {
+it('has a link for others that only shows the browser, however the link is changed', async () => {
   const link = await linkToWatch();
   expect(jwtIn(link)).not.toBe(jwtIn(session.browser_live_view_url!));
   for (const readOnly of [undefined, 'true', 'false', '0', '']) {
@@ -110,7 +110,7 @@ it('has a link to pass on, whose holder only watches, whatever they do to it', a
   }
 });
 
-it('opens nothing but the live view with the jwt of that link, and that as long as the lease lasts', async () => {
+it('opens nothing else with the jwt of that link, and nothing after the lease ended', async () => {
   const link = await linkToWatch();
   const jwt = jwtIn(link);
   const dashboard = api.pool.dashboardUrl.replace(/^http/, 'ws');
@@ -121,7 +121,7 @@ it('opens nothing but the live view with the jwt of that link, and that as long 
   expect((await tryWebSocket(link.replace(/^http/, 'ws'))).outcome).toBe(401);
 });
 
-it('leads from control to watching, and back only for who may control', async () => {
+it('links from control to watching, and back only for viewers who may control', async () => {
   const view = await person.open(session.browser_live_view_url!);
   await view.getByText('In control').waitFor();
   await view.getByRole('link', { name: 'Only watch' }).click();
@@ -139,7 +139,7 @@ it('leads from control to watching, and back only for who may control', async ()
   expect(faults(view)).toEqual([]);
 });
 
-it('drops what is no command, and goes on', async () => {
+it('ignores invalid commands, and still performs valid ones', async () => {
   const { socket } = await tryWebSocket(socketUrl());
   await tabsOf(socket);
   const [click] = await attacks();
@@ -158,18 +158,18 @@ it('drops what is no command, and goes on', async () => {
   socket.terminate();
 });
 
-it('is activity: a lease that is only watched does not expire', async () => {
+it('counts as activity: a lease with a viewer does not expire', async () => {
   const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
   await pictures(view);
   await client.close();
-  // Longer than the pool's time-out; the browser's own clock counts.
+  // Longer than the timeout of the pool, measured by the viewer's browser.
   await view.evaluate(() => new Promise((resolve) => setTimeout(resolve, 3_500)));
   expect(await view.getByRole('status').textContent()).toBe('Watching');
   await view.close();
   await expect.poll(() => api.pool.stats().expired).toBe(1);
 });
 
-it('ends with the lease, and says so, also when it is opened later', async () => {
+it('ends with the lease, and says so, also when it is opened afterwards', async () => {
   const url = session.browser_live_view_url!;
   const view = await person.open(url);
   await pictures(view);
@@ -184,7 +184,7 @@ it('ends with the lease, and says so, also when it is opened later', async () =>
   await late.getByRole('heading', { name: 'The session has ended' }).waitFor();
 });
 
-it('says so, too, when the browser is gone', async () => {
+it('ends with the browser, and says so', async () => {
   const view = await person.open(session.browser_live_view_url!);
   await pictures(view);
   await api.call('DELETE', `/browsers/${session.session_id}`);
@@ -195,7 +195,7 @@ function socketUrl(query: Readonly<Record<string, string>> = {}): string {
   return changed(session.browser_live_view_url!, query).replace(/^http/, 'ws');
 }
 
-/** A viewer's socket, and what it is told first. Heard from the start: the message may come with the answer. */
+/** Opens the WebSocket of a viewer. Listens from the start: the first message may come with the response. */
 async function openLive(url: string): Promise<{ socket: WebSocket; mode: LiveMode }> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'));
   const mode = await new Promise<LiveMode>((resolve, reject) => {
@@ -205,7 +205,7 @@ async function openLive(url: string): Promise<{ socket: WebSocket; mode: LiveMod
   return { socket, mode };
 }
 
-/** The link to pass on, which the live view shows to those who control it. */
+/** The link to only watch, which the live view shows to viewers with control. */
 async function linkToWatch(): Promise<string> {
   const { socket, mode } = await openLive(socketUrl());
   socket.terminate();
@@ -219,7 +219,7 @@ async function pictures(view: Page): Promise<void> {
     .toBeGreaterThan(0);
 }
 
-/** Clicks in the picture where the element is in the leased page. */
+/** Clicks in the live view at the position of an element in the leased page. */
 async function clickIn(view: Page, selector: string): Promise<void> {
   const target = (await leased.locator(selector).boundingBox())!;
   const picture = (await view.locator('canvas').boundingBox())!;
@@ -229,7 +229,7 @@ async function clickIn(view: Page, selector: string): Promise<void> {
   await view.mouse.click(x, picture.y + (target.y + target.height / 2) * scale);
 }
 
-/** Of the middle of the picture. */
+/** The colour in the middle of the picture. */
 function colour(view: Page): Promise<number[]> {
   return view.locator('canvas').evaluate((element) => {
     const canvas = element as HTMLCanvasElement;
@@ -238,7 +238,7 @@ function colour(view: Page): Promise<number[]> {
   });
 }
 
-/** A click on the button, and all else that changes something. */
+/** Commands of all kinds that change something: first a click on the button. */
 async function attacks(): Promise<object[]> {
   const { x, y, width, height } = (await leased.getByRole('button').boundingBox())!;
   const at = { x: x + width / 2, y: y + height / 2, modifiers: 0 };
@@ -253,7 +253,7 @@ async function attacks(): Promise<object[]> {
 }
 
 async function expectUntouched(): Promise<void> {
-  // What had been sent to the page before would have been done by then.
+  // Earlier commands would take effect within this time.
   await leased.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
   expect(await leased.title()).toBe('Form');
   expect(await leased.getByRole('button').textContent()).toBe('Go');

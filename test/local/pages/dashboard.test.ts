@@ -9,7 +9,7 @@ const api = await startApi({
 });
 const person = usePerson();
 
-it('shows a lease appear and go, with its name, tags, live view and who waits', async () => {
+it('shows a lease with its name and tags until it ends, and waiting requests', async () => {
   const page = await person.open(api.pool.dashboardUrl);
   const tests = page.getByRole('region', { name: 'tests' }).first();
   await tests.getByText('0 of 2 leased').waitFor();
@@ -30,7 +30,7 @@ it('shows a lease appear and go, with its name, tags, live view and who waits', 
   expect(faults(page)).toEqual([]);
 });
 
-it('leads to the live view: to watch, with a link that is good for no more, and to control', async () => {
+it('links to the live view, once to watch only and once to control', async () => {
   const session = await api.lease({ name: 'watched' }, 'scrapers');
   const page = await person.open(api.pool.dashboardUrl);
   for (const [link, state] of [
@@ -51,20 +51,20 @@ it('leads to the live view: to watch, with a link that is good for no more, and 
   await api.release(session);
 });
 
-it('leads to the replay, from the moment that it is recorded', async () => {
+it('links to the replay as soon as the recording starts', async () => {
   const session = await api.lease({ name: 'recorded' }, 'scrapers');
   const page = await person.open(api.pool.dashboardUrl);
   await record(api, session, async () => {
-    await page.getByRole('row', { name: /recording.*recorded/ }).waitFor();
+    await page.getByRole('row', { name: /Recording.*recorded/ }).waitFor();
   });
-  await page.getByRole('row', { name: /(ready|no film).*recorded/ }).waitFor();
+  await page.getByRole('row', { name: /(Ready|No video).*recorded/ }).waitFor();
   const opened = page.context().waitForEvent('page');
   await page.getByRole('link', { name: 'Open the replay of recorded' }).click();
   await expect.poll(async () => (await opened).title()).toContain('recorded');
   await api.release(session);
 }, 90_000);
 
-it('says when it is not connected any more', async () => {
+it('shows when its connection is lost', async () => {
   const gone = await startApi();
   const page = await person.open(gone.pool.dashboardUrl);
   await expect.poll(() => page.getByRole('status').textContent()).toBe('Live');
@@ -73,7 +73,7 @@ it('says when it is not connected any more', async () => {
   await page.close();
 });
 
-it('keeps its URL out of what is printed', () => {
+it('does not print its URL with the pool', () => {
   const { pool } = api;
   expect(pool.dashboardUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?jwt=/);
   for (const text of [inspect(pool, { depth: 9, showHidden: true }), JSON.stringify(pool)]) {

@@ -13,10 +13,10 @@ const dashboard = api.pool.dashboardUrl;
 const live = one.browser_live_view_url!;
 const view = replay.replay_view_url;
 const facts = view.replace('/view?', '/facts?');
-const film = view.replace('/view?', '/film?');
+const video = view.replace('/view?', '/video?');
 
-/** Every link that a jwt opens, with the jwts of all the others. */
-const LINKS = { dashboard, live, view, facts, film };
+/** Every link that a jwt opens. */
+const LINKS = { dashboard, live, view, facts, video };
 const JWTS = {
   dashboard: jwtIn(dashboard),
   live: jwtIn(live),
@@ -26,15 +26,15 @@ const JWTS = {
   'live of another session': jwtIn(two.browser_live_view_url!),
 };
 
-describe.each(Object.entries(LINKS))('the link of %s', (name, url) => {
+describe.each(Object.entries(LINKS))('the link %s', (name, url) => {
   const own = name === 'dashboard' || name === 'live' ? name : 'replay';
 
   it('opens with its own jwt, and without the access token', async () => {
-    // The film of what is still recorded is not there: found, not refused.
-    expect(await statusOf(url)).toBe(name === 'film' ? 404 : 200);
+    // The video does not exist while the recording runs.
+    expect(await statusOf(url)).toBe(name === 'video' ? 404 : 200);
   });
 
-  it('is refused with any other jwt, none, a broken one, an unsigned one, a forged one', async () => {
+  it('is refused with the jwt of another link, and with a missing, broken, unsigned or forged jwt', async () => {
     const [, claims] = jwtIn(url).split('.');
     const none = Buffer.from(JSON.stringify({ alg: 'none' })).toString('base64url');
     const payload = JSON.parse(Buffer.from(claims!, 'base64url').toString()) as Record<string, string>;
@@ -53,12 +53,12 @@ describe.each(Object.entries(LINKS))('the link of %s', (name, url) => {
     }
   });
 
-  it('is refused for another Host or Origin', async () => {
+  it('is refused for a foreign Host or Origin', async () => {
     expect(await statusOf(url, { host: `evil.example:${port}` })).toBe(403);
     expect(await statusOf(url, { origin: 'https://evil.example' })).toBe(403);
   });
 
-  it('is sent with headers that keep it to itself', async () => {
+  it('is sent with headers that isolate it from other sites', async () => {
     const headers = (await fetch(url)).headers;
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -71,7 +71,7 @@ describe.each(Object.entries(LINKS))('the link of %s', (name, url) => {
   });
 });
 
-it('opens no websocket with a jwt for something else', async () => {
+it('opens no WebSocket with the jwt of another link', async () => {
   const sockets = {
     live: live.replace(/^http/, 'ws'),
     dashboard: dashboard.replace(/^http/, 'ws'),
@@ -88,22 +88,22 @@ it('opens no websocket with a jwt for something else', async () => {
   }
 });
 
-it('shows the recording only that it was signed for', async () => {
+it('shows only the recording of its jwt', async () => {
   const other = (await api.call('POST', replaysPath, { body: {} })).body as { replay_id: string };
   expect(await statusOf(changed(view, { replay_id: other.replay_id }))).toBe(401);
   expect(await statusOf(changed(view, {}, `/browsers/${two.session_id}/replays/view`))).toBe(401);
 });
 
-it('tells a person that a link is no longer good, in words and without the jwt', async () => {
+it('shows a person a page about an invalid link, without the jwt', async () => {
   const response = await fetch(changed(view, { jwt: 'old' }), { headers: { accept: 'text/html' } });
   expect(response.status).toBe(401);
   expect(response.headers.get('content-type')).toContain('text/html');
   const text = await response.text();
-  expect(text).toContain('no longer good');
+  expect(text).toContain('no longer valid');
   expect(text).not.toContain('old');
 });
 
-it('serves its scripts and styles, and no other file', async () => {
+it('serves its scripts and styles, and no other files', async () => {
   for (const file of ['base.css', 'icon.svg', 'replay.js', 'live.js', 'dashboard.js']) {
     expect([file, (await fetch(`${api.pool.baseUrl}/pages/${file}`)).status]).toEqual([file, 200]);
   }
@@ -119,6 +119,6 @@ it('serves its scripts and styles, and no other file', async () => {
 
 async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number> {
   const { pathname, search } = new URL(url);
-  // No access token: the jwt alone decides.
+  // Without the access token, only the jwt counts.
   return await api.status(`${pathname}${search}`, { authorization: '', ...headers });
 }

@@ -15,23 +15,23 @@ beforeAll(async () => {
   url = replay.replay_view_url!;
 }, 120_000);
 
-it('plays the film, at the speed that was chosen', async () => {
+it('plays the video at the chosen speed', async () => {
   const page = await person.open(url);
-  // Slow, so that it does not end while we look.
+  // Slow, so that the video does not end during the test.
   await page.getByLabel('Speed').selectOption('0.25');
   await page.getByRole('button', { name: 'Play' }).click();
   await expect.poll(() => at(page)).toBeGreaterThan(50);
-  expect(await film(page, 'playbackRate')).toBe(0.25);
+  expect(await video(page, 'playbackRate')).toBe(0.25);
   await page.getByRole('button', { name: 'Pause' }).click();
-  expect(await film(page, 'paused')).toBe(true);
+  expect(await video(page, 'paused')).toBe(true);
   expect(faults(page)).toEqual([]);
 });
 
-it('goes where it is told: by the bar, by keys, by what happened', async () => {
+it('seeks with the scrub bar, with keys and with events', async () => {
   const page = await person.open(url);
-  await page.getByLabel('Position in the film').fill('500');
+  await page.getByLabel('Position in the video').fill('500');
   await expect.poll(() => at(page)).toBe(500);
-  await expect.poll(() => film(page, 'seekable')).toBe(true);
+  await expect.poll(() => video(page, 'seekable')).toBe(true);
   await page.keyboard.press('End');
   await page.keyboard.press('Home');
   await expect.poll(() => at(page)).toBe(0);
@@ -44,21 +44,21 @@ it('goes where it is told: by the bar, by keys, by what happened', async () => {
   await page.keyboard.press('n');
   await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
   await page.keyboard.press(']');
-  expect(await film(page, 'playbackRate')).toBe(2);
+  expect(await video(page, 'playbackRate')).toBe(2);
 });
 
-it('plays and pauses with the space bar, and fills the screen', async () => {
+it('plays and pauses with the space bar, and has a full screen mode', async () => {
   const page = await person.open(url);
-  await page.getByLabel('Film of the session').waitFor();
+  await page.getByLabel('Video of the session').waitFor();
   await page.keyboard.press(' ');
-  await expect.poll(() => film(page, 'paused')).toBe(false);
+  await expect.poll(() => video(page, 'paused')).toBe(false);
   await page.keyboard.press(' ');
-  await expect.poll(() => film(page, 'paused')).toBe(true);
+  await expect.poll(() => video(page, 'paused')).toBe(true);
   await page.getByRole('button', { name: 'Full screen' }).click();
   await expect.poll(() => page.evaluate(() => document.fullscreenElement?.id)).toBe('stage');
 });
 
-it('tells whose session it was, and lists what happened; kinds can be hidden', async () => {
+it('shows facts of the session and its events, of which groups can be hidden', async () => {
   const page = await person.open(url);
   await expect.poll(() => page.title()).toBe('cart.spec · Replay');
   for (const fact of [session.session_id, 'cart.spec', 'default', /^0:\d\d\.\d/, /kB|MB/]) {
@@ -76,7 +76,7 @@ it('tells whose session it was, and lists what happened; kinds can be hidden', a
   await warning.waitFor();
 });
 
-it('says that it is still recording, and shows the film by itself when it is there', async () => {
+it('says that the recording runs, and shows the video as soon as it is written', async () => {
   const path = `/browsers/${session.session_id}/replays`;
   const replay = (await api.call('POST', path, { body: {} })).body as {
     replay_id?: string;
@@ -86,14 +86,14 @@ it('says that it is still recording, and shows the film by itself when it is the
   await page.getByRole('heading', { name: 'Still recording' }).waitFor();
   await shop(session);
   await api.call('POST', `${path}/${replay.replay_id}/stop`);
-  await page.getByLabel('Film of the session').waitFor({ timeout: 60_000 });
+  await page.getByLabel('Video of the session').waitFor({ timeout: 60_000 });
   expect(faults(page)).toEqual([]);
 }, 90_000);
 
-it('shows the film when the session is long gone', async () => {
+it('shows the video after the session ended', async () => {
   await api.release(session, false);
   const page = await person.open(url);
-  await expect.poll(() => film(page, 'seekable')).toBe(true);
+  await expect.poll(() => video(page, 'seekable')).toBe(true);
 });
 
 async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
@@ -103,19 +103,19 @@ async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
   await page.evaluate(() => console.warn('the cart is empty'));
   await page.getByRole('button').click();
   await page.getByText('1').waitFor();
-  // Long enough for the film to have a time before the click, one after it, and not to end while we look.
+  // The video needs time before and after the click, and must not end during the test.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 5_000)));
   await browser.close();
 }
 
-/** Where the film stands, in milliseconds. */
+/** The position of the video in milliseconds. */
 function at(page: Page): Promise<number> {
   return page
     .locator('video')
     .evaluate((video) => Math.round((video as HTMLVideoElement).currentTime * 1000));
 }
 
-function film(page: Page, what: 'playbackRate' | 'paused' | 'seekable'): Promise<unknown> {
+function video(page: Page, what: 'playbackRate' | 'paused' | 'seekable'): Promise<unknown> {
   return page.locator('video').evaluate((element, what) => {
     const video = element as HTMLVideoElement;
     return what === 'seekable' ? video.seekable.length > 0 && video.seekable.end(0) > 0 : video[what];

@@ -4,13 +4,13 @@ import { findBrowser } from '../../../src/local/browser/find-browser.js';
 import type { BrowserSession, Replay } from '../../../src/service/wire.js';
 import { until, type Api } from '../support.js';
 
-/** A person at a browser of their own. */
+/** A person with a browser of their own. */
 export interface Person {
-  /** Opens a page that holds what is wrong with it: see `faults`. */
+  /** Opens a page and collects its `faults`. */
   open(url: string, options?: BrowserContextOptions): Promise<Page>;
 }
 
-/** The person of a test file. */
+/** Starts the person's browser for a test file. */
 export function usePerson(): Person {
   let browser: Browser;
   beforeAll(async () => {
@@ -48,24 +48,24 @@ function watch(page: Page, origin: string): void {
   });
 }
 
-/** Records a lease while `work` runs; resolves when its film is there. */
+/** Records a lease while `work` runs. Resolves when the video is written. */
 export async function record(api: Api, session: BrowserSession, work: () => Promise<void>): Promise<Replay> {
   const path = `/browsers/${session.session_id}/replays`;
   const replay = (await api.call('POST', path, { body: {} })).body as unknown as Required<Replay>;
   await work();
   await api.call('POST', `${path}/${replay.replay_id}/stop`);
-  const isThere = async () => {
+  const isWritten = async () => {
     const { body } = await api.call('GET', path);
     const all = body as unknown as Replay[];
     return all.some(
       ({ replay_id, finished_at }) => replay_id === replay.replay_id && finished_at !== undefined,
     );
   };
-  await until('the film is there', isThere, 60_000);
+  await until('the video is written', isWritten, 60_000);
   return replay;
 }
 
-/** The same URL with another jwt, or another part changed. */
+/** Changes the query, or the path, of a URL. */
 export function changed(url: string, query: Readonly<Record<string, string>>, path?: string): string {
   const changed = new URL(url);
   for (const [name, value] of Object.entries(query)) changed.searchParams.set(name, value);

@@ -4,16 +4,16 @@ import { startLocalPool, type LocalPool, type LocalPoolEvent } from '../../../sr
 import type { BrowserSession } from '../../../src/service/wire.js';
 import { Api } from '../support.js';
 import { Disk, whyNoDisks } from './disk.js';
-import { Cinema, drive, FILM_LIMIT, NOISE, Replays } from './support.js';
+import { VideoPlayer, drive, VIDEO_TIMEOUT, NOISE, Replays } from './support.js';
 
-const cinema = new Cinema();
-afterAll(() => cinema.close());
+const player = new VideoPlayer();
+afterAll(() => player.close());
 
 const VIEWPORT = { width: 640, height: 480 };
 
-describe.skipIf(whyNoDisks)(`a disk that is really full${whyNoDisks ? `: ${whyNoDisks}` : ''}`, () => {
+describe.skipIf(whyNoDisks)(`a full disk${whyNoDisks ? `: ${whyNoDisks}` : ''}`, () => {
   it(
-    'ends a recording, whose film so far is kept and listed; the pool goes on',
+    'ends the recording, whose video until then is kept and listed; the pool keeps working',
     async () => {
       const disk = mountedDisk(24);
       const events: LocalPoolEvent[] = [];
@@ -21,29 +21,29 @@ describe.skipIf(whyNoDisks)(`a disk that is really full${whyNoDisks ? `: ${whyNo
       const api = new Api(pool);
       const session = await api.lease();
       const id = await recordUntilFull(api, session, disk, events);
-      await expectFilm(api, session, id);
+      await expectVideo(api, session, id);
       expect(end(events, id)).toMatchObject({ reason: 'disk-full', bytes: expect.any(Number) });
       expect(end(events, id)).not.toHaveProperty('failure');
 
-      // The film took less room than was kept for it.
+      // The video needed less space than was reserved.
       disk.fill();
       const refused = await new Replays(api).ask(session);
       expect(refused).toMatchObject({ status: 507, body: { code: 'insufficient_storage' } });
-      expect(refused.body.message).toBe('The disk is full: there is no room for a film.');
+      expect(refused.body.message).toBe('The disk is full: there is no space for a video.');
       expect(disk.files()).toEqual([`${id}.webm`]);
 
       disk.makeRoom();
       await drive(session, async (page) => expect(await page.title()).toBe(''));
       const next = await new Replays(api).start(session);
       await new Replays(api).stop(session, next);
-      await new Replays(api).film(session, next);
+      await new Replays(api).video(session, next);
       expect(await api.release(session)).toBe(204);
     },
-    3 * FILM_LIMIT,
+    3 * VIDEO_TIMEOUT,
   );
 
   it(
-    'that holds the frames, the profiles and all else, too, costs no film',
+    'loses no video, even if it also holds the frames and the browser profiles',
     async () => {
       const disk = mountedDisk(96);
       const before = process.env['TMPDIR'];
@@ -54,12 +54,12 @@ describe.skipIf(whyNoDisks)(`a disk that is really full${whyNoDisks ? `: ${whyNo
         const api = new Api(pool);
         const session = await api.lease();
         const id = await recordUntilFull(api, session, disk, events);
-        await expectFilm(api, session, id);
+        await expectVideo(api, session, id);
       } finally {
         process.env['TMPDIR'] = before;
       }
     },
-    3 * FILM_LIMIT,
+    3 * VIDEO_TIMEOUT,
   );
 });
 
@@ -74,7 +74,7 @@ function observed(folder: string | undefined, events: LocalPoolEvent[]): Promise
   return startLocalPool({ pools: [{ viewport: VIEWPORT }], recording: { folder }, onLog });
 }
 
-/** Records two seconds of what is hard to compress; then something else takes all the room that is left. */
+/** Records two seconds of noise, which is hard to compress; then something else fills the disk. */
 async function recordUntilFull(
   api: Api,
   session: BrowserSession,
@@ -86,7 +86,7 @@ async function recordUntilFull(
     const id = await new Replays(api).start(session);
     await sleep(2_000);
     disk.fill();
-    await expect.poll(() => end(events, id), { timeout: FILM_LIMIT }).toBeDefined();
+    await expect.poll(() => end(events, id), { timeout: VIDEO_TIMEOUT }).toBeDefined();
     return id;
   });
 }
@@ -96,11 +96,11 @@ function end(events: readonly LocalPoolEvent[], id: string) {
   return events.find(isEnd) as Extract<LocalPoolEvent, { type: 'recording-finished' }> | undefined;
 }
 
-/** It plays to its end, it is listed as finished, and its page says why it is no longer. */
-async function expectFilm(api: Api, session: BrowserSession, id: string): Promise<void> {
+/** The video plays to its end, the recording is listed as finished, and its page says why it ended. */
+async function expectVideo(api: Api, session: BrowserSession, id: string): Promise<void> {
   const replays = new Replays(api);
-  const film = await replays.film(session, id);
-  const { duration, width, height, colours } = await cinema.show(film, [0.1, 0.9, 1]);
+  const video = await replays.video(session, id);
+  const { duration, width, height, colours } = await player.play(video, [0.1, 0.9, 1]);
   expect(duration).toBeGreaterThan(2);
   expect([width, height]).toEqual([expect.any(Number), expect.any(Number)]);
   expect(colours).toHaveLength(3);
@@ -109,5 +109,5 @@ async function expectFilm(api: Api, session: BrowserSession, id: string): Promis
   const facts = await fetch(listed!.replay_view_url!.replace('/view?', '/facts?'));
   const { state, timeline } = (await facts.json()) as { state: string; timeline: { text: string }[] };
   expect(state).toBe('ready');
-  expect(timeline.at(-1)?.text).toBe('The recording ended: the disk is full.');
+  expect(timeline.at(-1)?.text).toBe('The disk is full.');
 }

@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, rmdirSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A small disk of its own, which can be full without harm to anyone. */
+/** A small mounted disk that a test can fill. */
 export class Disk {
   readonly folder = mkdtempSync(join(tmpdir(), 'd-'));
   readonly #filler = join(this.folder, 'filler');
@@ -14,7 +14,7 @@ export class Disk {
     });
   }
 
-  /** Takes all the room that is left. */
+  /** Uses all free space. */
   fill(): void {
     const file = openSync(this.#filler, 'a');
     const bytes = Buffer.alloc(64 * 1024);
@@ -31,28 +31,28 @@ export class Disk {
     rmSync(this.#filler);
   }
 
-  /** What others have written. */
+  /** The files without the filler. */
   files(): string[] {
     return readdirSync(this.folder).filter((name) => name !== 'filler');
   }
 
   unmount(): void {
-    // Lazy: a process that is just ending may have a file open there.
+    // Lazy: a process that ends may still have a file open.
     execFileSync('umount', ['--lazy', this.folder]);
     rmdirSync(this.folder);
   }
 }
 
-/** Why this machine gives us no disks; nothing where it does. */
+/** Why a test cannot mount disks on this machine, or undefined. */
 export const whyNoDisks = tryDisk();
 
 function tryDisk(): string | undefined {
-  if (process.platform !== 'linux') return 'skipped, it needs Linux';
-  if (process.getuid?.() !== 0) return 'skipped, only root may mount one';
+  if (process.platform !== 'linux') return 'skipped, because this is not Linux';
+  if (process.getuid?.() !== 0) return 'skipped, because only root can mount disks';
   try {
     new Disk(1).unmount();
     return undefined;
   } catch (error) {
-    return `skipped, none can be mounted (${(error as Error).message.trim()})`;
+    return `skipped, because mounting fails (${(error as Error).message.trim()})`;
   }
 }

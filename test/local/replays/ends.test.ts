@@ -4,25 +4,25 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { startLocalPool, type LocalPoolEvent, type LocalPoolOptions } from '../../../src/local.js';
 import { Api, startApi } from '../support.js';
-import { borrow, drive, FILM_LIMIT, NOISE, RAINBOW, Replays } from './support.js';
+import { borrow, drive, VIDEO_TIMEOUT, NOISE, RAINBOW, Replays } from './support.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'films-'));
+const folder = mkdtempSync(join(tmpdir(), 'videos-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A pool whose events are kept. */
+/** Starts a pool and collects its events. */
 async function observed(options: LocalPoolOptions = {}): Promise<{ api: Api; events: LocalPoolEvent[] }> {
   const events: LocalPoolEvent[] = [];
   return { api: await startApi({ ...options, onLog: (event) => events.push(event) }), events };
 }
 
 it.each([
-  ['given back', 'lease-ended', (api: Api, session) => api.release(session)],
-  ['given back to be destroyed', 'lease-ended', (api: Api, session) => api.release(session, false)],
+  ['released', 'lease-ended', (api: Api, session) => api.release(session)],
+  ['released without reuse', 'lease-ended', (api: Api, session) => api.release(session, false)],
   ['deleted', 'lease-ended', (api: Api, session) => api.call('DELETE', `/browsers/${session.session_id}`)],
   ['killed', 'browser-gone', (_api: Api, _session, pid) => process.kill(pid, 'SIGKILL')],
 ] as [string, string, (api: Api, session: Awaited<ReturnType<typeof borrow>>, pid: number) => unknown][])(
-  'keeps the film of a browser that is %s while it is recorded',
-  { timeout: 2 * FILM_LIMIT },
+  'keeps the video of a browser that is %s during the recording',
+  { timeout: 2 * VIDEO_TIMEOUT },
   async (_what, reason, end) => {
     const { api, events } = await observed();
     const replays = new Replays(api);
@@ -31,7 +31,7 @@ it.each([
     const id = await replays.start(session);
     await drive(session, (page) => page.goto(RAINBOW));
     await end(api, session, started.pid);
-    await replays.film(session, id);
+    await replays.video(session, id);
     expect(await replays.list(session)).toMatchObject([{ replay_id: id, finished_at: expect.any(String) }]);
     const finished = events.find((event) => event.type === 'recording-finished');
     expect([reason, 'lease-ended']).toContain(finished?.reason);
@@ -39,7 +39,7 @@ it.each([
   },
 );
 
-it('is stopped, and keeps its film, although its page hangs', { timeout: FILM_LIMIT }, async () => {
+it('stops and has a video although the page is unresponsive', { timeout: VIDEO_TIMEOUT }, async () => {
   const { api, events } = await observed();
   const replays = new Replays(api);
   const session = await borrow(api);
@@ -49,35 +49,35 @@ it('is stopped, and keeps its film, although its page hangs', { timeout: FILM_LI
     page.evaluate('for (;;);').catch(() => {});
     expect(await replays.stop(session, id)).toBe(204);
   });
-  await replays.film(session, id);
+  await replays.video(session, id);
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('stopped');
 });
 
-it('ends by itself after the longest duration', { timeout: FILM_LIMIT }, async () => {
+it('ends after the maximum duration', { timeout: VIDEO_TIMEOUT }, async () => {
   const { api, events } = await observed();
   const replays = new Replays(api);
   const session = await borrow(api);
   const id = await replays.start(session, { max_duration_in_seconds: 4 });
-  await replays.film(session, id);
+  await replays.video(session, id);
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('max-duration');
   expect(await replays.stop(session, id)).toBe(204);
 });
 
-it('ends at the limit of bytes, and keeps the film until then', { timeout: FILM_LIMIT }, async () => {
+it('ends at the size limit, and keeps the video until then', { timeout: VIDEO_TIMEOUT }, async () => {
   const { api, events } = await observed({ recording: { maxBytes: 30_000 } });
   const replays = new Replays(api);
   const session = await borrow(api);
   const id = await replays.start(session);
   await drive(session, async (page) => {
     await page.goto(RAINBOW);
-    await replays.film(session, id);
+    await replays.video(session, id);
   });
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('disk-limit');
 });
 
 it(
-  'removes the oldest films where all together would be too large',
-  { timeout: 2 * FILM_LIMIT },
+  'removes the oldest videos when all videos exceed the size limit',
+  { timeout: 2 * VIDEO_TIMEOUT },
   async () => {
     const limit = 3 * 1024 * 1024;
     const { api, events } = await observed({ recording: { maxBytes: limit, maxTotalBytes: limit } });
@@ -86,10 +86,10 @@ it(
     const ids: string[] = [];
     await drive(session, async (page) => {
       await page.goto(NOISE);
-      // Each grows until it may not any more: the second takes the room of the first one's film, too.
+      // Both grow up to the limit, so there is no room for the first video beside the second.
       for (let count = 0; count < 2; count++) {
         ids.push(await replays.start(session));
-        await replays.film(session, ids.at(-1)!);
+        await replays.video(session, ids.at(-1)!);
       }
     });
     const ends = events.filter((event) => event.type === 'recording-finished');
@@ -99,7 +99,7 @@ it(
   },
 );
 
-it('keeps so many films, the last ones', { timeout: 2 * FILM_LIMIT }, async () => {
+it('keeps as many of the last videos as the option says', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
   const { api } = await observed({ recording: { keep: 2 } });
   const replays = new Replays(api);
   const session = await borrow(api);
@@ -107,14 +107,14 @@ it('keeps so many films, the last ones', { timeout: 2 * FILM_LIMIT }, async () =
   for (let count = 0; count < 3; count++) {
     const id = await replays.start(session);
     await replays.stop(session, id);
-    await replays.film(session, id);
+    await replays.video(session, id);
     ids.push(id);
   }
   expect((await replays.list(session)).map(({ replay_id }) => replay_id)).toEqual(ids.slice(1));
   expect((await replays.get(session, ids[0]!)).status).toBe(404);
 });
 
-it('leaves the films, and nothing else, in the folder that is named', { timeout: FILM_LIMIT }, async () => {
+it('leaves only the videos in the folder of the option', { timeout: VIDEO_TIMEOUT }, async () => {
   const before = temporaryFolders();
   const pool = await startLocalPool({ recording: { folder } });
   const api = new Api(pool);
@@ -124,7 +124,7 @@ it('leaves the films, and nothing else, in the folder that is named', { timeout:
   expect(temporaryFolders()).toEqual(before);
 });
 
-it('leaves nothing at all without one', { timeout: FILM_LIMIT }, async () => {
+it('leaves no files without the option', { timeout: VIDEO_TIMEOUT }, async () => {
   const before = temporaryFolders();
   const pool = await startLocalPool();
   const api = new Api(pool);

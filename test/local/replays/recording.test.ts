@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startApi, type Api } from '../support.js';
 import {
   borrow,
-  Cinema,
+  VideoPlayer,
   coloured,
   drive,
-  FILM_LIMIT,
+  VIDEO_TIMEOUT,
   hue,
   PAINTED,
   RAINBOW,
@@ -19,24 +19,24 @@ import {
 const VIEWPORT = { width: 640, height: 480 };
 let api: Api;
 let replays: Replays;
-const cinema = new Cinema();
+const player = new VideoPlayer();
 beforeAll(async () => {
   api = await startApi({ pools: [{ viewport: VIEWPORT }] });
   replays = new Replays(api);
 });
-afterAll(() => cinema.close());
+afterAll(() => player.close());
 
-/** Part of the time that a film may be longer or shorter than what it shows. */
+/** Relative tolerance of the length of a video. */
 const TOLERANCE = 0.1;
 
-/** How far apart two colours are that differ, and at most are that are the same but for their encoding; of 441. */
+/** Minimum distance of different colours, and maximum distance of equal colours after encoding. Black and white: 441. */
 const DIFFERENT = 40;
 const ALIKE = 8;
 
-/** Milliseconds that something is shown: a slow machine takes a second or two to open a page and film it. */
+/** Milliseconds of each scene. A slow machine needs one or two seconds to open a page and record it. */
 const SCENE = 3_000;
 
-it('makes a film as long as what it shows, that moves as it did', { timeout: 2 * FILM_LIMIT }, async () => {
+it('writes a video with the length and the motion of the page', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
   const session = await borrow(api);
   const { id, shortest, longest, size } = await drive(session, async (page) => {
     await page.goto(RAINBOW);
@@ -49,19 +49,19 @@ it('makes a film as long as what it shows, that moves as it did', { timeout: 2 *
     expect(await replays.stop(session, id)).toBe(204);
     return { id, size, shortest: shortest / 1000, longest: (performance.now() - asked) / 1000 };
   });
-  // More than a second apart, for a busy machine draws less often.
+  // More than a second apart: a busy machine renders fewer frames.
   const times = [0.02, 0.2, 0.38, 0.56, 0.74, 0.92];
-  const film = await replays.film(session, id);
-  const { duration, width, height, colours } = await cinema.show(film, times);
+  const video = await replays.video(session, id);
+  const { duration, width, height, colours } = await player.play(video, times);
   expect(duration).toBeGreaterThan(shortest * (1 - TOLERANCE));
   expect(duration).toBeLessThan(longest * (1 + TOLERANCE));
-  // The encoder takes even sides only.
+  // The encoder needs even sizes.
   expect([width, height]).toEqual(size.map((pixels) => pixels - (pixels % 2)));
   for (const [index, one] of colours.entries())
     for (const other of colours.slice(index + 1)) expect(distance(one, other)).toBeGreaterThan(DIFFERENT);
 });
 
-it('shows a still page as it is, from the first frame to the last', { timeout: 2 * FILM_LIMIT }, async () => {
+it('shows a still page from the first frame to the last', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
   const session = await borrow(api);
   const id = await drive(session, async (page) => {
     await page.goto(STILL);
@@ -71,37 +71,41 @@ it('shows a still page as it is, from the first frame to the last', { timeout: 2
     await replays.stop(session, id);
     return id;
   });
-  const { colours } = await cinema.show(await replays.film(session, id), [0, 0.25, 0.5, 0.75, 1]);
+  const { colours } = await player.play(await replays.video(session, id), [0, 0.25, 0.5, 0.75, 1]);
   expect(colours.map(hue)).toEqual(['blue', 'blue', 'blue', 'blue', 'blue']);
   for (const colour of colours) expect(distance(colour, colours[0]!)).toBeLessThan(ALIKE);
 });
 
-it('follows the pages: the one last opened, used, or left', { timeout: 2 * FILM_LIMIT }, async () => {
-  const session = await borrow(api);
-  const id = await drive(session, async (red, browser) => {
-    await red.goto(coloured('red'));
-    const id = await replays.start(session);
-    await sleep(SCENE);
-    const green = await browser.contexts()[0]!.newPage();
-    await green.goto(coloured('lime'));
-    await sleep(SCENE);
-    const blue = await (await browser.newContext()).newPage();
-    await blue.goto(coloured('blue'));
-    await sleep(SCENE);
-    await red.click('p');
-    await sleep(SCENE);
-    await red.close();
-    await sleep(SCENE);
-    await blue.close();
-    await sleep(SCENE);
-    await replays.stop(session, id);
-    return id;
-  });
-  const expected = ['red', 'green', 'blue', 'red', 'blue', 'green'];
-  expect(await scenes(await replays.film(session, id))).toEqual(expected);
-});
+it(
+  'shows the page that was last opened or used, and another one after it closes',
+  { timeout: 2 * VIDEO_TIMEOUT },
+  async () => {
+    const session = await borrow(api);
+    const id = await drive(session, async (red, browser) => {
+      await red.goto(coloured('red'));
+      const id = await replays.start(session);
+      await sleep(SCENE);
+      const green = await browser.contexts()[0]!.newPage();
+      await green.goto(coloured('lime'));
+      await sleep(SCENE);
+      const blue = await (await browser.newContext()).newPage();
+      await blue.goto(coloured('blue'));
+      await sleep(SCENE);
+      await red.click('p');
+      await sleep(SCENE);
+      await red.close();
+      await sleep(SCENE);
+      await blue.close();
+      await sleep(SCENE);
+      await replays.stop(session, id);
+      return id;
+    });
+    const expected = ['red', 'green', 'blue', 'red', 'blue', 'green'];
+    expect(await scenes(await replays.video(session, id))).toEqual(expected);
+  },
+);
 
-it('follows the page that is brought to front', { timeout: 2 * FILM_LIMIT }, async () => {
+it('shows the page that is brought to the front', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
   const session = await borrow(api);
   const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_ws_url, defaultViewport: null });
   const red = await browser.newPage();
@@ -115,20 +119,20 @@ it('follows the page that is brought to front', { timeout: 2 * FILM_LIMIT }, asy
   await replays.stop(session, id);
   await Promise.all([red.close(), blue.close()]);
   await browser.disconnect();
-  expect((await scenes(await replays.film(session, id))).slice(-2)).toEqual(['blue', 'red']);
+  expect((await scenes(await replays.video(session, id))).slice(-2)).toEqual(['blue', 'red']);
 });
 
 function distance(one: Colour, other: Colour): number {
   return Math.hypot(...one.map((part, index) => part - other[index]!));
 }
 
-async function scenes(film: Buffer): Promise<string[]> {
+async function scenes(video: Buffer): Promise<string[]> {
   const times = Array.from({ length: 40 }, (_, index) => (index + 0.5) / 40);
-  const hues = (await cinema.show(film, times)).colours.map(hue).filter((colour) => colour !== 'grey');
+  const hues = (await player.play(video, times)).colours.map(hue).filter((colour) => colour !== 'grey');
   return hues.filter((colour, index) => colour !== hues[index - 1]);
 }
 
-it('shows in the end what a page showed when it went still', { timeout: 2 * FILM_LIMIT }, async () => {
+it('shows the last change of a page at the end of the video', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
   const session = await borrow(api);
   const id = await drive(session, async (page) => {
     await page.goto(coloured('red'));
@@ -140,32 +144,28 @@ it('shows in the end what a page showed when it went still', { timeout: 2 * FILM
     await replays.stop(session, id);
     return id;
   });
-  const { colours } = await cinema.show(await replays.film(session, id), [0.2, 0.95]);
+  const { colours } = await player.play(await replays.video(session, id), [0.2, 0.95]);
   expect(colours.map(hue)).toEqual(['red', 'blue']);
 });
 
-it(
-  'shows in the end what the page showed when the recording was stopped',
-  { timeout: 2 * FILM_LIMIT },
-  async () => {
-    const session = await borrow(api);
-    const id = await drive(session, async (page) => {
-      await page.goto(coloured('red'));
-      await page.evaluate(PAINTED);
-      // A frame a second: none of them is due between the change and the stop.
-      const id = await replays.start(session, { framerate: 1 });
-      await sleep(SCENE + 500);
-      await page.evaluate('document.body.style.background = "blue"');
-      await page.evaluate(PAINTED);
-      await replays.stop(session, id);
-      return id;
-    });
-    const { colours } = await cinema.show(await replays.film(session, id), [0, 1]);
-    expect(colours.map(hue)).toEqual(['red', 'blue']);
-  },
-);
+it('shows what the page showed when the recording stopped', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
+  const session = await borrow(api);
+  const id = await drive(session, async (page) => {
+    await page.goto(coloured('red'));
+    await page.evaluate(PAINTED);
+    // One frame per second: no frame is due between the change and the stop.
+    const id = await replays.start(session, { framerate: 1 });
+    await sleep(SCENE + 500);
+    await page.evaluate('document.body.style.background = "blue"');
+    await page.evaluate(PAINTED);
+    await replays.stop(session, id);
+    return id;
+  });
+  const { colours } = await player.play(await replays.video(session, id), [0, 1]);
+  expect(colours.map(hue)).toEqual(['red', 'blue']);
+});
 
-it("lists a session's recordings of all its leases, finished when their films are written", async () => {
+it('lists the recordings of all leases of a session, finished when their videos are written', async () => {
   const first = await borrow(api);
   const earlier = await replays.list(first);
   const one = await replays.start(first);
@@ -178,11 +178,11 @@ it("lists a session's recordings of all its leases, finished when their films ar
   expect(Date.parse(listed[0]!.started_at!)).toBeLessThan(Date.parse(listed[1]!.started_at!));
   expect(listed[1]).not.toHaveProperty('finished_at');
   await replays.stop(second, two);
-  await replays.film(second, two);
+  await replays.video(second, two);
   expect((await replays.list(second)).every(({ finished_at }) => finished_at !== undefined)).toBe(true);
 });
 
-it('says where a recording can be watched, from the start', async () => {
+it('returns the link to the replay page when the recording starts', async () => {
   const session = await borrow(api);
   const { body } = await replays.ask(session);
   const { replay_id, replay_view_url } = body as { replay_id: string; replay_view_url: string };
@@ -192,52 +192,55 @@ it('says where a recording can be watched, from the start', async () => {
   expect(url.searchParams.get('jwt')).toMatch(/^ey/);
 });
 
-it('asks to come again for a film that is not written yet, and gives out parts of one that is', async () => {
+it('answers 202 until the video is written, and serves ranges of it afterwards', async () => {
   const session = await borrow(api);
   const id = await replays.start(session);
   const early = await replays.get(session, id);
   expect([early.status, early.headers.get('retry-after')]).toEqual([202, '1']);
   await replays.stop(session, id);
-  const film = await replays.film(session, id);
+  const video = await replays.video(session, id);
   const part = await replays.get(session, id, { range: 'bytes=100-199' });
   expect(part.status).toBe(206);
-  expect(part.headers.get('content-range')).toBe(`bytes 100-199/${film.length}`);
-  expect(Buffer.from(await part.arrayBuffer())).toEqual(film.subarray(100, 200));
-  const beyond = await replays.get(session, id, { range: `bytes=${film.length}-` });
-  expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${film.length}`]);
+  expect(part.headers.get('content-range')).toBe(`bytes 100-199/${video.length}`);
+  expect(Buffer.from(await part.arrayBuffer())).toEqual(video.subarray(100, 200));
+  const beyond = await replays.get(session, id, { range: `bytes=${video.length}-` });
+  expect([beyond.status, beyond.headers.get('content-range')]).toEqual([416, `bytes */${video.length}`]);
 });
 
-it('does not keep a lease alive', { timeout: FILM_LIMIT }, async () => {
+it('does not count as activity of the lease', { timeout: VIDEO_TIMEOUT }, async () => {
   const brief = await startApi({ pools: [{ timeoutSeconds: 5 }] });
   const short = new Replays(brief);
   const session = await borrow(brief);
   const id = await short.start(session);
   await expect.poll(() => brief.pool.stats().expired, { timeout: 15_000 }).toBe(1);
-  await short.film(session, id);
+  await short.video(session, id);
   expect(await short.list(session)).toMatchObject([{ replay_id: id, finished_at: expect.any(String) }]);
 });
 
 it.each([
-  [{ framerate: 0 }, 'framerate: must be an integer from 1 to 60'],
-  [{ framerate: 2.5 }, 'framerate: must be an integer from 1 to 60'],
-  [{ framerate: '10' }, 'framerate: must be an integer from 1 to 60'],
-  [{ max_duration_in_seconds: -1 }, 'max_duration_in_seconds: must be an integer of 1 or more'],
-  [{ record_audio: true }, 'record_audio: must be false: the local pool records no sound'],
-  [{ frame_rate: 10 }, 'frame_rate: is not known'],
-])('refuses %j, saying why', async (body, message) => {
+  [{ framerate: 0 }, 'framerate must be a whole number, from 1 to 60, not 0.'],
+  [{ framerate: 2.5 }, 'framerate must be a whole number, from 1 to 60, not 2.5.'],
+  [{ framerate: '10' }, "framerate must be a whole number, from 1 to 60, not '10'."],
+  [{ max_duration_in_seconds: -1 }, 'max_duration_in_seconds must be a whole number, 1 or more, not -1.'],
+  [{ record_audio: true }, 'record_audio must be false: the local pool records no audio.'],
+  [
+    { frame_rate: 10 },
+    'frame_rate is unknown. Known fields: framerate, max_duration_in_seconds, record_audio.',
+  ],
+])('refuses %j with the reason', async (body, message) => {
   const session = await borrow(api);
   const reply = await replays.ask(session, body);
   expect(reply.status).toBe(400);
   expect(reply.body.details).toEqual([{ code: 'invalid_input', message }]);
 });
 
-it('lists every field that is wrong', async () => {
+it('lists every wrong field', async () => {
   const session = await borrow(api);
   const { body } = await replays.ask(session, { framerate: 61, max_duration_in_seconds: 0, colour: 'red' });
   expect(body.details).toHaveLength(3);
 });
 
-it('records leased browsers only, and each a few times at once at most', async () => {
+it('records only leased browsers, with at most four recordings at the same time', async () => {
   const session = await borrow(api);
   for (let count = 0; count < 4; count++) await replays.start(session);
   expect(await replays.ask(session)).toMatchObject({ status: 409, body: { code: 'too_many_recordings' } });
@@ -248,7 +251,7 @@ it('records leased browsers only, and each a few times at once at most', async (
   expect((await api.call('POST', '/browsers/none/replays')).status).toBe(404);
 });
 
-it('refuses a headless browser where it is to behave as the public service', async () => {
+it('refuses headless browsers with the quirk recordsHeadless: false, as the public service does', async () => {
   const strict = await startApi({ quirks: { recordsHeadless: false } });
   const session = await borrow(strict);
   expect(await new Replays(strict).ask(session)).toMatchObject({
@@ -257,10 +260,10 @@ it('refuses a headless browser where it is to behave as the public service', asy
   });
 });
 
-it('records every lease where it is told to', { timeout: FILM_LIMIT }, async () => {
+it('records every lease of a pool with recordAll', { timeout: VIDEO_TIMEOUT }, async () => {
   const keen = await startApi({ pools: [{ recordAll: true }] });
   const session = await borrow(keen);
   await keen.release(session, false);
   const [{ replay_id } = {}] = await new Replays(keen).list(session);
-  await new Replays(keen).film(session, replay_id!);
+  await new Replays(keen).video(session, replay_id!);
 });

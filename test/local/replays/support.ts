@@ -4,7 +4,7 @@ import { findBrowser } from '../../../src/local.js';
 import type { BrowserSession, Replay } from '../../../src/service/wire.js';
 import type { Api, Reply } from '../support.js';
 
-/** Recordings of a local pool, asked for over HTTP as any client would. */
+/** A client of the recordings API of a local pool, over HTTP. */
 export class Replays {
   readonly #api: Api;
 
@@ -40,14 +40,16 @@ export class Replays {
 
   async isWritten(session: BrowserSession, id: string): Promise<boolean> {
     const { status, body } = await this.get(session, id, { range: 'bytes=0-0' });
-    // Unread, it would hold the connection.
+    // An unread body would hold the connection.
     await body?.cancel();
     return status !== 202;
   }
 
-  /** The film, once it is written. */
-  async film(session: BrowserSession, id: string): Promise<Buffer> {
-    await expect.poll(() => this.isWritten(session, id), { timeout: FILM_LIMIT, interval: 100 }).toBe(true);
+  /** Waits for the video, and downloads it. */
+  async video(session: BrowserSession, id: string): Promise<Buffer> {
+    await expect
+      .poll(() => this.isWritten(session, id), { timeout: VIDEO_TIMEOUT, interval: 100 })
+      .toBe(true);
     const response = await this.get(session, id);
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
     expect(response.headers.get('content-type')).toBe('video/webm');
@@ -55,42 +57,42 @@ export class Replays {
   }
 }
 
-/** Leases a browser until the test is over. */
+/** Leases a browser until the test ends. */
 export async function borrow(api: Api): Promise<BrowserSession> {
   const session = await api.lease();
   onTestFinished(async () => void (await api.release(session)));
   return session;
 }
 
-/** A machine that is busy needs its time for a film. */
-export const FILM_LIMIT = 60_000;
+/** Milliseconds in which even a busy machine writes a video. */
+export const VIDEO_TIMEOUT = 60_000;
 
-/** What a film shows, as a browser plays it. */
-export interface Screening {
+/** What a browser shows when it plays a video. */
+export interface Playback {
   /** In seconds. */
   duration: number;
   width: number;
   height: number;
-  /** Mean colour of the picture at each of the times asked for. */
+  /** Mean colour of the picture at each requested time. */
   colours: Colour[];
 }
 
 export type Colour = [red: number, green: number, blue: number];
 
-/** Plays films in a browser that has nothing to do with the pool's. */
-export class Cinema {
+/** Plays videos in a browser that is not part of a pool. */
+export class VideoPlayer {
   #browser: Promise<Browser> | undefined;
 
-  /** @param times Where to look: from 0, the start, to 1, the end. */
-  async show(film: Buffer, times: readonly number[]): Promise<Screening> {
+  /** @param times Positions from 0, the start, to 1, the end. */
+  async play(video: Buffer, times: readonly number[]): Promise<Playback> {
     const page = await (await this.#open()).newPage();
     await page.setContent('<video muted></video>');
-    const screening = await page.evaluate(watch, { film: film.toString('base64'), times });
+    const playback = await page.evaluate(watch, { base64: video.toString('base64'), times });
     await page.close();
-    return screening;
+    return playback;
   }
 
-  /** A picture of one colour, as a screencast would send it. */
+  /** Makes a JPEG picture of one colour. */
   async picture(colour: string): Promise<Buffer> {
     const browser = await this.#open();
     const page = await browser.newPage({ viewport: { width: 320, height: 240 } });
@@ -111,9 +113,9 @@ async function launch(): Promise<Browser> {
   return await chromium.launch({ executablePath: await findBrowser(), args: ['--no-sandbox'] });
 }
 
-async function watch({ film, times }: { film: string; times: readonly number[] }): Promise<Screening> {
+async function watch({ base64, times }: { base64: string; times: readonly number[] }): Promise<Playback> {
   const video = document.querySelector('video')!;
-  const bytes = Uint8Array.from(atob(film), (character) => character.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   video.src = URL.createObjectURL(new Blob([bytes], { type: 'video/webm' }));
   await new Promise((resolve, reject) => {
     video.onloadeddata = resolve;
@@ -123,12 +125,12 @@ async function watch({ film, times }: { film: string; times: readonly number[] }
   const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })!;
   const colours: Colour[] = [];
   for (const time of times) {
-    const sought = new Promise((resolve) => (video.onseeked = resolve));
+    const seeked = new Promise((resolve) => (video.onseeked = resolve));
     video.currentTime = time * duration;
-    await sought;
+    await seeked;
     let picture: Uint8ClampedArray;
     do {
-      // A busy browser has the picture a moment later, and draws nothing until then.
+      // On a busy machine, the browser draws nothing until it has decoded the picture.
       await new Promise((resolve) => requestAnimationFrame(resolve));
       canvas.clearRect(0, 0, 1, 1);
       canvas.drawImage(video, 0, 0, 1, 1);
@@ -140,7 +142,7 @@ async function watch({ film, times }: { film: string; times: readonly number[] }
   return { duration, width, height, colours };
 }
 
-/** Which of the three a colour is nearest to, or none when it is grey. */
+/** The primary colour nearest to a colour, or grey. */
 export function hue([red, green, blue]: Colour): 'red' | 'green' | 'blue' | 'grey' {
   const most = Math.max(red, green, blue);
   if (most - Math.min(red, green, blue) < 40) return 'grey';
@@ -148,21 +150,21 @@ export function hue([red, green, blue]: Colour): 'red' | 'green' | 'blue' | 'gre
   return most === green ? 'green' : 'blue';
 }
 
-/** A page of one colour, on which something moves. */
+/** A page of one colour with a text that changes in each frame. */
 export function coloured(colour: string): string {
   return page(`<body style="background:${colour}"><p id="clock"></p><script>
     (function tick() { clock.textContent = performance.now(); requestAnimationFrame(tick); })();
   </script>`);
 }
 
-/** To be evaluated in a page. Loaded, it may still be white. */
+/** Waits, evaluated in a page, until the page is painted: after loading it may still be white. */
 export const PAINTED =
   'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))';
 
-/** A page of one colour, on which nothing moves. */
+/** A page of one colour that never changes. */
 export const STILL = page('<body style="background:blue">');
 
-/** A page whose colour goes around in 15 seconds: no two pictures of a shorter film are alike. */
+/** A page whose colour repeats after 15 seconds: all pictures of a shorter video differ. */
 export const RAINBOW = page(`<body><script>
   (function tick() {
     document.body.style.background = 'hsl(' + (performance.now() / 41.7) % 360 + ' 100% 50%)';
@@ -170,7 +172,7 @@ export const RAINBOW = page(`<body><script>
   })();
 </script>`);
 
-/** A page of noise, which takes more bytes than any other. */
+/** A page of noise, which needs more bytes than other pages. */
 export const NOISE = page(`<body style="margin:0"><canvas width="640" height="480"></canvas><script>
   const context = document.querySelector('canvas').getContext('2d');
   (function tick() {
@@ -185,7 +187,7 @@ export function page(html: string): string {
   return `data:text/html,${encodeURIComponent(html)}`;
 }
 
-/** Drives a leased browser as a client does, for as long as the function takes. */
+/** Connects to a leased browser as a client while the function runs. */
 export async function drive<Value>(
   { cdp_ws_url }: BrowserSession,
   fn: (page: Page, browser: Browser) => Promise<Value>,

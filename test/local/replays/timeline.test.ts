@@ -5,10 +5,10 @@ import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
-import { Lease } from '../../../src/local/pool/lease.js';
-import { PooledChromium } from '../../../src/local/pool/pooled-chromium.js';
-import type { LocalReplay, TimelineEntry } from '../../../src/local/replays/local-replay.js';
+import { Lease, PooledChromium } from '../../../src/local/pool/lease.js';
 import { Recorder } from '../../../src/local/replays/recorder.js';
+import type { Recording } from '../../../src/local/replays/recording.js';
+import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
 import type { TelemetryCategory } from '../../../src/service/wire.js';
 import { startApi } from '../support.js';
 import { page as html } from './support.js';
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const FORM = html(`<button id="buy" onclick="console.log('bought', 1)">Buy now</button><input id="card">`);
 
-it('tells pages, navigations, clicks, keys, console and errors, in order', async () => {
+it('has pages, navigations, clicks, keys, console messages and errors in order', async () => {
   const replay = await record(undefined, async (page, { timeline }) => {
     await page.goto(`http://${shop}/start`);
     await page.goto(FORM);
@@ -51,16 +51,16 @@ it('tells pages, navigations, clicks, keys, console and errors, in order', async
     await expect.poll(() => timeline.filter(({ kind }) => kind === 'page-closed')).toHaveLength(1);
     await expect.poll(() => kindsOf(timeline)).toEqual(expect.arrayContaining(ALL));
   });
-  expect(replay.timeline.find(({ kind }) => kind === 'click')?.text).toBe('click on button#buy Buy now');
-  expect(replay.timeline.find(({ kind }) => kind === 'key')?.text).toBe('keys in input#card');
+  expect(replay.timeline.find(({ kind }) => kind === 'click')?.text).toBe('button#buy Buy now');
+  expect(replay.timeline.find(({ kind }) => kind === 'key')?.text).toBe('input#card');
   expect(replay.timeline.find(({ text }) => text.includes('bought'))?.text).toBe('log: bought 1');
   expect(replay.timeline.find(({ kind }) => kind === 'page-error')?.text).toContain('out of stock');
-  expect(replay.timeline.at(-1)?.text).toBe('The recording ended: it was stopped.');
+  expect(replay.timeline.at(-1)?.text).toBe('It was stopped.');
   const times = replay.timeline.map(({ at }) => at);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
 
-it('holds no text that was typed, and no secret of a URL', async () => {
+it('contains no typed text, and no secrets of URLs', async () => {
   const replay = await record(undefined, async (page, { timeline }) => {
     await page.goto(
       `http://anna:geheim-1@${shop}/a?jwt=geheim-2&api_key=geheim-3&page=4#access_token=geheim-5`,
@@ -74,7 +74,7 @@ it('holds no text that was typed, and no secret of a URL', async () => {
   expect(JSON.stringify(replay.timeline)).toContain('page=4');
 });
 
-it('holds the enabled categories only', async () => {
+it('contains only the enabled categories', async () => {
   const replay = await record(['console'], async (page, { timeline }) => {
     await page.goto(FORM);
     await page.click('#buy');
@@ -83,7 +83,7 @@ it('holds the enabled categories only', async () => {
   expect(new Set(kindsOf(replay.timeline))).toEqual(new Set(['console', 'recording-ended']));
 });
 
-it('stays short, however much a page logs', async () => {
+it('limits the number and the length of its entries', async () => {
   const replay = await record(['console'], async (page, { timeline }) => {
     await page.evaluate(() => {
       for (let line = 0; line < 2_500; line++) console.log('x'.repeat(5_000));
@@ -94,13 +94,15 @@ it('stays short, however much a page logs', async () => {
   expect(Math.max(...replay.timeline.map(({ text }) => text.length))).toBeLessThan(310);
 });
 
-it('is declared with its nine categories in the session, or null', async () => {
-  const api = await startApi({ pools: [{ name: 'told', telemetry: { console: true } }, { name: 'untold' }] });
-  const told = await api.lease({}, 'told');
-  const enabled = Object.entries(told.telemetry?.browser ?? {}).filter((entry) => entry[1].enabled);
-  expect(Object.keys(told.telemetry?.browser ?? {})).toHaveLength(9);
+it('is announced in the session with nine categories, or null', async () => {
+  const api = await startApi({
+    pools: [{ name: 'with', telemetry: { console: true } }, { name: 'without' }],
+  });
+  const session = await api.lease({}, 'with');
+  const enabled = Object.entries(session.telemetry?.browser ?? {}).filter((entry) => entry[1].enabled);
+  expect(Object.keys(session.telemetry?.browser ?? {})).toHaveLength(9);
   expect(enabled.map(([category]) => category)).toEqual(['console']);
-  expect((await api.lease({}, 'untold')).telemetry).toBeNull();
+  expect((await api.lease({}, 'without')).telemetry).toBeNull();
 });
 
 const ALL = [
@@ -118,11 +120,11 @@ function kindsOf(timeline: readonly TimelineEntry[]): string[] {
   return timeline.map(({ kind }) => kind);
 }
 
-/** Records what is done with a browser's page. */
+/** Records a browser while `fn` uses its page. */
 async function record(
   telemetry: readonly TelemetryCategory[] | undefined,
-  fn: (page: Page, replay: LocalReplay) => Promise<unknown>,
-): Promise<LocalReplay> {
+  fn: (page: Page, replay: Recording) => Promise<unknown>,
+): Promise<Recording> {
   const lease = new Lease(new PooledChromium(browser), {}, 1e9, () => {});
   const recording = await recorder.start(lease, { pool: 'test', telemetry, request: { framerate: 5 } });
   const driver = await chromium.connectOverCDP(`ws://127.0.0.1:${browser.port}${browser.path}`);

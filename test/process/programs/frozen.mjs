@@ -8,7 +8,7 @@ const connector = {
   connect: async ({ socket }) => ({
     handles: {},
     isConnected: () => true,
-    sweep: async () => {},
+    cleanup: async () => {},
     disconnect: async () => socket.close('closed-by-us'),
   }),
 };
@@ -19,7 +19,7 @@ const pool = new BrowserPool('test');
 const options = { connector, replays: 'off', pollTimeout: 1000, onEvent: ({ type }) => tell({ type }) };
 // Asks the parent whether the browser may go.
 const callback = () => new Promise((resolve) => process.stdin.once('data', () => resolve('value')));
-const { value, released, attempts } = await withPooledBrowser(pool, callback, options);
+const { value, released, acquireAttempts } = await withPooledBrowser(pool, callback, options);
 await pool.close();
-tell({ value, released, attempts });
+tell({ value, released, acquireAttempts });
 process.stdin.destroy();

@@ -4,7 +4,7 @@ import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 
 const [, , ending] = process.argv;
 const pool = new BrowserPool('test', {});
-const lease = await leaseBrowser(pool, { watch: ending === 'watched' });
+const lease = await leaseBrowser(pool, { releaseOnCrash: ending === 'watched' });
 process.stdout.write('leased\n');
 
 const endings = {

@@ -2,12 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { stop, transform } from 'esbuild';
-import type { Library } from '../library.js';
+import type { Library } from '../world.js';
 import { placeFailpoints, type Failpoint } from './place-failpoints.js';
 
-/** The lease's path: all that is awaited from the call to the release. */
-const WITH_FAILPOINTS =
-  /^(run|acquire|replays|service)\/(?!release-process|watcher)|^connect\/connect-session|^internal\/race/;
+/** Files whose code a lease awaits between the call and the release. */
+const WITH_FAILPOINTS = /^(lease|service)\/(?!release-process)|^connect\/connect-session|^shared\/abort/;
 
 /** A build of src/ with a failpoint in every `await` of the lease's path, in a folder that `remove` takes away. */
 export async function buildLibrary(): Promise<{
@@ -36,11 +35,11 @@ export async function buildLibrary(): Promise<{
   await stop();
   const load = (name: string) =>
     import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<object>;
-  const [api, sockets, socket] = await Promise.all([
+  const [api, service, socket] = await Promise.all([
     load('index.js'),
-    load('service/sockets.js'),
+    load('service/service.js'),
     load('connect/socket.js'),
   ]);
-  const library = { api, ...sockets, ...socket } as unknown as Library;
+  const library = { api, ...service, ...socket } as unknown as Library;
   return { library, failpoints, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

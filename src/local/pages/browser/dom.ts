@@ -1,13 +1,11 @@
-/** The element with this id and of this class, which the page's body has. */
-export function byId(id: string): HTMLElement;
-export function byId<E extends HTMLElement>(id: string, kind: new () => E): E;
-export function byId(id: string, kind: new () => HTMLElement = HTMLElement): HTMLElement {
+/** Finds an element of the page's HTML. @throws if the id is missing, or its element has another class. */
+export function byId<E extends HTMLElement = HTMLElement>(id: string, kind = HTMLElement as new () => E): E {
   const element = document.getElementById(id);
   if (element instanceof kind) return element;
-  throw new Error(`There is no #${id} in this page.`);
+  throw new Error(`This page has no element #${id}.`);
 }
 
-/** Makes an element. Text becomes text: nothing that a browser or a page said is ever read as markup. */
+/** Creates an element. Strings become text nodes, so that text from browsers and pages is never parsed as HTML. */
 export function make<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Readonly<Record<string, string>> = {},
@@ -19,48 +17,51 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Shows a state as a coloured badge; `kind` is a class of the badge. */
+/** Shows a state as a coloured badge. @param kind A class of the badge. */
 export function showBadge(badge: HTMLElement, text: string, kind: string): void {
   badge.textContent = text;
   badge.className = `badge ${kind}`;
 }
 
 /**
- * Makes the children of `parent` those of the items, in order. The element of an item that stays is kept, and with it
- * the focus and what a person has selected.
+ * Updates the children of `parent` to show the items in order. Keeps the elements of items that stay, and with them the
+ * focus and the selection.
+ *
+ * @param render Returns the element of an item: the present element, updated, or a new one.
  */
 export function reconcile<Item>(
   parent: HTMLElement,
   items: readonly Item[],
   keyOf: (item: Item) => string,
-  render: (item: Item, before: HTMLElement | undefined) => HTMLElement,
+  render: (item: Item, present: HTMLElement | undefined) => HTMLElement,
 ): void {
-  const present = new Map(
+  const children = new Map(
     [...parent.children].map((child) => [(child as HTMLElement).dataset['key'], child]),
   );
   items.forEach((item, index) => {
     const key = keyOf(item);
-    const before = present.get(key) as HTMLElement | undefined;
-    const element = render(item, before);
+    const present = children.get(key) as HTMLElement | undefined;
+    const element = render(item, present);
     element.dataset['key'] = key;
-    if (before && before !== element) before.replaceWith(element);
-    present.delete(key);
+    if (present && present !== element) present.replaceWith(element);
+    children.delete(key);
     if (parent.children[index] !== element) parent.insertBefore(element, parent.children[index] ?? null);
   });
-  for (const gone of present.values()) gone.remove();
+  for (const removed of children.values()) removed.remove();
 }
 
 /**
- * The element as it is, when it was made from the same facts; else a new one. Ages and links may be left out of the
- * facts: the one goes on by itself, the other stays good.
+ * Returns the present element if it was made from the same facts, else a new one.
+ *
+ * @param facts What the element shows, without values that change by themselves, such as ages.
  */
 export function remake(
-  before: HTMLElement | undefined,
+  present: HTMLElement | undefined,
   facts: object,
   makeNew: () => HTMLElement,
 ): HTMLElement {
   const text = JSON.stringify(facts);
-  if (before?.dataset['facts'] === text) return before;
+  if (present?.dataset['facts'] === text) return present;
   const element = makeNew();
   element.dataset['facts'] = text;
   return element;

@@ -1,11 +1,21 @@
-/** `1:02.3`, from milliseconds. */
+import type { RecordingState } from '../../replays/recording.js';
+
+/** The text and the badge class of each state of a recording. */
+export const RECORDING_STATES: Readonly<Record<RecordingState, readonly [text: string, kind: string]>> = {
+  recording: ['Recording', 'bad pulse'],
+  writing: ['Writing video', 'warn pulse'],
+  ready: ['Ready', 'good'],
+  none: ['No video', ''],
+};
+
+/** Formats milliseconds as `1:02.3`. */
 export function clock(milliseconds: number): string {
   const tenths = Math.floor(Math.max(0, milliseconds) / 100);
   const [minutes, seconds] = [Math.floor(tenths / 600), (tenths % 600) / 10];
   return `${minutes}:${seconds.toFixed(1).padStart(4, '0')}`;
 }
 
-/** `12 s`, `3 min 20 s`, `1 h 5 min`, from milliseconds. */
+/** Formats milliseconds as `12 s`, `3 min 20 s` or `1 h 5 min`. */
 export function duration(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000);
   if (seconds < 60) return `${seconds} s`;
@@ -15,13 +25,13 @@ export function duration(milliseconds: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** `1.2 MB`, from bytes. */
+/** Formats bytes as `12 kB` or `1.2 MB`. */
 export function bytes(count: number): string {
   if (count < 1_000_000) return `${Math.max(1, Math.round(count / 1000))} kB`;
   return `${(count / 1_000_000).toFixed(1)} MB`;
 }
 
-/** The start of an id, enough to tell it from others. */
+/** Shortens an id for display. */
 export function short(id: string): string {
   return id.slice(0, 8);
 }

@@ -1,75 +1,150 @@
-import type { LiveCommand, LiveMessage, LiveMode, LiveTabs } from '../messages.js';
-import { Address } from './address.js';
-import { byId, showBadge } from './dom.js';
+import type { LiveCommand } from '../../live/live-commands.js';
+import type { LiveMessage, LiveMode, LiveTab } from '../../live/live-view.js';
+import { byId, make, reconcile, showBadge } from './dom.js';
 import { short } from './format.js';
-import { LiveScreen } from './live-screen.js';
-import { takeInput } from './take-input.js';
-import { TabStrip } from './tab-strip.js';
+import { sendInput } from './live-input.js';
+
+/** Close codes: the lease ended, or the WebSocket was refused because the lease had ended before. */
+const GOING_AWAY = 1001;
+const NEVER_OPENED = 1006;
 
 const socket = new WebSocket(
   `${location.origin.replace(/^http/, 'ws')}${location.pathname}${location.search}`,
 );
 socket.binaryType = 'blob';
 
-const screen = new LiveScreen();
-const send = (command: LiveCommand): void => {
-  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
-};
-const tabs = new TabStrip((id) => send({ type: 'watch', id }));
-const address = new Address();
+const canvas = byId('screen', HTMLCanvasElement);
+const context = canvas.getContext('2d', { alpha: false })!;
+const address = byId('address', HTMLInputElement);
+const tabStrip = byId('tabs');
+/** Size of the page in the browser, in CSS pixels. */
+const pageSize = { width: 0, height: 0 };
 
-byId('session').textContent = short(location.pathname.split('/')[2] ?? '');
-byId('session').title = location.pathname.split('/')[2] ?? '';
+const sessionId = location.pathname.split('/')[2] ?? '';
+byId('session').textContent = short(sessionId);
+byId('session').title = sessionId;
+tabStrip.addEventListener('keydown', selectNeighbour);
 
 socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => {
-  if (typeof data === 'string') take(JSON.parse(data) as LiveMessage);
-  else void screen.show(data);
+  if (typeof data === 'string') onMessage(JSON.parse(data) as LiveMessage);
+  else void showPicture(data);
 });
 socket.addEventListener('close', ({ code, reason }) => {
   showBadge(byId('state'), 'Ended', 'bad');
   document.title = 'Ended · Live view';
-  // Before it was open, or with the lease: in both cases the browser is in nobody's hands, or in somebody else's.
   const ended = code === GOING_AWAY || code === NEVER_OPENED;
-  byId('over-title').textContent = ended ? 'The session has ended' : 'The connection is lost';
+  byId('over-title').textContent = ended ? 'The session has ended' : 'Connection lost';
   byId('over-text').textContent = ended
-    ? 'The browser was given back, or is gone.'
-    : reason || 'Reload this page to try again.';
+    ? 'The browser was released, or it ended.'
+    : reason || 'Reload this page to connect again.';
   byId('over').hidden = false;
 });
 
-const GOING_AWAY = 1001;
-const NEVER_OPENED = 1006;
+function send(command: LiveCommand): void {
+  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
+}
 
-function take(message: LiveMessage): void {
+function onMessage(message: LiveMessage): void {
   switch (message.type) {
     case 'mode':
-      return begin(message);
+      return start(message);
     case 'size':
-      return screen.resize(message.width, message.height);
+      return void Object.assign(pageSize, { width: message.width, height: message.height });
     case 'tabs':
       return showTabs(message);
   }
 }
 
-/** The server decides what this person may do; what they see only follows from it. */
-function begin({ readOnly, otherUrl }: LiveMode): void {
+/** Shows the mode of this view. The server enforces the mode. */
+function start({ readOnly, otherUrl }: LiveMode): void {
   showBadge(byId('state'), readOnly ? 'Watching' : 'In control', readOnly ? 'good' : 'live');
   document.body.classList.toggle('watching', readOnly);
   byId('hint').textContent = readOnly
-    ? 'You only watch: clicks and keys go nowhere.'
-    : 'Click the page to type into it. Shift+Esc gives the keyboard back.';
+    ? 'Read-only: clicks and keys are not sent.'
+    : 'Click the page to type into it. Press Shift+Esc to leave the page.';
   const mode = byId('mode', HTMLAnchorElement);
   mode.hidden = otherUrl === undefined;
   mode.href = otherUrl ?? '';
   mode.textContent = readOnly ? 'Take control' : 'Only watch';
   if (readOnly) return;
-  address.use(send);
-  takeInput(screen, send);
+  enableAddressBar();
+  sendInput(canvas, toPage, send);
 }
 
-function showTabs({ tabs: all, current }: LiveTabs): void {
-  const shown = all.find(({ id }) => id === current);
-  tabs.show(all, current);
-  address.show(shown?.url ?? '');
+async function showPicture(picture: Blob): Promise<void> {
+  const bitmap = await createImageBitmap(picture);
+  const { width, height } = bitmap;
+  // Setting the size clears the canvas, which would flicker.
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  context.drawImage(bitmap, 0, 0);
+  bitmap.close();
+  canvas.dataset['pictures'] = String(Number(canvas.dataset['pictures'] ?? 0) + 1);
+}
+
+/** Converts a mouse position on the canvas to a position in the page. */
+function toPage({ clientX, clientY }: MouseEvent): { x: number; y: number } {
+  const { left, top, width, height } = canvas.getBoundingClientRect();
+  return {
+    x: ((clientX - left) / width) * pageSize.width,
+    y: ((clientY - top) / height) * pageSize.height,
+  };
+}
+
+function showTabs({ tabs, current }: Extract<LiveMessage, { type: 'tabs' }>): void {
+  reconcile(
+    tabStrip,
+    tabs,
+    ({ id }) => id,
+    (tab, present) => renderTab(tab, present ?? makeTab(tab), tab.id === current),
+  );
+  const shown = tabs.find(({ id }) => id === current);
+  // A person may be typing another address.
+  if (document.activeElement !== address || address.readOnly) address.value = shown?.url ?? '';
   document.title = `${shown?.title || 'Live view'} · Live view`;
+}
+
+function makeTab({ id }: LiveTab): HTMLElement {
+  const tab = make('button', { role: 'tab' }, make('span'));
+  tab.addEventListener('click', () => send({ type: 'watch', id }));
+  return tab;
+}
+
+function renderTab({ title, url }: LiveTab, tab: HTMLElement, selected: boolean): HTMLElement {
+  tab.firstChild!.textContent = title || url || 'New page';
+  tab.title = url;
+  tab.setAttribute('aria-selected', String(selected));
+  tab.tabIndex = selected ? 0 : -1;
+  return tab;
+}
+
+function selectNeighbour({ key }: KeyboardEvent): void {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+  if (step === undefined) return;
+  const tabs = [...tabStrip.children] as HTMLElement[];
+  const next = tabs[tabs.indexOf(document.activeElement as HTMLElement) + step];
+  next?.focus();
+  next?.click();
+}
+
+function enableAddressBar(): void {
+  address.readOnly = false;
+  for (const id of ['back', 'forward', 'reload']) byId(id, HTMLButtonElement).disabled = false;
+  byId('back').addEventListener('click', () => send({ type: 'history', by: -1 }));
+  byId('forward').addEventListener('click', () => send({ type: 'history', by: 1 }));
+  byId('reload').addEventListener('click', () => send({ type: 'reload' }));
+  address.addEventListener('focus', () => address.select());
+  byId('go').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const url = toUrl(address.value.trim());
+    if (url !== undefined) send({ type: 'navigate', url });
+    byId('keyboard').focus();
+  });
+}
+
+/** Completes an address without a scheme: `http` for this machine, `https` for other hosts. */
+function toUrl(text: string): string | undefined {
+  const hasScheme = /^(https?:\/\/|about:|data:|file:|chrome:|blob:)/i.test(text);
+  const isLocal = /^(localhost|127\.|\[::1\])/i.test(text);
+  const url = hasScheme ? text : `${isLocal ? 'http' : 'https'}://${text}`;
+  return text !== '' && URL.canParse(url) ? url : undefined;
 }

@@ -1,35 +1,37 @@
-import type { TimelineEntry } from '../../replays/local-replay.js';
+import type { TimelineEntry } from '../../replays/timeline.js';
 import { byId, make, reconcile } from './dom.js';
 import { clock } from './format.js';
 
-type Group = 'pages' | 'input' | 'console' | 'errors' | 'lease';
+type Group = keyof typeof GROUPS;
 
-const GROUPS: Readonly<Record<Group, string>> = {
-  pages: 'Pages',
-  input: 'Input',
-  console: 'Console',
-  errors: 'Errors',
-  lease: 'Lease',
+/** The groups of events that a person can hide. */
+const GROUPS = {
+  pages: { label: 'Pages', color: 'light-dark(#3b5bdb, #91a7ff)' },
+  input: { label: 'Input', color: 'light-dark(#0f8a6d, #4fd1b0)' },
+  console: { label: 'Console', color: '#7a8496' },
+  errors: { label: 'Errors', color: 'light-dark(#d6333f, #ff7b7b)' },
+  lease: { label: 'Lease', color: '#9c5bd6' },
+} as const;
+
+/** How each kind of event is shown: its group, which has the colour, and the label before its text. */
+const KINDS: Readonly<Record<TimelineEntry['kind'], { group: Group; label: string }>> = {
+  'page-opened': { group: 'pages', label: 'Page opened' },
+  'page-closed': { group: 'pages', label: 'Page closed' },
+  navigation: { group: 'pages', label: 'Navigation' },
+  click: { group: 'input', label: 'Click' },
+  key: { group: 'input', label: 'Typing in' },
+  console: { group: 'console', label: 'Console' },
+  'page-error': { group: 'errors', label: 'Page error' },
+  'request-failed': { group: 'errors', label: 'Request failed' },
+  connected: { group: 'lease', label: 'Connected' },
+  disconnected: { group: 'lease', label: 'Disconnected' },
+  'recording-ended': { group: 'lease', label: 'Recording ended' },
 };
 
-const KINDS: Readonly<Record<TimelineEntry['kind'], readonly [group: Group, label: string]>> = {
-  'page-opened': ['pages', 'Page opened'],
-  'page-closed': ['pages', 'Page closed'],
-  navigation: ['pages', 'Navigation'],
-  click: ['input', 'Click'],
-  key: ['input', 'Key'],
-  console: ['console', 'Console'],
-  'page-error': ['errors', 'Page error'],
-  'request-failed': ['errors', 'Request failed'],
-  connected: ['lease', 'Connected'],
-  disconnected: ['lease', 'Disconnected'],
-  'recording-ended': ['lease', 'Recording'],
-};
+/** After a seek, the position of a video is exact to one millisecond. */
+const TOLERANCE = 1;
 
-/** A film stands where it was sent to up to so many milliseconds. */
-const HERE = 1;
-
-/** The list of what happened, and its marks on the scrub bar. */
+/** The list of events, and their marks on the scrub bar. */
 export class Timeline {
   readonly #onChoose: (at: number) => void;
   readonly #hidden = new Set<Group>();
@@ -42,76 +44,74 @@ export class Timeline {
     this.#onChoose = onChoose;
   }
 
-  /** @param length Of the film, in milliseconds; without one there are no marks. */
+  /** @param length Of the video, in milliseconds. Without a video there are no marks. */
   show(entries: readonly TimelineEntry[], length: number | undefined): void {
-    const grown = entries.length !== this.#entries.length || length !== this.#length;
-    if (!grown && this.#list.childElementCount > 0) return;
+    const changed = entries.length !== this.#entries.length || length !== this.#length;
+    if (!changed && this.#list.childElementCount > 0) return;
     this.#entries = entries;
     this.#length = length;
     this.#render();
   }
 
-  /** Highlights the last event before this time, and keeps it in sight. */
-  follow(at: number): void {
-    const current = this.#visible.findLastIndex((entry) => entry.at <= at + HERE);
+  /** Highlights the last event before a time, and scrolls to it. */
+  highlight(at: number): void {
+    const current = this.#visible.findLastIndex((entry) => entry.at <= at + TOLERANCE);
     if (current === this.#current) return;
     this.#current = current;
     const rows = [...this.#list.querySelectorAll('button')];
     rows.forEach((row, index) => row.setAttribute('aria-current', String(index === current)));
-    // A person who reads the list has it in hand.
+    // No scrolling while a person uses the list.
     if (!this.#list.matches(':hover, :focus-within')) rows[current]?.scrollIntoView({ block: 'nearest' });
   }
 
+  /** Finds the time of the next or the previous event. Times are in milliseconds. */
   nearest(from: number, direction: 1 | -1): number | undefined {
     const times = this.#visible.map(({ at }) => at);
-    return direction === 1 ? times.find((at) => at > from + HERE) : times.findLast((at) => at < from - HERE);
+    return direction === 1
+      ? times.find((at) => at > from + TOLERANCE)
+      : times.findLast((at) => at < from - TOLERANCE);
   }
 
   get #visible(): readonly TimelineEntry[] {
-    return this.#entries.filter(({ kind }) => !this.#hidden.has(KINDS[kind][0]));
+    return this.#entries.filter(({ kind }) => !this.#hidden.has(KINDS[kind].group));
   }
 
   #render(): void {
     this.#current = -1;
     this.#renderFilters();
-    const rows = this.#visible.map((entry) => ({ entry, key: `${this.#entries.indexOf(entry)}` }));
-    reconcile(
-      this.#list,
-      rows,
-      ({ key }) => key,
-      ({ entry }, before) => before ?? this.#row(entry),
-    );
+    const rows = this.#visible;
+    const keyOf = (entry: TimelineEntry) => String(this.#entries.indexOf(entry));
+    reconcile(this.#list, rows, keyOf, (entry, present) => present ?? this.#row(entry));
     if (rows.length === 0) {
-      this.#list.append(
-        make('li', { class: 'empty' }, this.#entries.length === 0 ? 'Nothing yet.' : 'All hidden.'),
-      );
+      const text = this.#entries.length === 0 ? 'No events yet.' : 'All events are hidden.';
+      this.#list.append(make('li', { class: 'empty' }, text));
     }
     const length = this.#length;
-    const marks = length ? this.#visible.map((entry) => mark(entry, length)) : [];
-    byId('marks').replaceChildren(...marks);
+    byId('marks').replaceChildren(...(length ? rows.map((entry) => mark(entry, length)) : []));
   }
 
   #row({ at, kind, text }: TimelineEntry): HTMLElement {
-    const [group, label] = KINDS[kind];
-    const what = make('span', { class: 'what' }, text);
-    what.prepend(make('span', { class: 'kind' }, label));
-    const row = make('button', { class: group }, make('time', {}, clock(at)), make('i'), what);
+    const { group, label } = KINDS[kind];
+    const what = make('span', { class: 'what' }, make('span', { class: 'kind' }, label), text);
+    const row = make('button', {}, make('time', {}, clock(at)), make('i'), what);
+    setColor(row, group);
     row.addEventListener('click', () => this.#onChoose(at));
     return make('li', {}, row);
   }
 
   #renderFilters(): void {
-    const groups = Object.keys(GROUPS).filter((group) => this.#count(group as Group) > 0) as Group[];
-    reconcile(byId('filters'), groups, String, (group, before) => {
-      const button = before ?? this.#filter(group);
+    const groups = (Object.keys(GROUPS) as Group[]).filter((group) => this.#count(group) > 0);
+    reconcile(byId('filters'), groups, String, (group, present) => {
+      const button = present ?? this.#filter(group);
       button.setAttribute('aria-pressed', String(!this.#hidden.has(group)));
-      button.lastChild!.textContent = `${GROUPS[group]} ${this.#count(group)}`;
+      button.lastChild!.textContent = `${GROUPS[group].label} ${this.#count(group)}`;
       return button;
     });
   }
 
   #filter(group: Group): HTMLElement {
-    const button = make('button', { class: group }, make('i'), '');
+    const button = make('button', {}, make('i'), '');
+    setColor(button, group);
     button.addEventListener('click', () => {
       if (!this.#hidden.delete(group)) this.#hidden.add(group);
       this.#render();
@@ -120,12 +120,17 @@ export class Timeline {
   }
 
   #count(group: Group): number {
-    return this.#entries.filter(({ kind }) => KINDS[kind][0] === group).length;
+    return this.#entries.filter(({ kind }) => KINDS[kind].group === group).length;
   }
 }
 
 function mark({ at, kind }: TimelineEntry, length: number): HTMLElement {
-  const line = make('i', { class: KINDS[kind][0] });
+  const line = make('i');
   line.style.left = `${Math.min(100, (100 * at) / length)}%`;
+  setColor(line, KINDS[kind].group);
   return line;
+}
+
+function setColor(element: HTMLElement, group: Group): void {
+  element.style.setProperty('--mark', GROUPS[group].color);
 }

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import type { BrowserSession } from '../service/wire.js';
+import { EXIT, ExitStatus } from './errors.js';
+import type { Interruption } from './interruption.js';
+import type { RunSummary } from '../lease/run.js';
+import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
+import { openPool } from './service.js';
+import { formatTable, note, printJson } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  addLeaseOptions(command)
+    .description('Leases a browser, prints its addresses, and releases it at Ctrl-C.')
+    .argument('<pool>', 'id or name of the pool')
+    .option('--until-eof', 'release the browser also when stdin ends: when the parent program is gone')
+    .option('--json', 'print JSON, one line per event')
+    .addHelpText('after', HELP)
+    .action(async (pool: string, options: AcquireOptions) => acquire(pool, options, signal));
+}
+
+const HELP = `${ABOUT_TOKEN}
+
+The addresses contain secrets: everybody with an address can control the browser. They are printed on
+stdout; all other messages are printed on stderr. While nothing is connected to the browser, the
+service keeps it only for the printed number of seconds.
+
+Examples:
+  $ pooled-browser acquire scrapers
+  $ pooled-browser acquire scrapers --name by-hand --tag who=ada --start-url https://example.com
+  $ pooled-browser acquire scrapers --json | jq -r --unbuffered '.session.cdp_ws_url // empty'`;
+
+interface AcquireOptions extends LeaseOptions {
+  untilEof?: true;
+  json?: true;
+}
+
+/** Leases a browser and holds it until a signal, or the end of stdin. */
+async function acquire(poolName: string, options: AcquireOptions, signal: AbortSignal): Promise<void> {
+  await using pool = await openPool(poolName, options);
+  const { describeReplays, leaseSession } = await import('./lease.js');
+  await using lease = await leaseSession(pool, { ...options, signal });
+  const { session } = lease;
+  const { revealSession } = await import('../service/session.js');
+  // The JSON of a session hides its secrets, which are the result of this command.
+  if (options.json) printJson({ type: 'acquired', session: revealSession(session) });
+  else process.stdout.write(`${describeSession(session)}\n`);
+  note(
+    `The browser is leased until ${options.untilEof ? 'stdin ends or ' : ''}Ctrl-C. ` +
+      `The service destroys it after ${session.timeout_seconds} s without a connection.`,
+  );
+  await waitForEnd(signal, options);
+  const end = await lease.end();
+  const { released, replays, replayStatus } = end;
+  if (options.json) printJson({ type: 'released', released, replays, replayStatus });
+  else [...describeReplays(end), ...describeRelease(end)].forEach(note);
+  if (released === 'failed') throw new ExitStatus(EXIT.failed);
+}
+
+function describeSession(session: BrowserSession): string {
+  return formatTable([
+    ['session', session.session_id],
+    ['cdp', session.cdp_ws_url],
+    ['webdriver', session.webdriver_ws_url],
+    ['live view', session.browser_live_view_url ?? 'none'],
+    ['timeout', `${session.timeout_seconds} s without a connection`],
+  ]).join('\n');
+}
+
+/** Resolves at a signal or at the end of stdin. Never rejects. */
+async function waitForEnd(signal: AbortSignal, { untilEof }: AcquireOptions): Promise<void> {
+  // Listening for a signal does not keep a process alive.
+  const awake = setInterval(() => {}, 60_000);
+  const ends: Promise<unknown>[] = [signal.aborted ? Promise.resolve() : once(signal, 'abort')];
+  if (untilEof) ends.push(once(process.stdin.resume(), 'close').catch(() => {}));
+  await Promise.race(ends);
+  if (untilEof) process.stdin.destroy();
+  clearInterval(awake);
+}
+
+/** A failed release has a message of its own. */
+function describeRelease({ released }: RunSummary): string[] {
+  if (released === 'reused') return ['Released: the browser is back in its pool.'];
+  return released === 'destroyed' ? ['Released: the browser is destroyed.'] : [];
+}

@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Page as PlaywrightPage } from 'playwright-core';
+import type { Page as PuppeteerPage } from 'puppeteer-core';
+import type { RunEvent } from '../lease/events.js';
+import type { RunOptions } from '../lease/options.js';
+import { withPooledBrowser as withPlaywright } from '../lease/playwright.js';
+import { withPooledBrowser as withPuppeteer } from '../lease/puppeteer.js';
+import { runOf, type FailedRun, type Run } from '../lease/run.js';
+import { BrowserPool } from '../service/browser-pool.js';
+import { startPool } from './service.js';
+import type { Format } from './terminal.js';
+
+type PrintStep = (who: string, what: string, format?: Format) => void;
+
+/** The receipt or the error of a job. */
+export interface Outcome {
+  job: Job;
+  run?: Run<string> | FailedRun | undefined;
+  receipt?: string;
+  error?: Error;
+}
+
+/** Runs three jobs at once on a local pool of two browsers. Rejects only when the signal aborts. */
+export async function runJobs(print: PrintStep, signal: AbortSignal): Promise<Outcome[]> {
+  // Here, a library that loads would also delay the local pool, which runs in this process.
+  await Promise.all([import('playwright-core'), import('puppeteer-core')]);
+  print('libraries', 'Playwright and Puppeteer are loaded');
+  await using local = await startPool({ pools: [{ name: 'demo', size: 2 }] }, signal);
+  print('pool', `2 browsers at ${local.baseUrl}`);
+  await using shop = await openShop();
+  print('shop', `open at ${shop.url}`);
+  await using pool = new BrowserPool('demo', { baseUrl: local.baseUrl, token: local.token });
+  const outcomes = await Promise.all(
+    JOBS.map(async (job) => {
+      const log = (what: string) => print(job.name, what, job.format);
+      return runJob(job, { pool, url: shop.url, log: (what) => log(`  ${what}`) }, log, signal);
+    }),
+  );
+  await pool.close();
+  await local.close();
+  print('pool', 'closed: no browser, profile or socket is left');
+  return outcomes;
+}
+
+/** In ms. Polls are short, so that the waiting job shows that it waits; the default is 25 s. */
+const TIMEOUTS = { acquireTimeout: 60_000, pollTimeout: 1000, timeout: 30_000 };
+
+async function runJob(job: Job, shop: Order, log: Log, signal: AbortSignal): Promise<Outcome> {
+  const onEvent = (event: RunEvent) => {
+    const step = describeStep(event);
+    if (step !== undefined) log(step);
+  };
+  const name = `demo-${job.name.replace(' ', '-')}`;
+  try {
+    const run = await job.order(shop, { ...TIMEOUTS, name, signal, onEvent });
+    return { job, run, receipt: run.value };
+  } catch (error) {
+    signal.throwIfAborted();
+    log(`failed: ${(error as Error).message}`);
+    return { job, run: runOf(error), error: error as Error };
+  }
+}
+
+/** Describes a step of a run; `undefined` for events that repeat an earlier step. */
+function describeStep(event: RunEvent): string | undefined {
+  const error = 'error' in event ? event.error : undefined;
+  const cause = error instanceof Error ? `: ${error.message}` : '';
+  switch (event.type) {
+    case 'acquiring':
+      return event.attempt === 1 ? 'requests a browser from the pool' : undefined;
+    case 'waiting':
+      return `waits: no browser is free yet${cause}`;
+    case 'acquired':
+      return `leased browser ${event.session.session_id.slice(0, 8)}`;
+    case 'connecting':
+      return `connects over ${event.protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP'}`;
+    case 'connected':
+      return 'connected: a page is ready';
+    case 'callback-started':
+      return 'callback runs';
+    case 'callback-ended':
+      return `callback ended: ${event.status}`;
+    case 'cleaned-up':
+      return event.error ? `cleanup failed${cause}` : 'cleaned up: its pages and contexts are closed';
+    case 'replays':
+      return `replays: ${event.status}`;
+    case 'released':
+      return `released: ${event.released === 'reused' ? 'back in the pool' : 'destroyed'}`;
+    case 'ended':
+      return undefined;
+    default:
+      return `${event.type}${cause}`;
+  }
+}
+
+type Log = (what: string) => void;
+
+interface Order {
+  pool: BrowserPool;
+  /** URL of the shop. */
+  url: string;
+  log: Log;
+}
+
+interface Job {
+  name: 'playwright cdp' | 'puppeteer cdp' | 'puppeteer bidi';
+  format: Format;
+  /** Leases a browser and orders in the shop. The value of the run is the receipt. */
+  order: (order: Order, options: Omit<RunOptions, 'protocol' | 'connectOptions'>) => Promise<Run<string>>;
+}
+
+const JOBS: readonly Job[] = [
+  {
+    name: 'playwright cdp',
+    format: 'cyan',
+    order: ({ pool, ...order }, options) =>
+      withPlaywright(pool, ({ page }) => orderWithPlaywright(page, order), options),
+  },
+  ...(['cdp', 'bidi'] as const).map((protocol) => ({
+    name: `puppeteer ${protocol}` as const,
+    format: protocol === 'cdp' ? ('magenta' as const) : ('yellow' as const),
+    order: ({ pool, ...order }: Order, options: object) =>
+      withPuppeteer(pool, ({ page }) => orderWithPuppeteer(page, order), { ...options, protocol }),
+  })),
+];
+
+async function orderWithPlaywright(page: PlaywrightPage, { url, log }: Omit<Order, 'pool'>): Promise<string> {
+  await page.goto(url);
+  log(`opened "${await page.title()}", and orders a teapot`);
+  await page.getByRole('link', { name: 'Teapot' }).click();
+  await page.getByLabel('Your name').fill('Ada');
+  await page.getByRole('button', { name: 'Order' }).click();
+  return page.locator('#receipt').innerText();
+}
+
+async function orderWithPuppeteer(page: PuppeteerPage, { url, log }: Omit<Order, 'pool'>): Promise<string> {
+  await page.goto(url);
+  log(`opened "${await page.title()}", and orders a lamp`);
+  await page.locator('a[href="/lamp"]').click();
+  await page.locator('input').fill('Grace');
+  await page.locator('button').click();
+  const receipt = page.locator('#receipt').map(({ textContent }) => textContent ?? '');
+  return receipt.wait();
+}
+
+/** In ms: the payment takes long enough that the third job must wait for a browser. */
+const PAYMENT = 900;
+
+const PRODUCTS = [
+  { path: '/teapot', name: 'Teapot 🫖', price: '24.00 EUR' },
+  { path: '/lamp', name: 'Lamp 💡', price: '39.50 EUR' },
+] as const;
+
+/** Opens a small web shop on 127.0.0.1. */
+async function openShop(): Promise<AsyncDisposable & { url: string }> {
+  let orders = 0;
+  const server = createServer((request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    answer(request, () => ++orders).then(
+      (page) => response.end(page),
+      () => response.destroy(),
+    );
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server.close(), 'close');
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(request: IncomingMessage, nextOrder: () => number): Promise<string> {
+  const product = PRODUCTS.find(({ path }) => path === request.url);
+  if (!product) {
+    const links = PRODUCTS.map(({ path, name, price }) => `<p><a href="${path}">${name}</a> ${price}</p>`);
+    return page('The Little Shop', links.join(''));
+  }
+  const { name, price } = product;
+  if (request.method !== 'POST') return page(name, `<p>${price}</p>${FORM}`);
+  const customer = new URLSearchParams(await text(request)).get('name') ?? '';
+  await sleep(PAYMENT);
+  const receipt = `Order ${nextOrder()} for ${escapeHtml(customer)}: ${name}, ${price}`;
+  return page('Thank you!', `<p id="receipt">${receipt}</p>`);
+}
+
+const FORM =
+  '<form method="post"><label>Your name <input name="name" required></label> <button>Order</button></form>';
+
+function page(title: string, body: string): string {
+  const style = 'body { font: 20px/1.6 system-ui, sans-serif; margin: 10vh auto; width: 24em }';
+  const head = `<meta charset="utf-8"><title>${title}</title><style>${style}</style>`;
+  return `<!doctype html><html lang="en">${head}<h1>${title}</h1>${body}`;
+}
+
+function escapeHtml(given: string): string {
+  return given.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,100 @@
+import type { Command } from 'commander';
+import type { Outcome } from './demo-jobs.js';
+import { CliError } from './errors.js';
+import type { Interruption } from './interruption.js';
+import { isInstalled } from './service.js';
+import { formatTable, paintFor, type Format } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  command
+    .description(
+      'Starts a pool of two browsers and a small shop on this machine, and runs three jobs at once that order ' +
+        'in the shop: with Playwright, with Puppeteer, and with Puppeteer over WebDriver BiDi. One job must wait.',
+    )
+    .addHelpText('after', HELP)
+    .action(async () => demo(signal));
+}
+
+const HELP = `
+The demo needs no network and no account, and leaves nothing behind.
+
+Example:
+  $ pooled-browser demo`;
+
+/** Runs three jobs on a pool of two browsers, and prints each step and a summary. */
+async function demo(signal: AbortSignal): Promise<void> {
+  requireLibraries();
+  print(`${paint('bold', '3 jobs, 2 browsers')}: one job must wait for a browser.\n`);
+  const { runJobs } = await import('./demo-jobs.js');
+  const outcomes = await runJobs(printStep, signal);
+  print(`\n${summarize(outcomes)}\n`);
+  const failed = outcomes.filter(({ error }) => error !== undefined).length;
+  if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);
+  print(nextSteps());
+}
+
+/** Reports all missing libraries at once. */
+function requireLibraries(): void {
+  const missing = ['playwright-core', 'puppeteer-core', 'chromium-bidi'].filter((name) => !isInstalled(name));
+  if (missing.length === 0) return;
+  throw new CliError(
+    `The demo uses every library and protocol, but ${missing.join(' and ')} can't be found.\n` +
+      `Install what is missing: npm install ${missing.join(' ')}`,
+  );
+}
+
+const paint = paintFor(process.stdout);
+const start = performance.now();
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function printStep(who: string, what: string, format: Format = 'reset'): void {
+  const time = seconds(performance.now() - start).padStart(8);
+  print(`${paint('dim', time)}  ${paint(format, `${who.padEnd('playwright cdp'.length)}  ${what}`)}`);
+}
+
+function seconds(milliseconds: number | undefined): string {
+  return milliseconds === undefined ? '-' : `${(milliseconds / 1000).toFixed(2)} s`;
+}
+
+const HEAD = 'library,protocol,acquire,connect,callback,cleanup,release,released,replays'.split(',');
+
+/** Shows what each job read, the duration of its stages, and what happened to its browser and recordings. */
+function summarize(outcomes: readonly Outcome[]): string {
+  const rows = outcomes.map(({ job, run }) => {
+    const { acquire, connect, callback, cleanup, release } = run?.timings ?? {};
+    const times = [acquire, connect, callback, cleanup, release].map(seconds);
+    return [...job.name.split(' '), ...times, run?.released ?? '-', run?.replayStatus ?? '-'];
+  });
+  const [head, ...lines] = formatTable([HEAD, ...rows]);
+  const read = outcomes.map(({ job, receipt, error }) => {
+    return [`${job.name} read`, receipt ?? `nothing: ${error?.message}`];
+  });
+  const note = 'Replays "none": this pool recorded nothing. A service that records returns links here.';
+  return [paint('bold', head!), ...lines, '', ...formatTable(read), '', note].join('\n');
+}
+
+/** Runs with the two variables that `serve` prints. */
+const CODE = `
+import { withPooledBrowser } from 'pooled-browser/playwright';
+
+const { value, replays } = await withPooledBrowser('default', async ({ page }) => {
+  await page.goto('https://example.com');
+  return page.title();
+});
+console.log(value, replays);`;
+
+function nextSteps(): string {
+  return [
+    paint('bold', 'Next, your own code. In one terminal:'),
+    '',
+    '  npx pooled-browser serve',
+    '',
+    'In another terminal, after the two export lines that serve prints: node hello.mjs',
+    ...CODE.split('\n').map((line) => (line === '' ? '' : `  ${paint('green', line)}`)),
+    '',
+    'With a service in the cloud, the code is the same: only the two variables change.',
+  ].join('\n');
+}

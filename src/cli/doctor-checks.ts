@@ -1,0 +1,197 @@
+import { createRequire } from 'node:module';
+import { environment } from '../shared/environment.js';
+import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import type { RunOptions } from '../lease/options.js';
+import type { Run } from '../lease/run.js';
+import { checkBaseUrl } from '../shared/urls.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import { leaseSession } from './lease.js';
+import { ANY_POOL, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT } from './service.js';
+
+/** The service and the pool to check. */
+export interface Case {
+  baseUrl?: string;
+  /** Id or name of the pool; without a pool, nothing is leased. */
+  pool: string | undefined;
+  /** In ms. */
+  acquireTimeout: number;
+  signal: AbortSignal;
+}
+
+/** The result of a check. A `note` is worth knowing but no fault; a `skipped` check could not run. */
+export interface Result {
+  status: 'ok' | 'note' | 'failed' | 'skipped';
+  detail: string;
+  /** What to do about a fault. */
+  advice?: string;
+}
+
+export interface Check {
+  name: string;
+  /** The checks after this one need its success. */
+  isRequired?: boolean;
+  run: (on: Case) => Result | Promise<Result>;
+}
+
+/** All checks; each relies on the earlier ones. */
+export const CHECKS: readonly Check[] = [
+  { name: 'node', run: checkNode },
+  { name: 'libraries', run: checkLibraries },
+  { name: 'address', run: checkAddress, isRequired: true },
+  { name: 'reachable', run: checkReachable, isRequired: true },
+  { name: 'token', run: checkToken, isRequired: true },
+  { name: 'pool', run: checkPool, isRequired: true },
+  { name: 'lease', run: checkLease, isRequired: true },
+  { name: 'playwright cdp', run: (on) => checkConnection('playwright-core', calculateWithPlaywright, on) },
+  {
+    name: 'puppeteer cdp',
+    run: (on) => checkConnection('puppeteer-core', calculateWithPuppeteer('cdp'), on),
+  },
+  {
+    name: 'puppeteer bidi',
+    run: (on) => checkConnection('puppeteer-core', calculateWithPuppeteer('bidi'), on),
+  },
+];
+
+/** Compares with `engines` of package.json. */
+function checkNode(): Result {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
+  if (isSupported) return { status: 'ok', detail: process.version };
+  return { status: 'failed', detail: process.version, advice: 'Install Node 20.19, 22.12 or newer.' };
+}
+
+const LIBRARIES = ['playwright-core', 'puppeteer-core'] as const;
+
+function checkLibraries(): Result {
+  const installed = LIBRARIES.filter(isInstalled);
+  if (installed.length === 0) {
+    const advice =
+      'Install a library: npm install playwright-core, or npm install puppeteer-core. Without a library, ' +
+      'exec and acquire still work, for programs with a library of their own.';
+    return { status: 'failed', detail: `neither ${LIBRARIES.join(' nor ')} is installed`, advice };
+  }
+  const versions = LIBRARIES.map((name) => (isInstalled(name) ? `${name} ${versionOf(name)}` : `no ${name}`));
+  return { status: 'ok', detail: versions.join(', ') };
+}
+
+function versionOf(name: string): string {
+  try {
+    return (createRequire(import.meta.url)(`${name}/package.json`) as { version: string }).version;
+  } catch {
+    return '(unknown version)';
+  }
+}
+
+function checkAddress({ baseUrl = environment.baseUrl() }: Case): Result {
+  if (baseUrl === undefined) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
+  return { status: 'ok', detail: checkBaseUrl(baseUrl).href };
+}
+
+/** In ms: a service that does not answer within this time counts as unreachable. */
+const REACH_TIMEOUT = 10_000;
+
+/** Accepts any answer. The request carries no token. */
+async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case): Promise<Result> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
+  try {
+    const { status, body } = await fetch(baseUrl!, { redirect: 'manual', signal: limit });
+    await body?.cancel();
+    return { status: 'ok', detail: `the service answers (status ${status})` };
+  } catch (error) {
+    // The error of fetch only says that the request failed; its cause says why.
+    const cause = (error as Error).cause ?? error;
+    const { message, code } = cause as NodeJS.ErrnoException;
+    throw new PoolConnectionError(message || code || 'no answer', 'ERR_POOL_UNREACHABLE', { cause });
+  }
+}
+
+/** Lists the replays of a session that does not exist: with a valid token, the answer is a 404 or an empty list. */
+async function checkToken(on: Case): Promise<Result> {
+  await using pool = await openPool(ANY_POOL, on);
+  await pool.replays('pooled-browser-doctor', { signal: on.signal }).catch((error: unknown) => {
+    if (!(error instanceof PoolServiceError && error.status === 404)) throw error;
+  });
+  return { status: 'ok', detail: 'accepted' };
+}
+
+/** Statuses of a service that has no pool records, or not this pool. */
+const NO_RECORD = [404, 405, 501];
+
+/** Reads the record of the pool, an extension: without a record, the lease shows whether the pool exists. */
+async function checkPool(on: Case): Promise<Result> {
+  if (on.pool === undefined) {
+    return { status: 'skipped', detail: 'no pool is given; to check a pool: pooled-browser doctor POOL' };
+  }
+  await using pool = await openPool(on.pool, on);
+  try {
+    const record = await pool.describe({ signal: on.signal });
+    const { available_count: idle, acquired_count: leased, browser_pool_config: { size } = {} } = record;
+    const counts = Object.entries({ idle, leased, size }).filter(([, count]) => count !== undefined);
+    const facts = counts.map(([name, count]) => `${name} ${count}`).join(', ');
+    return { status: 'ok', detail: `${on.pool}: ${facts || 'the pool exists'}` };
+  } catch (error) {
+    if (!(error instanceof PoolServiceError && NO_RECORD.includes(error.status))) throw error;
+    const detail = `the service has no record of ${on.pool}: either it keeps no records, or there is no such pool`;
+    return { status: 'note', detail };
+  }
+}
+
+/** Leases and releases a browser without a connection, and lists its recordings. */
+async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Case): Promise<Result> {
+  if (name === undefined) return NEEDS_POOL;
+  await using pool = await openPool(name, service);
+  await using lease = await leaseSession(pool, { acquireTimeout, release: 'reuse', replays: 'list', signal });
+  const { released, replayStatus, cleanupErrors } = await lease.end();
+  if (released === 'failed') {
+    const advice =
+      'Check that the service answers POST /browser_pools/{pool}/release, and that the token permits it. ' +
+      'The browser stays leased until its inactivity timeout.';
+    return { status: 'failed', detail: 'a browser was leased but could not be released', advice };
+  }
+  const [error] = cleanupErrors;
+  if (error) return { status: 'note', detail: `leased and released; replays: ${error.message}` };
+  return { status: 'ok', detail: `leased and released; replays: ${replayStatus}` };
+}
+
+const NEEDS_POOL: Result = { status: 'skipped', detail: 'not checked, because it needs: pool' };
+
+type Options = Omit<RunOptions, 'protocol' | 'connectOptions'>;
+
+/** Leases a browser, calculates the sum in a page, and releases the browser. */
+type Calculate = (pool: BrowserPool, options: Options) => Promise<Run<unknown>>;
+
+const SUM = '1 + 1';
+
+async function calculateWithPlaywright(pool: BrowserPool, options: Options): Promise<Run<unknown>> {
+  const { withPooledBrowser } = await import('../lease/playwright.js');
+  return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
+}
+
+function calculateWithPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
+  return async (pool, options) => {
+    const { withPooledBrowser } = await import('../lease/puppeteer.js');
+    return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
+  };
+}
+
+/** In ms: until a page is usable, and until the page has calculated the sum. */
+const LIMITS = { connectTimeout: 15_000, timeout: 10_000 };
+
+async function checkConnection(library: string, calculate: Calculate, on: Case): Promise<Result> {
+  if (on.pool === undefined) return NEEDS_POOL;
+  if (!isInstalled(library)) {
+    return { status: 'skipped', detail: `${library} is not installed`, advice: `npm install ${library}` };
+  }
+  await using pool = await openPool(on.pool, on);
+  const { acquireTimeout, signal } = on;
+  // A second attempt would hide the fault of the first.
+  const limits = { ...LIMITS, acquireTimeout, pollTimeout: POLL_TIMEOUT, connectAttempts: 1 };
+  const run = await calculate(pool, { ...limits, replays: 'off', signal });
+  const { acquire, connect, callback, release } = run.timings;
+  const detail =
+    `acquire ${acquire} ms, connect ${connect} ms, ${SUM} = ${String(run.value)} in ${callback} ms, ` +
+    `release ${release} ms`;
+  const faults = run.cleanupErrors.map(({ message }) => message);
+  return { status: faults.length === 0 ? 'ok' : 'note', detail: [detail, ...faults].join('\n') };
+}

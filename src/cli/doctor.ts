@@ -1,0 +1,136 @@
+import type { Command } from 'commander';
+import { ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
+import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import { environment } from '../shared/environment.js';
+import type { Case, Check, Result } from './doctor-checks.js';
+import { EXIT, ExitStatus } from './errors.js';
+import type { Interruption } from './interruption.js';
+import { ABOUT_TOKEN, addServiceOption, timeout, type ServiceOptions } from './options.js';
+import { paintFor, printable, printJson, type Paint } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  addServiceOption(command)
+    .description('Checks everything that a lease needs, step by step, and prints how to correct each fault.')
+    .argument('[pool]', 'id or name of a pool to lease from; without a pool, nothing is leased')
+    .addOption(timeout('--acquire-timeout <time>', 'time that each lease may wait for a browser', '15s'))
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (pool: string | undefined, options: DoctorOptions) => doctor({ ...options, pool, signal }));
+}
+
+const HELP = `
+doctor checks the version of Node, the installed libraries, the address and the answer of the
+service, the token and the pool. Then it leases a browser with each library and protocol, calculates
+1 + 1 in a page, and releases the browser. The exit code is 0 when nothing is wrong, otherwise 1.
+${ABOUT_TOKEN}
+
+Examples:
+  $ pooled-browser doctor
+  $ pooled-browser doctor scrapers
+  $ pooled-browser doctor scrapers --json | jq '.checks[] | select(.status == "failed")'`;
+
+interface DoctorOptions extends ServiceOptions {
+  /** In ms. */
+  acquireTimeout: number;
+  json?: true;
+}
+
+/** Runs all checks and prints each finding. Exits with a failure when a check failed. */
+async function doctor({ json, ...examined }: Case & DoctorOptions): Promise<void> {
+  const paint = paintFor(process.stdout);
+  const print = (finding: Finding) => process.stdout.write(`${describeFinding(finding, paint)}\n`);
+  const checks = await examine(examined, json ? () => {} : print);
+  const ok = checks.every(({ status }) => status !== 'failed');
+  if (json) printJson({ ok, checks });
+  if (!ok) throw new ExitStatus(EXIT.failed);
+}
+
+interface Finding extends Result {
+  check: string;
+  /** Duration of the check in ms. */
+  elapsed: number;
+}
+
+/** Runs the checks in order; after a required check that failed, the others are skipped. */
+async function examine(on: Case, onFinding: (finding: Finding) => void): Promise<Finding[]> {
+  const { CHECKS } = await import('./doctor-checks.js');
+  const findings: Finding[] = [];
+  let missing: string | undefined;
+  for (const check of CHECKS) {
+    const finding = missing === undefined ? await perform(check, on) : skip(check, missing);
+    on.signal.throwIfAborted();
+    if (check.isRequired && finding.status === 'failed') missing ??= check.name;
+    findings.push(finding);
+    onFinding(finding);
+  }
+  return findings;
+}
+
+async function perform({ name, run }: Check, on: Case): Promise<Finding> {
+  const start = performance.now();
+  const result = await Promise.resolve(on).then(run).catch(diagnose);
+  return { check: name, ...result, elapsed: Math.round(performance.now() - start) };
+}
+
+function skip({ name }: Check, missing: string): Finding {
+  return { check: name, status: 'skipped', detail: `not checked, because it needs: ${missing}`, elapsed: 0 };
+}
+
+function diagnose(error: unknown): Result {
+  const advice = adviceFor(error);
+  const detail = error instanceof Error ? error.message : String(error);
+  return { status: 'failed', detail, ...(advice !== undefined && { advice }) };
+}
+
+/** Returns what to do about an error; `undefined` where the error's own message contains it. */
+function adviceFor(error: unknown): string | undefined {
+  if (error instanceof PoolConnectionError) return adviceForNetwork(error);
+  if (error instanceof AcquireTimeoutError) {
+    return (
+      'All browsers may be leased: see the counts of the pool above. A lease that nobody releases ends after ' +
+      'its inactivity timeout. To wait longer, pass --acquire-timeout.'
+    );
+  }
+  if (error instanceof ConnectError) {
+    const other =
+      error.status === undefined
+        ? 'a service that returns addresses of another network'
+        : 'a service that refuses the jwt of its own WebSocket URL';
+    return (
+      'The service can be reached, but its browser cannot. Possible causes are a proxy or firewall that blocks ' +
+      `WebSockets, or ${other}.`
+    );
+  }
+  const isServerError = error instanceof PoolServiceError && error.status >= 500;
+  return isServerError ? 'The service has an internal problem. Try again later.' : undefined;
+}
+
+function adviceForNetwork({ cause }: PoolConnectionError): string {
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
+  const [, advice] = NETWORK_ADVICE.find(([pattern]) => pattern.test(code))!;
+  const proxies = environment.proxyVariables().join(', ');
+  return proxies === '' ? advice : `${advice} ${proxies} is set, but pooled-browser connects directly.`;
+}
+
+const NETWORK_ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_AGAIN/, 'The host name is unknown. Check the address and the name server.'],
+  [
+    /ECONNREFUSED/,
+    'Nothing listens at this address. Check the address and the port, and that the service runs.',
+  ],
+  [/CERT|TLS|UNABLE_TO/, 'The certificate is not trusted. NODE_EXTRA_CA_CERTS can name more certificates.'],
+  [/^/, 'Check the address, and that this network can reach it.'],
+];
+
+const SIGNS = { ok: '✓', note: '!', failed: '✗', skipped: '-' } as const;
+const FORMATS = { ok: 'green', note: 'yellow', failed: 'red', skipped: 'dim' } as const;
+const WIDTH = 'puppeteer bidi'.length;
+
+/** Formats a finding: the first line of its detail, then the other lines and the advice, indented. */
+function describeFinding({ check, status, detail, advice, elapsed }: Finding, paint: Paint): string {
+  const time = status === 'skipped' ? '' : paint('dim', ` (${elapsed} ms)`);
+  const [first, ...rest] = detail.split('\n').map(printable);
+  const head = `${paint(FORMATS[status], `${SIGNS[status]} ${check.padEnd(WIDTH)}`)}  ${first}${time}`;
+  const lines = advice === undefined ? rest : [...rest, `-> ${printable(advice)}`];
+  return [head, ...lines.map((line) => `${' '.repeat(WIDTH + 4)}${line}`)].join('\n');
+}

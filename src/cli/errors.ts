@@ -1,0 +1,58 @@
+import { constants } from 'node:os';
+
+/** Exit codes of every command. */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  /** The codes of a shell for a program that can't be started, and for one that does not exist. */
+  notStarted: 126,
+  notFound: 127,
+  /** The number of the signal is added to this code. */
+  signal: 128,
+} as const;
+
+/** The exit codes as `--help` shows them. */
+export const EXIT_CODES = `
+Exit codes:
+  0    success; also when serve or acquire is stopped by Ctrl-C
+  1    failure; the reason is on stderr
+  2    wrong usage: an unknown command, option or value, or no address or token of the service
+  130  interrupted by Ctrl-C before the end (129: SIGHUP, 143: SIGTERM)
+exec exits with the code of its command; 127: no such command, 126: the command can't be started`;
+
+/** Returns the exit code of a program that a signal ended. */
+export function exitCodeOf(signal: NodeJS.Signals): number {
+  return EXIT.signal + constants.signals[signal];
+}
+
+/** A failure of the command line itself, with a message for the person at the terminal. */
+export class CliError extends Error {
+  override readonly name: string = 'CliError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.failed, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** A signal interrupted the command. */
+export class InterruptedError extends CliError {
+  override readonly name = 'InterruptedError';
+
+  constructor(signal: NodeJS.Signals) {
+    super(`Interrupted by ${signal}.`, exitCodeOf(signal));
+  }
+}
+
+/** Ends the program with an exit code and prints nothing: the command has printed everything. */
+export class ExitStatus extends Error {
+  override readonly name = 'ExitStatus';
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`Exit code ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}

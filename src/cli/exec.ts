@@ -1,0 +1,133 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { isatty } from 'node:tty';
+import type { Command } from 'commander';
+import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
+import type { BrowserSession } from '../service/wire.js';
+import { EXIT, exitCodeOf, ExitStatus } from './errors.js';
+import type { Interruption } from './interruption.js';
+import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
+import { openPool } from './service.js';
+import { note } from './terminal.js';
+
+export function define(command: Command, interruption: Interruption): void {
+  addLeaseOptions(command)
+    .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
+    .usage('[options] <pool> -- <command> [args...]')
+    .argument('<pool>', 'id or name of the pool')
+    .argument('<command>', 'program to run, in any language')
+    .argument('[args...]', 'arguments of the program')
+    .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
+    .addHelpText('after', HELP)
+    .action(async (pool: string, program: string, args: string[], options: ExecOptions) =>
+      exec(pool, [program, ...args], options, interruption),
+    );
+}
+
+const HELP = `
+The command gets these environment variables, which only its user and root can read:
+  BROWSER_POOL_CDP_WS_URL        WebSocket URL for the Chrome DevTools Protocol
+  BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi
+  BROWSER_POOL_SESSION_ID        id of the session
+  BROWSER_POOL_LIVE_VIEW_URL     page that shows the browser, if it has a window
+The WebSocket URLs contain a secret. Do not pass them as arguments, which all users can read. For
+programs that take the URL only as an argument, --local-endpoint opens a CDP address on 127.0.0.1
+with a random path instead of the secret. It works while the command runs. The command finds it in
+BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
+${ABOUT_TOKEN}
+
+The first signal is passed on to the command; a second one kills it. The browser is released however
+the command ends, and with --release-on-crash also when this program is killed. Nothing cleans up
+behind the command, so the browser is destroyed by default. Use --release reuse only for commands
+that leave nothing behind in the browser.
+
+Examples:
+  $ pooled-browser exec scrapers -- python3 scrape.py
+  $ pooled-browser exec scrapers --name nightly --release-on-crash -- ./nightly.sh
+  $ pooled-browser exec agents -- sh -c \\
+      'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
+  $ pooled-browser exec agents --local-endpoint -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
+
+interface ExecOptions extends LeaseOptions {
+  localEndpoint?: true;
+}
+
+/** Runs a command with a leased browser, and ends with the exit code of the command. */
+async function exec(
+  poolName: string,
+  command: readonly string[],
+  options: ExecOptions,
+  interruption: Interruption,
+): Promise<void> {
+  const { signal } = interruption;
+  await using pool = await openPool(poolName, options);
+  const { describeReplays, leaseSession } = await import('./lease.js');
+  const lease = await leaseSession(pool, { ...options, signal });
+  let code: number;
+  try {
+    const variables = await variablesOf(lease.session, pool.baseUrl);
+    await using endpoint = options.localEndpoint
+      ? await openLocalEndpoint(lease.session, pool.baseUrl)
+      : undefined;
+    signal.throwIfAborted();
+    const url = endpoint?.url;
+    const words = command.map((word) => (url ? word.replaceAll('{endpoint}', url) : word));
+    code = await runCommand(words, { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: url }, interruption);
+  } finally {
+    describeReplays(await lease.end()).forEach(note);
+  }
+  if (code !== EXIT.ok) throw new ExitStatus(code);
+}
+
+/**
+ * Returns the variables for the command. Those that this browser lacks are unset: an outer exec may have set them.
+ *
+ * @throws when a URL would send its secret over a network without encryption.
+ */
+async function variablesOf(session: BrowserSession, baseUrl: string) {
+  const { trustedUrl } = await import('../connect/connect-session.js');
+  return {
+    BROWSER_POOL_SESSION_ID: session.session_id,
+    BROWSER_POOL_CDP_WS_URL: trustedUrl(session, 'cdp', baseUrl),
+    BROWSER_POOL_WEBDRIVER_WS_URL: trustedUrl(session, 'bidi', baseUrl),
+    BROWSER_POOL_LIVE_VIEW_URL: session.browser_live_view_url,
+  };
+}
+
+/** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
+async function runCommand(
+  [command, ...args]: readonly string[],
+  variables: NodeJS.ProcessEnv,
+  interruption: Interruption,
+): Promise<number> {
+  const child = spawn(command!, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+  let signals = 0;
+  const passOn = (signal: NodeJS.Signals) => {
+    signals++;
+    if (signals > 1) child.kill('SIGKILL');
+    // A terminal sends Ctrl-C to all its programs: the command has received it already.
+    else if (signal !== 'SIGINT' || ![0, 1, 2].some((descriptor) => isatty(descriptor))) child.kill(signal);
+  };
+  return interruption.divert(passOn, () => waitForExit(child, command!));
+}
+
+function waitForExit(child: ChildProcess, command: string): Promise<number> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ? exitCodeOf(signal) : code!));
+    child.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+      // With a pid, only a signal could not be sent: the exit is still to come.
+      if (child.pid !== undefined) return;
+      const isMissing = code === 'ENOENT';
+      note(
+        isMissing ? `${command}: no such command.` : `${command}: the command can't be started (${message}).`,
+      );
+      resolve(isMissing ? EXIT.notFound : EXIT.notStarted);
+    });
+  });
+}
+
+/** Opens an address on loopback that leads each client to the browser by a WebSocket of its own. */
+async function openLocalEndpoint(session: BrowserSession, baseUrl: string): Promise<LoopbackEndpoint> {
+  const { openSocket } = await import('../connect/connect-session.js');
+  const { openSharedEndpoint } = await import('../connect/loopback-endpoint.js');
+  return openSharedEndpoint((signal) => openSocket(session, 'cdp', baseUrl, signal));
+}

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { environment } from '../shared/environment.js';
+import { BrowserNotFoundError } from '../shared/lease-errors.js';
+import { findBrowser } from '../local/browser/find-browser.js';
+import { findXvfb, lacksDisplay } from '../local/display/virtual-display.js';
+import { CliError } from './errors.js';
+import type { Interruption } from './interruption.js';
+import { printable, printJson } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  command
+    .description('Finds an installed Chrome or Chromium, or installs one, and prints its path.')
+    .option('--headful', 'also install Xvfb where browsers can open no windows')
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (options: InstallOptions) => installBrowser(options, signal));
+}
+
+const HELP = `
+Without a browser, this command runs:
+  as root on Debian    apt-get update, apt-get install -y --no-install-recommends chromium
+  elsewhere            the installer of the package playwright-core
+With --headful, without a display and Xvfb, as root on Debian and Ubuntu:
+                       apt-get update, apt-get install -y --no-install-recommends xvfb
+It prints each command before it runs it, and never calls sudo.
+
+Examples:
+  $ pooled-browser install-browser
+  $ pooled-browser install-browser --headful
+  $ pooled-browser install-browser --json | jq -r .executablePath`;
+
+interface InstallOptions {
+  headful?: true;
+  json?: true;
+}
+
+/** Prints the path of a browser on stdout, after installing one if necessary. Progress goes to stderr. */
+async function installBrowser({ headful, json }: InstallOptions, signal: AbortSignal): Promise<void> {
+  const present = await tryFindBrowser();
+  const executablePath = present ?? (await install(signal));
+  const installed = present === undefined;
+  const windows = headful ? { opensWindows: await ensureDisplay(signal) } : {};
+  if (json) printJson({ executablePath, installed, ...windows });
+  else process.stdout.write(`Browser: ${printable(executablePath)}${installed ? ' (installed now)' : ''}\n`);
+}
+
+async function tryFindBrowser(): Promise<string | undefined> {
+  try {
+    return await findBrowser();
+  } catch (error) {
+    if (!(error instanceof BrowserNotFoundError)) throw error;
+    const path = environment.chromePath();
+    if (path === undefined) return undefined;
+    throw new CliError(`CHROME_PATH is ${path}, which is not an executable file. Correct or unset it.`);
+  }
+}
+
+async function install(signal: AbortSignal): Promise<string> {
+  const commands = commandsForBrowser(readMachine());
+  process.stderr.write('No Chrome or Chromium was found.\n');
+  if (commands.length === 0) throw new CliError(ADVICE);
+  try {
+    await runAll(commands, signal);
+    const executablePath = await findBrowser();
+    // A downloaded browser may lack system libraries. On Windows, --version would open a window.
+    if (process.platform !== 'win32') await runAll([[executablePath, '--version']], signal);
+    return executablePath;
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new CliError(`${(cause as Error).message}\n${ADVICE}`, undefined, { cause });
+  }
+}
+
+const APT_INSTALL = 'apt-get install -y --no-install-recommends';
+
+const ADVICE = [
+  'To get a browser, do one of these:',
+  `- On Debian: sudo apt-get update && sudo ${APT_INSTALL} chromium`,
+  '- Elsewhere: npm install playwright-core, then run this command again.',
+  '  On Ubuntu, Chromium may need: sudo npx playwright-core install-deps chromium',
+  '- Install Chrome or Chromium in any other way. If it is not found, set CHROME_PATH to its path.',
+].join('\n');
+
+/** Facts that decide how a browser is installed. */
+export interface Machine {
+  system: 'debian' | 'ubuntu' | 'other';
+  isRoot: boolean;
+  /** Path of the installer in the package playwright-core. */
+  playwrightInstaller: string | undefined;
+}
+
+/** Returns the commands that install a browser: the package of Debian, or else the installer of Playwright. */
+export function commandsForBrowser({ system, isRoot, playwrightInstaller }: Machine): string[][] {
+  if (system === 'debian' && isRoot) return installPackage('chromium');
+  if (playwrightInstaller === undefined) return [];
+  // Ubuntu's package chromium only installs a snap, which does not run in containers.
+  const withLibraries = isRoot && system === 'ubuntu' ? ['--with-deps'] : [];
+  return [[process.execPath, playwrightInstaller, 'install', ...withLibraries, 'chromium']];
+}
+
+/** Returns the commands that install Xvfb, a display for browsers with windows. */
+export function commandsForDisplay({ system, isRoot }: Machine): string[][] {
+  return isRoot && system !== 'other' ? installPackage('xvfb') : [];
+}
+
+function installPackage(name: string): string[][] {
+  return [UPDATE, [...APT_INSTALL.split(' '), name]];
+}
+
+const UPDATE = ['apt-get', 'update'];
+
+function readMachine(): Machine {
+  // Ubuntu also names debian, as the system that it is based on. See os-release(5).
+  const release = existsSync('/etc/os-release') ? readFileSync('/etc/os-release', 'utf8') : '';
+  const isBasedOn = (id: string) => new RegExp(`^ID(_LIKE)?=.*\\b${id}\\b`, 'm').test(release);
+  return {
+    system: (['ubuntu', 'debian'] as const).find(isBasedOn) ?? 'other',
+    isRoot: process.getuid?.() === 0,
+    playwrightInstaller: findPlaywrightInstaller(),
+  };
+}
+
+function findPlaywrightInstaller(): string | undefined {
+  try {
+    return fileURLToPath(new URL('cli.js', import.meta.resolve('playwright-core/package.json')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Installs Xvfb if necessary. A failure is only printed: headless browsers work without a display. */
+async function ensureDisplay(signal: AbortSignal): Promise<boolean> {
+  if (opensWindows()) return true;
+  process.stderr.write('This machine has no display. Browser windows need Xvfb.\n');
+  try {
+    await runAll(commandsForDisplay(readMachine()), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    process.stderr.write(`${(error as Error).message}\n`);
+  }
+  if (!opensWindows()) {
+    process.stderr.write(
+      `Xvfb is missing. For pools with headless: false, install it: ${APT_INSTALL} xvfb\n`,
+    );
+  }
+  return opensWindows();
+}
+
+function opensWindows(): boolean {
+  return !lacksDisplay() || findXvfb() !== undefined;
+}
+
+/** In ms. */
+const COMMAND_TIMEOUT = 15 * 60_000;
+
+/** Runs commands one after the other, with their output on stderr. */
+async function runAll(commands: readonly string[][], signal: AbortSignal): Promise<void> {
+  for (const words of commands) {
+    const line = words.join(' ');
+    process.stderr.write(`$ ${line}\n`);
+    const child = spawn(words[0]!, words.slice(1), {
+      stdio: ['ignore', process.stderr, process.stderr],
+      // The installers of packages must not ask questions.
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      timeout: COMMAND_TIMEOUT,
+      signal,
+    });
+    const [code, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    if (code === 0) continue;
+    const failure = `${line} ${code === null ? `was ended by ${by}` : `exited with ${code}`}.`;
+    // One unreachable source fails the update, but another source may have the package.
+    if (words !== UPDATE) throw new Error(failure);
+    process.stderr.write(`${failure} Continuing.\n`);
+  }
+}

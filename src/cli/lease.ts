@@ -1,0 +1,98 @@
+import type { RunEvent } from '../lease/events.js';
+import { leaseSession as acquireSession } from '../lease/lease-browser.js';
+import type { RunSummary } from '../lease/run.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession, Replay } from '../service/wire.js';
+import { LinkedAbort } from '../shared/abort.js';
+import type { LeaseOptions } from './options.js';
+import { POLL_TIMEOUT } from './service.js';
+import { note } from './terminal.js';
+
+/** A leased browser that another program drives. The caller must call `end`. */
+export interface SessionLease extends AsyncDisposable {
+  readonly session: BrowserSession;
+  /** Lists the recordings and releases the browser, once. Never rejects; failures are printed on stderr. */
+  end(): Promise<RunSummary>;
+}
+
+/**
+ * Leases a browser without connecting to it. The browser is released however this process ends.
+ *
+ * @param signal Aborts the wait for a browser. Once there is one, only `end` ends the lease.
+ */
+export async function leaseSession(
+  pool: BrowserPool,
+  { signal, tag: tags, ...options }: LeaseOptions & { signal: AbortSignal },
+): Promise<SessionLease> {
+  const { name, startUrl, acquireTimeout, release, releaseOnCrash, replays } = options;
+  const acquiring = new LinkedAbort(signal);
+  const lease = await acquireSession(pool, {
+    name,
+    tags,
+    startUrl,
+    acquireTimeout,
+    release,
+    releaseOnCrash,
+    replays,
+    pollTimeout: POLL_TIMEOUT,
+    signal: acquiring.signal,
+    onEvent: createLeaseLog(acquireTimeout),
+  }).catch((error: unknown) => {
+    if (signal.aborted) note(INTERRUPTED);
+    throw error;
+  });
+  acquiring.dispose();
+  const end = () => lease.end({ status: 'ok' });
+  return { session: lease.session, end, [Symbol.asyncDispose]: async () => void (await end()) };
+}
+
+const INTERRUPTED =
+  'Waiting up to 5 s for the answer to the last acquire request: a browser in it is released. ' +
+  'A second signal does not wait.';
+
+/**
+ * Creates a listener that prints what delays a lease or fails in it; the same message in a row is printed once.
+ *
+ * @param acquireTimeout Total time to wait for a browser, in ms.
+ */
+export function createLeaseLog(acquireTimeout: number, print = note): (event: RunEvent) => void {
+  let last: string | undefined;
+  return (event) => {
+    const text = describeEvent(event, acquireTimeout);
+    if (text === undefined || text === last) return;
+    last = text;
+    print(text);
+  };
+}
+
+function describeEvent(event: RunEvent, acquireTimeout: number): string | undefined {
+  switch (event.type) {
+    case 'waiting': {
+      const reason = event.error?.message ?? `No browser is free in pool ${event.pool}.`;
+      return `${reason} Retrying for up to ${acquireTimeout / 1000} s in total.`;
+    }
+    case 'outcome-unknown':
+      return `${event.error.message} A browser may be leased now, until its inactivity timeout ends the lease.`;
+    case 'release-failed':
+      return event.error.message;
+    case 'recording-unavailable':
+      return `Not recorded: ${event.error.message}`;
+    case 'replays':
+      return event.error && `The replays could not be listed: ${event.error.message}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Describes each recording of a lease. */
+export function describeReplays({ replays }: { replays: readonly Replay[] }): string[] {
+  return replays.map((replay) => {
+    const isFinished = replay.finished_at !== undefined;
+    return `replay ${linkOf(replay)}${isFinished ? '' : ' (not finished yet)'}`;
+  });
+}
+
+/** The API requires no field of a replay. */
+function linkOf({ replay_view_url: link, replay_id: id }: Replay): string {
+  return link ?? id ?? 'without a link';
+}

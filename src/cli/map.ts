@@ -1,0 +1,85 @@
+import { Option, type Command } from 'commander';
+import type { Interruption } from './interruption.js';
+import type { MapCommandOptions } from './map-job.js';
+import { ABOUT_TOKEN, addLeaseRequestOptions, choice, time, wholeNumber } from './options.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  addLeaseRequestOptions(command)
+    .description('Runs the task of a script for each line of a file, on browsers of a pool.')
+    .argument('<pool>', 'id or name of the pool')
+    .argument('<script>', 'a module whose default export is the task')
+    .argument('[inputs]', 'file of inputs, one per line; stdin by default, or with -')
+    .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
+    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
+    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
+    .option('--retries <n>', 'retries of a task that failed', wholeNumber(0), 0)
+    .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
+    .addOption(
+      choice('--isolation <kind>', 'isolation between the tasks in one browser', [
+        'context',
+        'storage',
+        'none',
+      ]),
+    )
+    .addOption(
+      choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
+    )
+    .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
+    .addOption(
+      choice('--release <choice>', 'at the end; auto: reuse a browser that is healthy and cleaned up', [
+        'auto',
+        'reuse',
+        'destroy',
+      ]),
+    )
+    .addOption(
+      choice('--replays <choice>', 'links of the recordings, on stderr; record: record each lease', [
+        'list',
+        'record',
+        'off',
+      ]),
+    )
+    .option('--out <file>', 'file for the results, instead of stdout')
+    .option('--resume', 'continue the job whose results are in --out')
+    .addOption(new Option('--ordered', 'results in the order of the inputs; only on stdout').conflicts('out'))
+    .addHelpText('after', HELP)
+    .action(async (pool: string, script: string, inputs: string | undefined, options: MapCommandOptions) =>
+      (await import('./map-job.js')).runMap(pool, { script, inputs, ...options }, signal),
+    );
+}
+
+const HELP = `
+The default export of the script is called with { input, index, attempt, page, context, browser,
+session, signal } and returns the value for the result, or a promise of it:
+
+  export default async ({ input, page }) => {
+    await page.goto(input);
+    return { title: await page.title() };
+  };
+
+Results are lines of JSON, written as the tasks end: {"status":"fulfilled","index":0,"input":"…",
+"attempts":1,"sessionId":"…","value":…} or {"status":"rejected",…,"reason":{"name":…,"message":…}}.
+The console output of the script goes to stderr, so that stdout contains only results.
+
+With --out, a result is in the file before the next task of its browser begins. After any end of the
+job, the same command with --resume continues it: inputs that succeeded are skipped, inputs that
+failed run again. Inputs are read when they are needed, so stdin may be endless.
+
+Each result has the sessionId of its browser. With --replays record, it also has the links of its
+recording: "replays":["https://…"]; the videos are complete after the release. At the end, the
+links of all recordings are printed on stderr. Everybody with a link can watch the recording: keep the
+results and the log as private as the videos.
+
+Ctrl-C stops the running tasks, which then have no result, and releases the browsers. It waits up to
+5 s for the answer to an acquire request, to release a browser in it. A second Ctrl-C does not wait.
+
+With --name, the leases are called <name>-1, <name>-2, …
+${ABOUT_TOKEN}
+
+Exit code 1 means that inputs failed, or that the job could not continue.
+
+Examples:
+  $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl
+  $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --resume
+  $ pooled-browser map scrapers title.mjs urls.txt --concurrency 8 --retries 2 --task-timeout 30s
+  $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;

@@ -1,0 +1,100 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+
+/** Options of each command that sends requests to a service. */
+export interface ServiceOptions {
+  baseUrl?: string;
+}
+
+export function addServiceOption(command: Command): Command {
+  return command.option('--base-url <url>', 'address of the service (default: BROWSER_POOL_BASE_URL)');
+}
+
+export const ABOUT_TOKEN = `
+The access token is read only from the environment variable BROWSER_POOL_ACCESS_TOKEN: every user of
+a machine can read the arguments of its processes.`;
+
+/** Options of each command that leases browsers. */
+export interface LeaseRequestOptions extends ServiceOptions {
+  name?: string;
+  tag?: Readonly<Record<string, string>>;
+  startUrl?: string;
+  /** In ms. */
+  acquireTimeout: number;
+  releaseOnCrash?: true;
+}
+
+export function addLeaseRequestOptions(command: Command): Command {
+  return addServiceOption(command)
+    .option('--name <name>', 'name of the lease')
+    .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
+    .option('--start-url <url>', 'URL that the browser opens')
+    .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
+    .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
+}
+
+/** Options of each command that leases a browser for another program. */
+export interface LeaseOptions extends LeaseRequestOptions {
+  release: 'destroy' | 'reuse';
+  replays: 'list' | 'record' | 'off';
+}
+
+export function addLeaseOptions(command: Command): Command {
+  return addLeaseRequestOptions(command)
+    .addOption(
+      choice('--release <choice>', 'at the end: destroy the browser, or reuse it as it is', [
+        'destroy',
+        'reuse',
+      ]),
+    )
+    .addOption(
+      choice('--replays <choice>', 'links of the recordings of this lease, on stderr; record: make one', [
+        'list',
+        'record',
+        'off',
+      ]),
+    );
+}
+
+/** An option with a fixed list of values, of which the first is the default. */
+export function choice(flags: string, description: string, choices: readonly string[]): Option {
+  return new Option(flags, description).choices(choices).default(choices[0]);
+}
+
+export function timeout(flags: string, description: string, initial: string): Option {
+  return new Option(flags, description).argParser(time).default(time(initial), initial);
+}
+
+/** Parses a whole number in a range, both ends included. */
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+  return (text) => {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`The value must be a whole number, ${range}.`);
+  };
+}
+
+export function numberAboveZero(text: string): number {
+  const number = text.trim() === '' ? Number.NaN : Number(text);
+  if (Number.isFinite(number) && number > 0) return number;
+  throw new InvalidArgumentError('The value must be a number above 0.');
+}
+
+const UNITS = { ms: 1, s: 1000, m: 60_000 } as const;
+
+/** Parses a time with its unit, such as `500ms`, `30s` or `5m`, as milliseconds. */
+export function time(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
+  const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
+  if (milliseconds > 0) return milliseconds;
+  throw new InvalidArgumentError('The value must be a time above 0 with its unit, such as 500ms, 30s or 5m.');
+}
+
+/** Parses `key=value` and adds the pair to the earlier ones. */
+function pair(text: string, pairs: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, key, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (key === undefined || value === undefined)
+    throw new InvalidArgumentError('The value must be key=value.');
+  if (Object.hasOwn(pairs, key)) throw new InvalidArgumentError(`The key ${key} is given twice.`);
+  return { ...pairs, [key]: value };
+}

@@ -1,0 +1,212 @@
+import { once } from 'node:events';
+import { InvalidArgumentError, type Command } from 'commander';
+import { environment } from '../shared/environment.js';
+import type { DestroyReason, LocalPoolEvent, Protocol, RecordingEnd } from '../local/events.js';
+import type { LocalPoolOptions } from '../local/options.js';
+import type { Interruption } from './interruption.js';
+import { numberAboveZero, wholeNumber } from './options.js';
+import { startPool } from './service.js';
+import { paintFor, printJson, type Format, type Paint } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  command
+    .description('Serves the API of the pool service on 127.0.0.1, with Chromium on this machine.')
+    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 0)
+    .option('--pool <name[=size]>', 'a pool; can be repeated (default: "default")', addPool)
+    .option('--size <browsers>', 'browsers in each pool without a size of its own', wholeNumber(1), 2)
+    .option('--headful', 'show the windows of the browsers')
+    .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
+    .option('--start-url <url>', 'URL that each new browser opens')
+    .option('--executable-path <path>', 'path of the Chrome or Chromium to run')
+    .option('--json', 'print JSON, one line per event')
+    .addHelpText('after', HELP)
+    .action(async (options: ServeOptions) => serve(options, signal));
+}
+
+const HELP = `
+The access token is the value of the environment variable BROWSER_POOL_ACCESS_TOKEN, which is not
+printed. Without this variable, a random token is created and printed once at the start.
+Ctrl-C stops the pools and removes browsers, profiles and sockets. A second Ctrl-C does not wait.
+
+Examples:
+  $ pooled-browser serve
+  $ pooled-browser serve --pool tests=4 --pool scrapers=2 --port 4400
+  $ pooled-browser serve --size 1 --headful --start-url https://example.com
+  $ pooled-browser serve --json | jq -r .type`;
+
+interface ServeOptions {
+  port: number;
+  pool?: NamedPool[];
+  size: number;
+  headful?: true;
+  timeoutSeconds: number;
+  startUrl?: string;
+  executablePath?: string;
+  json?: true;
+}
+
+interface NamedPool {
+  name: string;
+  size?: number;
+}
+
+function addPool(text: string, pools: NamedPool[] = []): NamedPool[] {
+  const [, name, size] = /^([a-zA-Z0-9._-]{1,255})(?:=(.*))?$/.exec(text) ?? [];
+  if (name === undefined) {
+    throw new InvalidArgumentError(
+      'The name must have 1 to 255 characters of letters, digits, ".", "_" and "-"; =size may follow.',
+    );
+  }
+  return [...pools, { name, ...(size !== undefined && { size: wholeNumber(1)(size) }) }];
+}
+
+/** Serves pools until a signal. */
+async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> {
+  const print = options.json ? printJson : createPrinter(paintFor(process.stdout));
+  const ownToken = environment.accessToken();
+  // Events before the address are held back: a program that reads the output needs the address first.
+  const early: LocalPoolEvent[] = [];
+  let isOpen = false;
+  const onLog = (event: LocalPoolEvent) => void (isOpen ? print(event) : early.push(event));
+  const poolOptions = { ...toPoolOptions(options), token: ownToken, onLog };
+  await using pool = await startPool(poolOptions, signal);
+  const { baseUrl, token, dashboardUrl } = pool;
+  const pools = pool.pools.map((name, index) => ({ name, size: poolOptions.pools[index]!.size }));
+  // The token of the environment may be the token of a real service: it is not printed.
+  print({ type: 'serving', baseUrl, dashboardUrl, pools, ...(ownToken === undefined && { token }) });
+  early.forEach(print);
+  isOpen = true;
+  if (!signal.aborted) await once(signal, 'abort');
+  process.stderr.write('Stopping.\n');
+}
+
+function toPoolOptions({ pool, port, executablePath, size, headful, ...options }: ServeOptions) {
+  const { timeoutSeconds, startUrl } = options;
+  const settings = { headless: !headful, timeoutSeconds, startUrl };
+  const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
+  return { port, executablePath, pools } satisfies LocalPoolOptions;
+}
+
+/** The first event of `serve`: what a client needs to use the pools. */
+interface ServingEvent {
+  type: 'serving';
+  baseUrl: string;
+  /** Missing when the environment sets the token. */
+  token?: string;
+  pools: readonly { name: string; size: number }[];
+  /** Contains a secret: everybody with this URL sees all browsers. */
+  dashboardUrl: string;
+}
+
+function createPrinter(paint: Paint): (event: ServingEvent | LocalPoolEvent) => void {
+  return (event) => {
+    if (event.type === 'serving') return void process.stdout.write(`${instructions(event, paint)}\n\n`);
+    const line = formatEvent(event, paint);
+    const time = paint('dim', new Date().toTimeString().slice(0, 8));
+    if (line !== undefined) process.stdout.write(`${time}  ${line}\n`);
+  };
+}
+
+function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, paint: Paint): string {
+  const list = pools.map(({ name, size }) => `${name} (${size} ${size === 1 ? 'browser' : 'browsers'})`);
+  const known = paint('dim', '# BROWSER_POOL_ACCESS_TOKEN: use the value from this environment.');
+  return [
+    paint('bold', `Serving ${list.join(', ')} at ${baseUrl}`),
+    '',
+    'In another terminal:',
+    '',
+    `  export BROWSER_POOL_BASE_URL=${baseUrl}`,
+    token === undefined ? `  ${known}` : `  export BROWSER_POOL_ACCESS_TOKEN=${token}`,
+    '',
+    'In your code:',
+    '',
+    `  withPooledBrowser('${pools[0]!.name}', async ({ page }) => { … })`,
+    '',
+    'To watch the browsers, open:',
+    '',
+    `  ${dashboardUrl}`,
+    '',
+    'Press Ctrl-C to stop.',
+  ].join('\n');
+}
+
+/** Formats an event of a local pool as one line; `undefined` for events that only programs need. */
+export function formatEvent(event: LocalPoolEvent, paint: Paint): string | undefined {
+  const description = describeEvent(event);
+  if (!description) return undefined;
+  const [format, what, detail] = description;
+  const { sessionId, pool } = event as { sessionId?: string; pool?: string };
+  const facts = [sessionId?.slice(0, 8), pool, detail].filter((fact) => fact !== undefined);
+  return paint(format, `${what.padEnd('disconnected'.length)}  ${facts.join('  ')}`);
+}
+
+type Description = [format: Format, what: string, detail?: string | undefined];
+
+function describeEvent(event: LocalPoolEvent): Description | undefined {
+  switch (event.type) {
+    case 'browser-started':
+      return ['reset', 'started', `process ${event.pid}`];
+    case 'browser-start-failed':
+      return ['red', 'not started', event.message];
+    case 'waiting':
+      return ['yellow', 'waiting', event.name];
+    case 'leased':
+      return ['green', 'leased', event.name];
+    case 'released':
+      return ['cyan', 'released'];
+    case 'browser-destroyed':
+      return ['yellow', 'destroyed', REASONS[event.reason]];
+    case 'connected':
+    case 'disconnected':
+      return ['reset', event.type, PROTOCOLS[event.protocol]];
+    case 'recording-started':
+      return ['reset', 'recording', event.replayId];
+    case 'recording-finished':
+      return describeRecording(event);
+    case 'request':
+      return describeRequest(event);
+    default:
+      return undefined;
+  }
+}
+
+const PROTOCOLS: Record<Protocol, string> = { cdp: 'CDP', bidi: 'WebDriver BiDi', 'live-view': 'live view' };
+
+const REASONS: Record<DestroyReason, string> = {
+  released: 'released without reuse',
+  flushed: 'the pool was flushed',
+  deleted: 'deleted',
+  inactive: 'no connection for too long',
+  exited: 'the browser exited',
+  closed: 'the pool closes',
+};
+
+type EventOf<Type> = Extract<LocalPoolEvent, { type: Type }>;
+
+function describeRecording(event: EventOf<'recording-finished'>): Description {
+  const { replayId, reason, milliseconds, bytes, failure } = event;
+  if (failure !== undefined) return ['red', 'recorded', `${replayId}, no video: ${failure}`];
+  const facts = `${replayId}, ${(milliseconds / 1000).toFixed(1)} s, ${(bytes / 1024 / 1024).toFixed(1)} MB`;
+  const cause = INCOMPLETE[reason];
+  if (cause === undefined) return ['reset', 'recorded', facts];
+  return ['yellow', 'recorded', `${facts}, incomplete: ${cause}`];
+}
+
+/** The ends that nobody requested. */
+const INCOMPLETE: Partial<Record<RecordingEnd, string>> = {
+  'disk-limit': 'the recording reached its size limit',
+  'disk-full': 'the disk is full',
+  'disk-failed': 'the disk failed',
+  'browser-gone': 'the browser exited',
+};
+
+/** Describes requests that failed or got no browser; the other requests have events of their own. */
+function describeRequest({ method, path, status }: EventOf<'request'>): Description | undefined {
+  const request = `${status}  ${method} ${path}`;
+  if (status === NO_BROWSER && path.endsWith('/acquire')) return ['reset', 'none free', request];
+  if (status === CLIENT_GONE) return ['reset', 'client left', request];
+  return status >= 400 ? ['red', 'refused', request] : undefined;
+}
+
+const NO_BROWSER = 204;
+const CLIENT_GONE = 499;

@@ -1,0 +1,96 @@
+import { inspect, styleText } from 'node:util';
+import { CommanderError, type Command } from 'commander';
+import { InvalidOptionError, isPooledBrowserError, withoutSecrets } from '../shared/errors.js';
+import { isAcquireTimeoutError } from '../shared/lease-errors.js';
+import { redact } from '../shared/redact.js';
+import { CliError, EXIT, ExitStatus } from './errors.js';
+
+/** C0 and C1 control characters, line separators, and the characters that change the direction of text. */
+const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
+
+/** Escapes the characters that control a terminal, in the notation of JSON: escaped JSON is still valid. */
+export function printable(text: string): string {
+  return text.replaceAll(UNSAFE, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Prints a message on stderr; stdout is reserved for results. */
+export function note(text: string): void {
+  process.stderr.write(formatNote(text));
+}
+
+/** Formats a message. Further lines are indented, so that no text from outside can look like another message. */
+export function formatNote(text: string): string {
+  return `pooled-browser: ${text.split('\n').map(printable).join('\n  ')}\n`;
+}
+
+/**
+ * Prints a value as one line of JSON on stdout.
+ *
+ * @returns False when the reader of stdout is slower than the writer.
+ */
+export function printJson(value: unknown): boolean {
+  return process.stdout.write(`${printable(JSON.stringify(value))}\n`);
+}
+
+/** Formats rows as lines, in columns of equal width. */
+export function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const table = rows.map((row) => row.map(printable));
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  return table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export type Format = Parameters<typeof styleText>[0];
+
+/** Escapes a text, and colors it where the terminal can show colors. */
+export type Paint = (format: Format, text: string) => string;
+
+export function paintFor(stream: NodeJS.WriteStream): Paint {
+  const hasColors = stream.isTTY && stream.hasColors();
+  return (format, text) => (hasColors ? styleText(format, printable(text)) : printable(text));
+}
+
+/**
+ * Prints an error without secrets, and without its stack unless `--debug` is set.
+ *
+ * @returns The exit code.
+ */
+export function reportError(error: unknown, program: Command): number {
+  // Commander has printed this error. Its own code for wrong usage is 1.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof ExitStatus) return error.exitCode;
+  const { debug } = program.opts<{ debug?: boolean }>();
+  note(redact(debug ? inspect(withoutSecrets(error)) : messageOf(error, program)));
+  if (error instanceof CliError) return error.exitCode;
+  return error instanceof InvalidOptionError ? EXIT.usage : EXIT.failed;
+}
+
+function messageOf(error: unknown, program: Command): string {
+  if (error instanceof InvalidOptionError) return nameFlag(error, program);
+  const message = error instanceof Error ? error.message : String(error);
+  const isExpected = error instanceof CliError || isPooledBrowserError(error);
+  if (!isExpected) return `${message}\nTo see the stack, add --debug.`;
+  // The timeout alone does not show that the service never answered.
+  const last = isAcquireTimeoutError(error) && error.cause instanceof Error ? error.cause.message : undefined;
+  return last === undefined ? message : `${message}\nThe last failure: ${last}`;
+}
+
+/** Replaces the name of a library option by the flag or variable that set its value. */
+function nameFlag({ option, message }: InvalidOptionError, { commands }: Command): string {
+  const name = option.split('.').at(-1)!;
+  const flags = commands.flatMap(({ options }) => options);
+  const source = VARIABLES[name] ?? flags.find((flag) => flag.attributeName() === name)?.long;
+  if (source === undefined) return message;
+  return message.startsWith(option) ? source + message.slice(option.length) : `${source}: ${message}`;
+}
+
+const VARIABLES: Readonly<Record<string, string>> = {
+  baseUrl: '--base-url or BROWSER_POOL_BASE_URL',
+  token: 'BROWSER_POOL_ACCESS_TOKEN',
+};

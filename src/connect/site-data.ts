@@ -1,0 +1,83 @@
+/** Time until the page must be blank, and until the browser must have cleared its data, in ms. */
+const CLEAR_TIMEOUT = 2000;
+
+const BLANK = 'about:blank';
+
+/**
+ * Clears what a task left in its page and context, so that the next task can use both. A new page needs a new process,
+ * which costs more than a small page; so a script makes the page blank in its own process.
+ *
+ * A task that visited several origins, opened a popup, started a download or crashed may have left data that no command
+ * reaches. Its workspace is replaced.
+ */
+export class SiteDataCleaner {
+  readonly #send: (method: string, params?: object) => Promise<unknown>;
+  readonly #origins = new Set<string>();
+  #isUnsafe = false;
+  #onBlank = () => {};
+
+  /** @param send Sends a CDP command to the page. */
+  constructor(send: (method: string, params?: object) => Promise<unknown>) {
+    this.#send = send;
+  }
+
+  /** Must be called for every document of the page and of its frames. */
+  readonly onNavigated = (url: string, isMain: boolean): void => {
+    if (isMain && url === BLANK) this.#onBlank();
+    else if (/^https?:/.test(url)) this.#origins.add(new URL(url).origin);
+    // about: and data: store nothing. Every other scheme stores data in its own way.
+    else if (!/^(about|data):/.test(url)) this.markUnsafe();
+  };
+
+  /** The task did something that no command can undo. */
+  readonly markUnsafe = (): void => {
+    this.#isUnsafe = true;
+  };
+
+  /** Resolves to false, or rejects, if some data may be left. */
+  async clear(): Promise<boolean> {
+    if (!this.#canClear) return false;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, CLEAR_TIMEOUT, false);
+    });
+    const isCleared = await Promise.race([this.#clearAll(), timeout]).finally(() => clearTimeout(timer));
+    this.#origins.clear();
+    return isCleared;
+  }
+
+  get #canClear(): boolean {
+    return !this.#isUnsafe && this.#origins.size <= 1;
+  }
+
+  async #clearAll(): Promise<boolean> {
+    const blank = new Promise<void>((resolve) => {
+      this.#onBlank = resolve;
+    });
+    await Promise.all([
+      // First: the browser can refuse this command while the page changes its document.
+      this.#send('Page.resetNavigationHistory'),
+      // A script of the site can't replace `location`.
+      this.#send('Runtime.evaluate', { expression: `location.replace('${BLANK}')` }),
+      blank,
+    ]);
+    // A navigation that was already under way may have come first.
+    if (!this.#canClear) return false;
+    await Promise.all([
+      ...[...this.#origins].flatMap((origin) => this.#clearOrigin(origin)),
+      this.#send('Network.clearBrowserCookies'),
+      this.#send('Network.clearBrowserCache'),
+      this.#send('Runtime.evaluate', { expression: "window.name = ''" }),
+    ]);
+    return true;
+  }
+
+  #clearOrigin(origin: string): Promise<unknown>[] {
+    const storageId = { storageKey: `${origin}/`, isLocalStorage: false };
+    return [
+      // The blank page still belongs to this origin: its sessionStorage is reachable only from here.
+      this.#send('DOMStorage.clear', { storageId }),
+      this.#send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
+    ];
+  }
+}

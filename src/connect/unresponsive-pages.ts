@@ -1,0 +1,103 @@
+import { startTimer } from '../shared/abort.js';
+import type { Socket } from './socket.js';
+
+/** A connect that takes longer than this may wait for an unresponsive page, in ms. */
+const SLOW_CONNECT = 4000;
+/** Time for a page to answer, in ms. */
+const ANSWER_TIMEOUT = 2000;
+
+/**
+ * Closes the pages that do not answer if connecting is slow. A page with a blocked script or an open dialog can keep an
+ * automation library from connecting, and the browser would be lost. A fast connect costs no round trip.
+ *
+ * @param onClosed Called with the URLs of the closed pages.
+ */
+export function closeUnresponsivePages(
+  open: (signal: AbortSignal) => Promise<Socket>,
+  connectTimeout: number,
+  onClosed: (urls: string[]) => void,
+): { wereClosed(): boolean; stop(): void } {
+  const stopped = new AbortController();
+  let wereClosed = false;
+  const run = async () => {
+    const socket = await open(stopped.signal);
+    stopped.signal.addEventListener('abort', () => socket.cut('closed-by-us'), { once: true });
+    try {
+      const cdp = new CdpClient(socket);
+      const pages = await findUnresponsive(cdp);
+      stopped.signal.throwIfAborted();
+      if (pages.length === 0) return;
+      wereClosed = true;
+      await Promise.all(pages.map(({ targetId }) => cdp.send('Target.closeTarget', { targetId })));
+      onClosed(pages.map(({ url }) => url));
+    } finally {
+      socket.close('closed-by-us');
+    }
+  };
+  // A failure here is followed by the timeout of the connect, which is reported.
+  const timer = startTimer(Math.min(SLOW_CONNECT, connectTimeout / 3), () => void run().catch(() => {}));
+  return {
+    wereClosed: () => wereClosed,
+    stop: () => {
+      clearTimeout(timer);
+      stopped.abort();
+    },
+  };
+}
+
+interface TargetInfo {
+  targetId: string;
+  type: string;
+  url: string;
+}
+
+async function findUnresponsive(cdp: CdpClient): Promise<TargetInfo[]> {
+  const { targetInfos = [] } = await cdp.send<{ targetInfos?: TargetInfo[] }>('Target.getTargets');
+  const pages = targetInfos.filter(({ type }) => type === 'page');
+  const answers = await Promise.all(pages.map(({ targetId }) => answersInTime(cdp, targetId)));
+  return pages.filter((_page, index) => !answers[index]);
+}
+
+async function answersInTime(cdp: CdpClient, targetId: string): Promise<boolean> {
+  const attached = { targetId, flatten: true };
+  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_TIMEOUT, false);
+  });
+  const answer = cdp.send('Runtime.evaluate', { expression: '0' }, sessionId).then(() => true);
+  try {
+    return await Promise.race([answer, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Reply {
+  id?: number;
+  result?: unknown;
+}
+
+/** A minimal CDP client. A command that fails, and every command after the socket has ended, has an empty result. */
+class CdpClient {
+  readonly #socket: Socket;
+  readonly #pending = new Map<number, (reply: Reply) => void>();
+  #lastId = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.onMessage = (data) => {
+      const reply = JSON.parse(String(data)) as Reply;
+      this.#pending.get(reply.id!)?.(reply);
+      this.#pending.delete(reply.id!);
+    };
+    void socket.ended.then(() => this.#pending.forEach((resolve) => resolve({})));
+  }
+
+  async send<Result>(method: string, params: object = {}, sessionId?: string): Promise<Result> {
+    const id = ++this.#lastId;
+    const replied = new Promise<Reply>((resolve) => this.#pending.set(id, resolve));
+    this.#socket.send(JSON.stringify({ id, method, params, sessionId }));
+    return ((await replied).result ?? {}) as Result;
+  }
+}

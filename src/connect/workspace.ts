@@ -1,0 +1,45 @@
+import type { Isolation, Workspace } from './connector.js';
+import type { SiteDataCleaner } from './site-data.js';
+
+/** The parts of a workspace that both libraries have in common. */
+export interface WorkspaceParts<Handles> {
+  readonly isolation: Isolation;
+  readonly handles: Handles & {
+    readonly page: { isClosed(): boolean; close(): Promise<void> };
+    readonly context: { close(): Promise<void> };
+  };
+  /** Clears what a site has stored, for `'storage'`. */
+  readonly cleaner: SiteDataCleaner | undefined;
+  /** Removes what the task set in the library, such as permissions and routes. */
+  readonly resetLibrary: () => Promise<unknown>;
+  readonly hasCrashed: () => boolean;
+}
+
+export function workspaceOf<Handles>(parts: WorkspaceParts<Handles>): Workspace<Handles> {
+  const { isolation, handles, cleaner, resetLibrary, hasCrashed } = parts;
+  const { page, context } = handles;
+  return {
+    handles,
+    reset: async () => {
+      if (isolation === 'context' || hasCrashed() || page.isClosed()) return false;
+      if (!cleaner) return true;
+      const [isCleared] = await Promise.all([cleaner.clear(), resetLibrary()]);
+      return isCleared;
+    },
+    close: async () => {
+      if (isolation !== 'none') await context.close();
+      else if (!page.isClosed()) await page.close();
+    },
+  };
+}
+
+/**
+ * Rejects, or never settles, if a page is not usable for the next lease. A navigation can interrupt one evaluation, but
+ * not two.
+ */
+export async function expectAnswer(page: {
+  evaluate(script: string): Promise<unknown>;
+  isClosed(): boolean;
+}): Promise<unknown> {
+  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
+}

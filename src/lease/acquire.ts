@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { INTERNALS } from '../service/pool-internals.js';
+import { isOutage, isOutcomeUnknown, meaningOf } from '../service/status.js';
+import type { BrowserSession } from '../service/wire.js';
+import { LONGEST_TIMER, type LinkedAbort } from '../shared/abort.js';
+import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
+import { withRetries } from '../shared/retry.js';
+import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
+import type { LeaseCall } from './lease-call.js';
+import { NestedWait } from './nesting.js';
+import { acquireBody } from './options.js';
+
+/** If the service decides how long a request waits, a response within this many ms came too early. */
+const EARLY = 1000;
+
+/**
+ * Sends acquire requests until the pool leases a browser, under the deadline of the call. The receiver of the session
+ * must release it. A browser that is leased after this has thrown is released by the pool.
+ */
+export async function acquireSession(call: LeaseCall, deadline: LinkedAbort): Promise<BrowserSession> {
+  const nested = NestedWait.begin(call);
+  try {
+    const acquire = new Acquire(call, deadline, nested);
+    return await call.pool[INTERNALS].counters.countCall(() => acquire.run());
+  } finally {
+    nested?.end();
+  }
+}
+
+/** Thrown for a response without a browser that came earlier than the request asked for. */
+class NoBrowserYet extends Error {}
+
+class Acquire {
+  readonly #call: LeaseCall;
+  readonly #deadline: LinkedAbort;
+  readonly #nested: NestedWait | undefined;
+  /** The last error of the service, for the final error. */
+  #lastError: Error | undefined;
+  /** Broken responses whose browser was released. */
+  #brokenGrants = 0;
+
+  constructor(call: LeaseCall, deadline: LinkedAbort, nested: NestedWait | undefined) {
+    this.#call = call;
+    this.#deadline = deadline;
+    this.#nested = nested;
+  }
+
+  async run(): Promise<BrowserSession> {
+    const { retry } = this.#call.settings;
+    const { signal } = this.#deadline;
+    let leaveQueue: (() => void) | undefined;
+    try {
+      leaveQueue = await this.#enterQueue();
+      for (;;) {
+        const session = await withRetries(() => this.#request(), {
+          ...retry,
+          signal,
+          shouldRetry: ({ error }) => this.#mayRetry(error),
+          onFailedAttempt: ({ error, retriesLeft }) => this.#beforeRetry(error, retriesLeft),
+        });
+        // `null`: the service waited as long as the request asked. The next request follows at once.
+        if (session) return session;
+      }
+    } catch (error) {
+      throw this.#explain(error);
+    } finally {
+      leaveQueue?.();
+    }
+  }
+
+  /** A nested call skips the queue: the calls before it may wait for the browser that its own caller holds. */
+  async #enterQueue(): Promise<(() => void) | undefined> {
+    if (this.#nested) return undefined;
+    const { pool, emit } = this.#call;
+    const queue = pool[INTERNALS].client.service.queueOf(pool.idOrName);
+    if (queue.isFull) emit({ type: 'queued', ahead: queue.length });
+    return queue.enter(this.#deadline.signal);
+  }
+
+  /** Sends one request. Resolves to `null` if the service waited as asked and leased no browser. */
+  async #request(): Promise<BrowserSession | null> {
+    const { pool, settings, emit } = this.#call;
+    const wait = this.#secondsToWait();
+    let sent = Number.POSITIVE_INFINITY;
+    // Clocks and rounding differ: half of the requested time counts as waited.
+    const hasWaited = () => performance.now() - sent >= (wait === undefined ? EARLY : wait * 500);
+    const send = () => {
+      sent = performance.now();
+      return this.#send(wait);
+    };
+    const { signal } = this.#deadline;
+    const isGateClosing = (error: unknown) => isOutage(error) && !hasWaited();
+    try {
+      const { gate } = pool[INTERNALS].client.service;
+      const session = await gate.run({ send, isOutage: isGateClosing, backoff: settings.retry, signal });
+      if (session) return session;
+      if (!hasWaited()) throw new NoBrowserYet();
+      emit({ type: 'waiting', ...this.#progress() });
+    } catch (error) {
+      if (outcomeOf(error) === 'released') this.#brokenGrants++;
+      if (!hasWaited() || outcomeOf(error) !== 'unavailable' || !this.#mayRetry(error as Error)) throw error;
+      await this.#beforeRetry(error as Error);
+    }
+    return null;
+  }
+
+  #send(wait: number | undefined): Promise<BrowserSession | null> {
+    const { pool, settings, emit } = this.#call;
+    const { signal } = this.#deadline;
+    signal.throwIfAborted();
+    emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.round(this.#deadline.timeLeft) });
+    this.#nested?.endDeadlock();
+    return pool.acquire(acquireBody(settings, wait), { signal, onEvent: emit });
+  }
+
+  /** Whole seconds, as the API requires, and never past the deadline. */
+  #secondsToWait(): number | undefined {
+    const { pollTimeout } = this.#call.settings;
+    if (pollTimeout === false) return undefined;
+    const left = Math.floor(this.#deadline.timeLeft / 1000);
+    return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), left));
+  }
+
+  #mayRetry(error: Error): boolean {
+    if (this.#deadline.signal.aborted) return false;
+    const outcome = outcomeOf(error);
+    const { name } = this.#call.settings;
+    // At most one lease that nobody knows, and one broken response, in a call.
+    if (outcome === 'unknown') return this.#call.unknownAcquires <= 1;
+    // The name of a browser that is still being released is in use: a request for it would be refused.
+    if (outcome === 'released') return name === undefined && this.#brokenGrants <= 1;
+    return outcome === 'unavailable' && !(name !== undefined && isNameConflict(error));
+  }
+
+  async #beforeRetry(error: Error, retriesLeft = 1): Promise<void> {
+    if (retriesLeft <= 0 || !this.#mayRetry(error)) return;
+    const isEmpty = error instanceof NoBrowserYet;
+    if (!isEmpty) this.#lastError = error;
+    this.#call.emit({ type: 'waiting', ...this.#progress(), ...(!isEmpty && { error }) });
+    // p-retry adds its backoff. At the deadline the signal ends the pause.
+    const retryAfter = error instanceof PoolServiceError ? (error.retryAfter ?? 0) : 0;
+    const { signal } = this.#deadline;
+    if (retryAfter > 0) await sleep(Math.min(retryAfter, LONGEST_TIMER), undefined, { signal });
+  }
+
+  #explain(error: unknown): unknown {
+    const { signal, settings, unknownAcquires } = this.#call;
+    if (signal.aborted) return signal.reason;
+    if (this.#deadline.timedOut || error instanceof NoBrowserYet) return this.#timeoutError();
+    const { name } = settings;
+    if (name === undefined || unknownAcquires === 0 || !isNameTaken(error)) return error;
+    const message =
+      `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
+      'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
+    return new LeaseNameTakenError(message, name, { ...this.#facts, cause: error });
+  }
+
+  #timeoutError(): AcquireTimeoutError {
+    const { pool, settings, acquireAttempts: attempts } = this.#call;
+    const [limit, advice] = this.#deadline.timedOut
+      ? [`within ${duration(settings.acquireTimeout)}`, 'Increase acquireTimeout']
+      : [`with retry.retries at ${settings.retry.retries}`, 'Increase retry.retries'];
+    const message =
+      `No browser became available in pool "${pool.idOrName}" ${limit} ` +
+      `(${attempts} acquire ${attempts === 1 ? 'request' : 'requests'}). ` +
+      `${advice}, enlarge the pool, or look for leases that are not released.`;
+    const where = this.#nested ? ` ${this.#nested.where}` : '';
+    return new AcquireTimeoutError(message + where, { ...this.#facts, cause: this.#lastError });
+  }
+
+  get #facts() {
+    const { pool, acquireAttempts: attempts } = this.#call;
+    return { pool: pool.idOrName, attempts, elapsed: this.#deadline.elapsed };
+  }
+
+  #progress(further = 0): { attempt: number; waited: number } {
+    const { acquireAttempts } = this.#call;
+    return { attempt: acquireAttempts + further, waited: Math.round(this.#deadline.elapsed) };
+  }
+}
+
+/**
+ * The meaning of a failed acquire request: no browser was leased; it is unknown whether one was; one was leased in a
+ * broken response and is being released; or no later request can succeed.
+ */
+function outcomeOf(error: unknown): 'unavailable' | 'unknown' | 'released' | 'final' {
+  if (error instanceof NoBrowserYet) return 'unavailable';
+  if (error instanceof PoolResponseError) return error.sessionId === undefined ? 'final' : 'released';
+  if (isOutcomeUnknown(error)) return 'unknown';
+  if (error instanceof PoolConnectionError) return 'unavailable';
+  const isUnavailable =
+    error instanceof PoolServiceError && meaningOf(error.status).acquire === 'unavailable';
+  return isUnavailable ? 'unavailable' : 'final';
+}
+
+/** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
+const NONE_AVAILABLE = /available|capacity|exhaust|timeout|timed_out|empty|busy/i;
+
+/** Without a name, a 409 means that no browser is available; with a name, it usually means that the name is taken. */
+function isNameConflict(error: Error): boolean {
+  if (!(error instanceof PoolServiceError) || error.status !== 409) return false;
+  const { code, details, inner_error } = error;
+  const codes = [code, inner_error?.code, ...(details ?? []).map((detail) => detail.code)];
+  return !codes.some((code) => code !== undefined && NONE_AVAILABLE.test(code) && !/name/i.test(code));
+}
+
+function isNameTaken(error: unknown): boolean {
+  return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
+}
+
+function duration(milliseconds: number): string {
+  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Math.round(milliseconds / 100) / 10} s`;
+}

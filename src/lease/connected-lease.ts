@@ -1,0 +1,174 @@
+import type { OpenConnection } from '../connect/connect-session.js';
+import type { Connector, Isolation, Workspace } from '../connect/connector.js';
+import type { SocketEnd } from '../connect/socket.js';
+import type { BrowserSession } from '../service/wire.js';
+import { raceAbort, raceEnd, raceTimeout, startTimer } from '../shared/abort.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
+import { DetachedLease } from './detached-lease.js';
+import type { Lease, LeaseEnd, LeaseUse } from './lease.js';
+import { Link } from './link.js';
+import { callInside } from './nesting.js';
+import type { RunSummary } from './run.js';
+
+/** Time for closing the pages and contexts of a lease, in ms. */
+const CLEANUP_TIMEOUT = 5000;
+/** Time for the library to disconnect, in ms; then the socket is closed. */
+const DISCONNECT_TIMEOUT = 2000;
+
+/** What every callback receives besides the browser and page of its library. */
+export interface LeaseFacts {
+  /** The leased session. */
+  session: BrowserSession;
+  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback. It is called once, with a connected browser. */
+export type Callback<Handles, Value> = (lease: Handles & LeaseFacts) => Value | PromiseLike<Value>;
+
+/** A lease with a connection. Its holder must call `end`. */
+export class ConnectedLease<Handles> implements LeaseUse {
+  readonly lease: Lease;
+  readonly link: Link<Handles>;
+
+  /** Connects to a leased browser. After a failure the lease is still held. */
+  static async open<Handles>(
+    lease: Lease,
+    connector: Connector<Handles>,
+    options?: { isAttached: boolean },
+  ): Promise<ConnectedLease<Handles>> {
+    return new ConnectedLease(lease, await Link.open(lease, connector, options));
+  }
+
+  private constructor(lease: Lease, link: Link<Handles>) {
+    this.lease = lease;
+    this.link = link;
+  }
+
+  get session(): BrowserSession {
+    return this.lease.session;
+  }
+
+  get signal(): AbortSignal {
+    return this.lease.call.signal;
+  }
+
+  /** What the library hands out, over the present connection. */
+  get handles(): Handles {
+    return this.link.connection.handles;
+  }
+
+  /**
+   * Calls the callback, once. A callback that lost its browser fails, whatever it returned.
+   *
+   * @param task The index of the task, if one lease runs many.
+   */
+  async call<Value>(fn: Callback<Handles, Value>, task?: { index: number }): Promise<Value> {
+    const { lease, link, handles, signal, session } = this;
+    const { call, sessionId } = lease;
+    const { pool, settings, abort, emit } = call;
+    const timer = startTimer(settings.timeout, () =>
+      abort.abort(new CallbackTimeoutError(settings.timeout, { pool: pool.idOrName, sessionId })),
+    );
+    emit({ type: 'callback-started', sessionId });
+    let status: 'ok' | 'failed' = 'failed';
+    try {
+      signal.throwIfAborted();
+      const callFn = () => callInside({ pool, session }, async () => fn({ ...handles, session, signal }));
+      const work = async () => {
+        const returned = await raceAbort(callFn(), signal);
+        link.check();
+        signal.throwIfAborted();
+        return returned;
+      };
+      const value = await lease.time('callback', work, task);
+      status = 'ok';
+      return value;
+    } catch (error) {
+      link.check();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      emit({ type: 'callback-ended', sessionId, status });
+    }
+  }
+
+  /** Opens a page for tasks. */
+  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+    const { connection } = this.link;
+    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    throw new InvalidOptionError(
+      'connector',
+      'The connector has no openWorkspace, which mapPooledBrowsers needs.',
+    );
+  }
+
+  /** Disconnects and leaves the browser leased, for `attachBrowser`. */
+  async detach(): Promise<DetachedLease> {
+    const { lease, session, signal } = this;
+    const { pool } = lease.call;
+    signal.throwIfAborted();
+    if (lease.hasEnded) throw new LeaseOverError('The lease has ended.', { sessionId: lease.sessionId });
+    await this.end({ status: 'ok', leave: true });
+    const earlierReplays = lease.replays?.earlier;
+    return new DetachedLease({ pool: pool.idOrName, baseUrl: pool.baseUrl, session, earlierReplays });
+  }
+
+  /** Cleans up, disconnects and releases the browser, once. Never rejects. */
+  end(outcome: LeaseEnd): Promise<RunSummary> {
+    if (!this.lease.hasEnded) {
+      this.link.close();
+      this.#cutAfterAbort();
+    }
+    const leaves = outcome.leave === true || this.lease.call.settings.release === 'leave';
+    const use = leaves ? { cleanUp: async () => false, disconnect: () => this.disconnect() } : this;
+    return this.lease.end(outcome, use);
+  }
+
+  async cleanUp(): Promise<boolean> {
+    const { lease, link, signal } = this;
+    const { call, sessionId } = lease;
+    this.#cutAfterAbort();
+    if (signal.aborted) return false;
+    try {
+      await lease.time('cleanup', () => closeOpened(link.connection, sessionId));
+      call.emit({ type: 'cleaned-up', sessionId });
+      return link.knowsAllPages;
+    } catch (error) {
+      call.cleanupErrors.push(error as Error);
+      call.emit({ type: 'cleaned-up', sessionId, error: error as Error });
+      return false;
+    }
+  }
+
+  /** Disconnects. Afterwards no message passes the socket, whatever the library reports. */
+  async disconnect(): Promise<void> {
+    const { connection } = this.link;
+    const timeout = () => new Error(`The library did not disconnect within ${DISCONNECT_TIMEOUT} ms.`);
+    await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), timeout).catch(() => {});
+    connection.cut();
+  }
+
+  /** After an abort the callback may still run: without a socket it can't reach the browser of the next lease. */
+  #cutAfterAbort(): void {
+    if (this.signal.aborted) this.link.connection.cut();
+  }
+}
+
+/** Closes what was opened over a connection, in time. */
+async function closeOpened(connection: OpenConnection<unknown>, sessionId: string): Promise<void> {
+  // Not every library notices that its socket has ended.
+  const dropped = (how: SocketEnd) => new CleanupError(`The WebSocket ended (${how}).`, { sessionId });
+  const timeout = () =>
+    new CleanupError(`The browser did not respond within ${CLEANUP_TIMEOUT} ms.`, { sessionId });
+  try {
+    await raceTimeout(
+      CLEANUP_TIMEOUT,
+      () => raceEnd(connection.cleanup(), connection.ended, dropped),
+      timeout,
+    );
+  } catch (cause) {
+    throw new CleanupError('Not all pages of the lease could be closed.', { sessionId, cause });
+  }
+}

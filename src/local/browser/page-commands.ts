@@ -1,0 +1,70 @@
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import { withRetries } from '../../shared/retry.js';
+import { CdpConnection, CdpFault, type DevToolsAddress } from './cdp-connection.js';
+
+/** A slow page must not delay the lease: the page continues to load. */
+const LOAD_TIMEOUT = 3_000;
+
+/**
+ * Opens a URL in the browser's first page. Waits at most 3 s for the page to load, and never rejects: a failed navigation
+ * does not fail the lease.
+ */
+export async function openUrl(browser: DevToolsAddress, url: string, signal?: AbortSignal): Promise<void> {
+  let onLoad!: () => void;
+  const loaded = new Promise<void>((resolve) => (onLoad = resolve));
+  let isNavigated = false;
+  const opening = CdpConnection.open(browser, ({ method }) => {
+    if (method === 'Page.frameNavigated') isNavigated = true;
+    if (method === 'Page.loadEventFired' && isNavigated) onLoad();
+  });
+  try {
+    // A client that connects while a page changes its process may see no page: hence the wait for the load event.
+    const work = opening.then(async (connection) => (await navigate(connection, url)) && (await loaded));
+    await raceTimeout(
+      LOAD_TIMEOUT,
+      () => raceAbort(work, signal),
+      () => new Error('The page is slow.'),
+    );
+  } catch {
+    // The page shows the failure.
+  } finally {
+    void opening.then((connection) => connection.close()).catch(() => {});
+  }
+}
+
+/** @returns Whether a load event follows: a URL that differs only in its fragment has none. */
+async function navigate(connection: CdpConnection, url: string): Promise<boolean> {
+  const targetId = (await findPage(connection)) ?? (await createPage(connection));
+  const { sessionId } = await connection.ask('Target.attachToTarget', { targetId, flatten: true });
+  await connection.ask('Page.enable', {}, String(sessionId));
+  const { errorText, loaderId } = await connection.ask('Page.navigate', { url }, String(sessionId));
+  return errorText === undefined && loaderId !== undefined;
+}
+
+async function findPage(connection: CdpConnection): Promise<unknown> {
+  const { targetInfos } = await connection.ask('Target.getTargets');
+  return (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')?.targetId;
+}
+
+async function createPage(connection: CdpConnection): Promise<unknown> {
+  return (await connection.ask('Target.createTarget', { url: 'about:blank' }))['targetId'];
+}
+
+/**
+ * Starts the screencast of a page, with retries for 10 s: a page refuses for some milliseconds while a navigation changes
+ * its process.
+ *
+ * @param ask Sends a command to the page.
+ */
+export async function startScreencast(
+  ask: (method: string, params: object) => Promise<unknown>,
+  format: object,
+): Promise<void> {
+  await withRetries(async () => void (await ask('Page.startScreencast', format)), {
+    retries: 200,
+    minTimeout: 50,
+    factor: 1,
+    shouldRetry: ({ error }) =>
+      error instanceof CdpFault && /not attached to an active page/i.test(error.message),
+  });
+}

@@ -1,0 +1,139 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { isRecord, parseJson } from '../../shared/json.js';
+import { readOption, type Option, type Options, type OptionsOutput } from '../../shared/options.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import { badRequest, HttpFault, notFound } from './answer.js';
+
+/** A request, as its route receives it. */
+export interface RouteCall {
+  readonly request: IncomingMessage;
+  /** The id in the path. */
+  readonly id: string;
+  /** The second id in the path; empty in paths with one id. */
+  readonly replayId: string;
+  readonly pools: PoolSet;
+  /** Aborts when the client closes its connection. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Refuses requests from pages of other origins. A page in any browser on this machine can send requests to loopback
+ * ports, but it cannot forge Host (which prevents DNS rebinding) or omit Origin.
+ *
+ * @param host `127.0.0.1:<port>` of this server.
+ * @throws HttpFault 403
+ */
+export function checkSource({ headers }: IncomingMessage, host: string): void {
+  const hosts = [host, host.replace('127.0.0.1', 'localhost')];
+  if (!hosts.includes(headers.host?.toLowerCase() ?? '')) {
+    throw new HttpFault(403, 'forbidden', 'The Host header does not name this server.');
+  }
+  const { origin } = headers;
+  if (origin !== undefined && !hosts.some((own) => origin.toLowerCase() === `http://${own}`)) {
+    throw new HttpFault(403, 'forbidden', 'Requests from other origins are refused.');
+  }
+}
+
+/** URL of a request. @throws HttpFault 404 when the request has no valid URL */
+export function urlOf({ url = '/' }: IncomingMessage): URL {
+  const base = 'http://127.0.0.1';
+  if (URL.canParse(url, base)) return new URL(url, base);
+  throw notFound('There is no such path.');
+}
+
+/** Requires `Authorization: Bearer <token>`. @throws HttpFault 401 */
+export function checkToken({ headers }: IncomingMessage, token: string): void {
+  const sent = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  // The comparison takes the same time for every token. It needs values of one length: hence the hashes.
+  if (sent !== undefined && timingSafeEqual(sha256(sent), sha256(token))) return;
+  throw new HttpFault(401, 'unauthorized', 'The access token is missing or wrong.', {
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** The fields that a body has after the check. A missing field without a default stays missing. */
+type Body<O, Out = OptionsOutput<O>> = {
+  readonly [Field in keyof Out as undefined extends Out[Field] ? Field : never]?: Exclude<
+    Out[Field],
+    undefined
+  >;
+} & { readonly [Field in keyof Out as undefined extends Out[Field] ? never : Field]: Out[Field] };
+
+/** Fields of a body that are not in the schema: `drop` them, as the API does, or `refuse` the request. */
+type UnknownFields = 'drop' | 'refuse';
+
+/**
+ * Reads a JSON body. An empty body counts as an empty object.
+ *
+ * @throws HttpFault 400 with one detail for each wrong field, or 413.
+ */
+export async function readBody<O extends Options>(
+  request: IncomingMessage,
+  fields: O,
+  unknown: UnknownFields = 'drop',
+): Promise<Body<O>> {
+  const text = await readText(request);
+  const body = text.trim() === '' ? {} : parse(text);
+  if (!isRecord(body)) throw badRequest('The body must be a JSON object.', ['body must be an object.']);
+  return readFields(fields, body, unknown);
+}
+
+/** Checks the fields of a body. */
+export function readFields<O extends Options>(fields: O, body: object, unknown?: UnknownFields): Body<O> {
+  const given = body as Record<string, unknown>;
+  const extra =
+    unknown === 'refuse' ? Object.keys(given).filter((field) => !Object.hasOwn(fields, field)) : [];
+  const wrong = extra.map((field) => `${field} is unknown. Known fields: ${Object.keys(fields).join(', ')}.`);
+  const checked = Object.entries(fields).map(([field, option]) => {
+    const own = Object.hasOwn(given, field) ? given[field] : undefined;
+    return [field, readField(option as Option, field, own, wrong)] as const;
+  });
+  if (wrong.length > 0) throw badRequest('The request is not valid.', wrong);
+  return Object.fromEntries(checked.filter(([, value]) => value !== undefined)) as Body<O>;
+}
+
+function readField(option: Option, field: string, given: unknown, wrong: string[]): unknown {
+  try {
+    return readOption(option, field, given);
+  } catch (error) {
+    if (!(error instanceof InvalidOptionError)) throw error;
+    wrong.push(error.message);
+    return undefined;
+  }
+}
+
+/** In bytes. The bodies of the API are far smaller. */
+const MOST_BYTES = 1024 * 1024;
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // By default, the early end of the loop would destroy the socket before the client receives the response.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw tooLarge(request);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The rest of the body is read and dropped: a client reads the response only after it has sent everything. */
+function tooLarge(request: IncomingMessage): HttpFault {
+  request.resume();
+  const message = `The body is larger than ${MOST_BYTES} bytes.`;
+  return new HttpFault(413, 'payload_too_large', message, { headers: { connection: 'close' } });
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    throw badRequest('The body is not JSON.', ['body must be JSON.']);
+  }
+}

@@ -1,0 +1,126 @@
+import * as v from 'valibot';
+import { parseJson } from '../../shared/json.js';
+
+const number = v.pipe(v.number(), v.finite());
+
+/** Alt 1, Control 2, Meta 4, Shift 8. */
+const modifiers = number;
+
+/** In CSS pixels of the page. */
+const position = { x: number, y: number };
+
+const mouse = v.object({
+  type: v.literal('mouse'),
+  action: v.picklist(['mousePressed', 'mouseReleased', 'mouseMoved']),
+  ...position,
+  button: v.picklist(['none', 'left', 'middle', 'right', 'back', 'forward']),
+  /** The pressed buttons, as in `MouseEvent.buttons`. */
+  buttons: number,
+  clickCount: number,
+  modifiers,
+});
+
+const wheel = v.object({
+  type: v.literal('wheel'),
+  ...position,
+  deltaX: number,
+  deltaY: number,
+  modifiers,
+});
+
+const key = v.object({
+  type: v.literal('key'),
+  action: v.picklist(['keyDown', 'keyUp']),
+  key: v.string(),
+  code: v.string(),
+  keyCode: number,
+  /** The text that the key types, or an empty string. */
+  text: v.string(),
+  location: number,
+  repeat: v.boolean(),
+  modifiers,
+});
+
+const command = v.variant('type', [
+  /** Shows another tab. The only command that a read-only viewer may send. */
+  v.object({ type: v.literal('watch'), id: v.string() }),
+  mouse,
+  wheel,
+  key,
+  v.object({ type: v.literal('text'), text: v.string() }),
+  v.object({
+    type: v.literal('navigate'),
+    url: v.pipe(
+      v.string(),
+      v.check((url) => URL.canParse(url)),
+    ),
+  }),
+  v.object({ type: v.literal('history'), by: v.picklist([-1, 1]) }),
+  v.object({ type: v.literal('reload') }),
+]);
+
+/** A message from the live view page to the server. */
+export type LiveCommand = v.InferOutput<typeof command>;
+export type MouseCommand = v.InferOutput<typeof mouse>;
+type KeyCommand = v.InferOutput<typeof key>;
+
+/** Parses and checks a message. @returns undefined if it is not a valid command. */
+export function readCommand(message: string): LiveCommand | undefined {
+  try {
+    const result = v.safeParse(command, parseJson(message));
+    return result.success ? result.output : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends a CDP command to the page in the live view. */
+type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>;
+
+/** Performs an action of the viewer in the page. */
+export async function performCommand(
+  ask: Ask,
+  action: Exclude<LiveCommand, { type: 'watch' }>,
+): Promise<void> {
+  switch (action.type) {
+    case 'mouse':
+      return void (await ask('Input.dispatchMouseEvent', mouseParams(action)));
+    case 'wheel':
+      return void (await ask('Input.dispatchMouseEvent', { ...action, type: 'mouseWheel' }));
+    case 'key':
+      return void (await ask('Input.dispatchKeyEvent', keyParams(action)));
+    case 'text':
+      return void (await ask('Input.insertText', { text: action.text }));
+    case 'navigate':
+      return void (await ask('Page.navigate', { url: action.url }));
+    case 'reload':
+      return void (await ask('Page.reload'));
+    case 'history':
+      return await goBy(ask, action.by);
+  }
+}
+
+function mouseParams({ action, ...mouse }: MouseCommand): object {
+  return { ...mouse, type: action };
+}
+
+/** `KeyboardEvent.DOM_KEY_LOCATION_NUMPAD` */
+const KEYPAD = 3;
+
+/** Keys without text need `rawKeyDown`: after `keyDown`, Chromium waits for a character. */
+function keyParams({ action, text, keyCode, repeat, ...key }: KeyCommand): object {
+  return {
+    ...key,
+    type: action === 'keyDown' && text === '' ? 'rawKeyDown' : action,
+    windowsVirtualKeyCode: keyCode,
+    autoRepeat: repeat,
+    isKeypad: key.location === KEYPAD,
+    ...(action === 'keyDown' && text !== '' && { text }),
+  };
+}
+
+async function goBy(ask: Ask, by: number): Promise<void> {
+  const { currentIndex, entries } = await ask('Page.getNavigationHistory');
+  const entry = (entries as { id: number }[])[Number(currentIndex) + by];
+  if (entry) await ask('Page.navigateToHistoryEntry', { entryId: entry.id });
+}

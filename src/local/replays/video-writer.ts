@@ -1,0 +1,129 @@
+import type { StreamTargetChunk } from 'mediabunny';
+import type { Chromium } from '../browser/chromium.js';
+import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
+import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
+import type { Video, VideoFile } from './video-file.js';
+
+/** What a video is made from. */
+export interface VideoSource {
+  /** Path of the file with the frames. */
+  readonly frames: string;
+  readonly file: VideoFile;
+  /** In milliseconds. */
+  readonly length: number;
+  readonly framesPerSecond: number;
+}
+
+/** Milliseconds without work after which the Chromium process ends. */
+const IDLE = 10_000;
+
+/** All browsers play VP9 in WebM, and every Chromium encodes it, also builds without licensed codecs. */
+const VIDEO_TYPE = 'video/webm';
+
+/**
+ * Writes videos, one after another, with the encoder of a Chromium process. The process is not part of any pool, and
+ * runs only while there is work.
+ */
+export class VideoWriter {
+  readonly #launch: (signal: AbortSignal) => Promise<Chromium>;
+  readonly #closing = new AbortController();
+  readonly #ends = new Set<Promise<void>>();
+  #last: Promise<unknown> = Promise.resolve();
+  #chromium: Chromium | undefined;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(launch: (signal: AbortSignal) => Promise<Chromium>) {
+    this.#launch = launch;
+  }
+
+  /** Writes a video. Tries once more after a failure, such as a crash of Chromium. @returns undefined without frames. */
+  write(source: VideoSource): Promise<Video | undefined> {
+    const video = this.#last.then(() => this.#attempt(source).catch(() => this.#attempt(source)));
+    this.#last = video.catch(() => {});
+    return video;
+  }
+
+  /** Ends Chromium. Videos that are not complete fail. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('The local pool is closing.'));
+    this.#end();
+    await this.#last;
+    this.#end();
+    await Promise.all(this.#ends);
+  }
+
+  async #attempt(source: VideoSource): Promise<Video | undefined> {
+    clearTimeout(this.#idle);
+    this.#closing.signal.throwIfAborted();
+    this.#chromium ??= await this.#launch(this.#closing.signal);
+    const chromium = this.#chromium;
+    try {
+      const encoder = await ChromiumEncoder.open(chromium);
+      const video = await writeVideo(source, encoder);
+      await encoder.close();
+      this.#idle = setTimeout(() => this.#end(), IDLE);
+      return video;
+    } catch (error) {
+      // The state of this Chromium is unknown: the next video gets a new one.
+      this.#end();
+      throw error;
+    }
+  }
+
+  #end(): void {
+    clearTimeout(this.#idle);
+    const ending = this.#chromium?.kill().finally(() => this.#ends.delete(ending!));
+    this.#chromium = undefined;
+    if (ending) this.#ends.add(ending);
+  }
+}
+
+/** Encodes the frames and writes the video, with one frame in memory at a time. */
+async function writeVideo(source: VideoSource, encoder: ChromiumEncoder): Promise<Video | undefined> {
+  const { file, length, framesPerSecond } = source;
+  const frames = layOutFrames(readFrames(source.frames), length);
+  try {
+    const first = await frames.next();
+    if (first.done) return undefined;
+    const picture = await encoder.begin(first.value.jpeg, framesPerSecond);
+    const size = await file.fill((stream) => encodeAll(first.value, frames, encoder, stream));
+    return { path: file.path, type: VIDEO_TYPE, size, duration: length, ...picture };
+  } finally {
+    // Closes the file with the frames.
+    await frames.return(undefined);
+  }
+}
+
+/** Bytes of video that are collected for each write. */
+const WRITE_SIZE = 1024 * 1024;
+
+/** Encodes all frames, and writes them to the stream as WebM. */
+async function encodeAll(
+  first: TimedFrame,
+  others: AsyncIterable<TimedFrame>,
+  encoder: ChromiumEncoder,
+  stream: WritableStream<StreamTargetChunk>,
+): Promise<void> {
+  const { EncodedPacket, EncodedVideoPacketSource, Output, StreamTarget, WebMOutputFormat } =
+    await import('mediabunny');
+  const target = new StreamTarget(stream, { chunked: true, chunkSize: WRITE_SIZE });
+  const output = new Output({ format: new WebMOutputFormat(), target });
+  const packets = new EncodedVideoPacketSource('vp9');
+  output.addVideoTrack(packets);
+  const add = async (chunks: readonly EncodedChunk[]): Promise<void> => {
+    for (const { data, type, timestamp, duration, config } of chunks) {
+      const packet = new EncodedPacket(Buffer.from(data, 'base64'), type, timestamp / 1e6, duration / 1e6);
+      await packets.add(packet, config && { decoderConfig: config });
+    }
+  };
+  try {
+    await output.start();
+    await add(await encoder.encode(first));
+    for await (const frame of others) await add(await encoder.encode(frame));
+    await add(await encoder.finish());
+    await output.finalize();
+  } catch (error) {
+    await output.cancel().catch(() => {});
+    throw error;
+  }
+}

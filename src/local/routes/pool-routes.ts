@@ -1,0 +1,122 @@
+import { acquireRequest } from '../../service/pool-options.js';
+import type { BrowserSession, PoolRecord, Telemetry } from '../../service/wire.js';
+import { flag, text, withDefault } from '../../shared/options.js';
+import { openUrl } from '../browser/page-commands.js';
+import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
+import { readBody, type RouteCall } from '../http/request.js';
+import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
+import { TELEMETRY_CATEGORIES, type CheckedSettings } from '../options.js';
+import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { Lease } from '../pool/lease.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import { websocketUrl } from '../sockets/upgrade.js';
+import { startRecording } from './browser-routes.js';
+
+/** POST /browser_pools/{id_or_name}/acquire */
+export async function acquire({ request, id, pools, signal }: RouteCall): Promise<Answer> {
+  const pool = pools.pool(id);
+  const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequest);
+  const seconds = acquire_timeout_seconds ?? defaultWait(pool.settings);
+  const granted = await pool.acquire(lease, pools.quirks.answersAtOnce ? 0 : seconds * 1000, signal);
+  if (granted) return await grantAnswer(pools, pool, granted, signal);
+  const status = pools.quirks.unavailableStatus;
+  if (status === 204) return EMPTY;
+  const message = 'No browser became available while the request waited.';
+  return { status, body: { code: 'no_browser_available', message } };
+}
+
+/**
+ * The API's default: the seconds in which the pool fills at its fill rate. Without a fill rate, a minute is enough for a
+ * browser to start or to be released.
+ */
+function defaultWait({ fillRatePerMinute }: CheckedSettings): number {
+  return fillRatePerMinute === undefined ? 60 : (100 / fillRatePerMinute) * 60;
+}
+
+async function grantAnswer(
+  pools: PoolSet,
+  pool: ChromiumPool,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const onUndelivered = () => pool.takeBack(lease);
+  try {
+    const { start_url } = lease.request;
+    if (start_url !== undefined) await openUrl(lease.browser.chromium, start_url, signal);
+    // A failed recording does not fail the lease.
+    if (pool.settings.recordAll && !lease.ended) await startRecording(pools, pool, lease).catch(() => {});
+    signal.throwIfAborted();
+    if (lease.ended) throw new HttpFault(500, 'internal_error', 'The browser crashed before the response.');
+    return { status: 200, body: await sessionBody(pools, pool, lease), onUndelivered };
+  } catch (error) {
+    onUndelivered();
+    throw error;
+  }
+}
+
+async function sessionBody(pools: PoolSet, pool: ChromiumPool, lease: Lease): Promise<BrowserSession> {
+  const { browser, request } = lease;
+  const { id, name, headless, timeoutSeconds, viewport, startUrl, telemetry } = pool.settings;
+  const start_url = request.start_url ?? startUrl;
+  return {
+    session_id: browser.sessionId,
+    created_at: browser.createdAt,
+    cdp_ws_url: await websocketUrl(pools, lease, 'cdp'),
+    webdriver_ws_url: await websocketUrl(pools, lease, 'bidi'),
+    headless,
+    stealth: false,
+    kiosk_mode: false,
+    timeout_seconds: timeoutSeconds,
+    pool: { id, name },
+    telemetry: telemetry ? telemetryBody(telemetry) : null,
+    ...(request.name !== undefined && { name: request.name }),
+    ...(request.tags !== undefined && { tags: request.tags }),
+    ...(start_url !== undefined && { start_url }),
+    ...(viewport && { viewport }),
+    ...(hasLiveView(pools, pool) && { browser_live_view_url: await liveViewUrl(pools, lease) }),
+  };
+}
+
+function telemetryBody(enabled: NonNullable<CheckedSettings['telemetry']>): Telemetry {
+  const browser = TELEMETRY_CATEGORIES.map((category) => [category, { enabled: enabled.includes(category) }]);
+  return { browser: Object.fromEntries(browser) as Telemetry['browser'] & object };
+}
+
+const releaseBody = { session_id: text(), reuse: withDefault(flag(), true) };
+
+/** POST /browser_pools/{id_or_name}/release (extension of the API) */
+export async function release({ request, id, pools }: RouteCall): Promise<Answer> {
+  const pool = pools.pool(id);
+  const { session_id, reuse } = await readBody(request, releaseBody);
+  if (pool.release(session_id, reuse)) return EMPTY;
+  throw notFound('This pool has no leased browser with this session id.');
+}
+
+/** POST /browser_pools/{id_or_name}/flush */
+export function flush({ id, pools }: RouteCall): Answer {
+  pools.pool(id).flush();
+  return EMPTY;
+}
+
+/** GET /browser_pools/{id_or_name} (extension of the API) */
+export function poolRecord({ id: idOrName, pools }: RouteCall): Answer {
+  const { settings, stats, createdAt } = pools.pool(idOrName);
+  const { id, name, size, headless, timeoutSeconds, fillRatePerMinute, viewport, startUrl } = settings;
+  const body: PoolRecord = {
+    id,
+    name,
+    available_count: stats.idle,
+    acquired_count: stats.leased,
+    created_at: createdAt,
+    browser_pool_config: {
+      size,
+      timeout_seconds: timeoutSeconds,
+      headless,
+      stealth: false,
+      ...(fillRatePerMinute !== undefined && { fill_rate_per_minute: fillRatePerMinute }),
+      ...(viewport && { viewport }),
+      ...(startUrl !== undefined && { start_url: startUrl }),
+    },
+  };
+  return { status: 200, body };
+}

@@ -1,0 +1,37 @@
+interface LeaseFacts {
+  /** Id or name of the pool. */
+  pool: string;
+  /** Name and tags of the acquire request. */
+  name?: string;
+  tags?: Readonly<Record<string, string>>;
+}
+
+/** The service leased a browser after the caller had left, or in a broken response: the pool releases the browser. */
+export interface GrantOrphanedEvent extends LeaseFacts {
+  type: 'grant-orphaned';
+  sessionId: string;
+}
+
+/** The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout. */
+export interface OutcomeUnknownEvent extends LeaseFacts {
+  type: 'outcome-unknown';
+  error: Error;
+}
+
+/** A browser was released, or its session no longer exists. */
+export interface ReleasedEvent {
+  type: 'released';
+  pool: string;
+  sessionId: string;
+  released: 'reused' | 'destroyed';
+}
+
+/** A browser could not be released: it stays leased until its inactivity timeout. */
+export interface ReleaseFailedEvent {
+  type: 'release-failed';
+  pool: string;
+  sessionId: string;
+  error: Error;
+}
+
+export type PoolEvent = GrantOrphanedEvent | OutcomeUnknownEvent | ReleasedEvent | ReleaseFailedEvent;

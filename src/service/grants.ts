@@ -1,0 +1,103 @@
+import { raceAbort } from '../shared/abort.js';
+import type { OptionsOutput } from '../shared/options.js';
+import { callListener, publish } from '../shared/telemetry.js';
+import type { PoolEvent } from './events.js';
+import type { HttpResponse } from './http.js';
+import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import type { acquireOptions, AcquireRequest } from './pool-options.js';
+import { releaseWithRetry, type Releaser } from './release.js';
+import { isSuccess, readJson, responseError } from './responses.js';
+import { findSessionId, readSession } from './session.js';
+import { isOutcomeUnknown } from './status.js';
+import type { BrowserSession } from './wire.js';
+
+/** Time to wait for a response beyond the wait that the request asks for, in ms: no lease may be cut off. */
+const ACQUIRE_GRACE = 15_000;
+/** Time to wait in ms if the service decides how long the request waits (API: acquire_timeout_seconds). */
+const UNKNOWN_WAIT = 60 * 60_000;
+/** Time to release a browser that no caller received, in ms. */
+const ORPHAN_TIMEOUT = 30_000;
+
+type GrantingPool = Releaser & { readonly [INTERNALS]: PoolInternals };
+
+interface GrantRequest {
+  pool: GrantingPool;
+  request: AcquireRequest;
+  signal: AbortSignal | undefined;
+  emit: (event: PoolEvent) => void;
+}
+
+/** Sends one acquire request. A browser that the service leases after an abort is released. */
+export async function requestGrant(
+  pool: GrantingPool,
+  request: AcquireRequest,
+  { signal, onEvent }: OptionsOutput<typeof acquireOptions>,
+): Promise<BrowserSession | null> {
+  // Without a listener the events go to the diagnostics channel, so that none is lost.
+  const emit = (event: PoolEvent) => callListener(onEvent ?? publish, event);
+  const grantRequest = { pool, request, signal, emit };
+  const grant = send(grantRequest);
+  pool[INTERNALS].background.track(grant);
+  return raceAbort(grant, signal, (session) => session && releaseOrphan(session.session_id, grantRequest));
+}
+
+/** Reads the response whether or not the caller still waits: a response that nobody reads is a lost lease. */
+async function send(grantRequest: GrantRequest): Promise<BrowserSession | null> {
+  const { pool, request, signal, emit } = grantRequest;
+  const { client, counters } = pool[INTERNALS];
+  const { acquire_timeout_seconds: wait } = request;
+  const timeout = wait === undefined ? UNKNOWN_WAIT : wait * 1000 + ACQUIRE_GRACE;
+  const path = client.path('browser_pools', pool.idOrName, 'acquire');
+  const facts = { pool: pool.idOrName };
+  try {
+    const response = await client.send({
+      method: 'POST',
+      path,
+      body: request,
+      facts,
+      timeout,
+      unsentSignal: signal,
+    });
+    const session = response.status === 204 ? null : readGrant(response, grantRequest);
+    counters.countRequest(session ? 'granted' : 'empty');
+    return session;
+  } catch (error) {
+    const isUnknown = isOutcomeUnknown(error);
+    // A request that was aborted before it was sent does not count.
+    if (error !== signal?.reason) counters.countRequest(isUnknown ? 'unknown' : 'failed');
+    if (isUnknown) emit({ type: 'outcome-unknown', ...leaseFacts(grantRequest), error });
+    throw error;
+  }
+}
+
+function readGrant(response: HttpResponse, grantRequest: GrantRequest): BrowserSession {
+  const sessionId = isSuccess(response) ? findSessionId(response.body) : undefined;
+  const facts = { pool: grantRequest.pool.idOrName, sessionId };
+  try {
+    const session = readSession(readJson(response, facts));
+    if (typeof session === 'string') throw responseError(session, response, facts);
+    return session;
+  } catch (error) {
+    if (sessionId) releaseOrphan(sessionId, grantRequest);
+    throw error;
+  }
+}
+
+/** Releases a browser that no caller received, in the background. */
+function releaseOrphan(sessionId: string, grantRequest: GrantRequest): void {
+  const { pool, emit } = grantRequest;
+  const { counters, held, background } = pool[INTERNALS];
+  const facts = { pool: pool.idOrName, sessionId };
+  counters.countRequest('orphaned');
+  emit({ type: 'grant-orphaned', ...leaseFacts(grantRequest), sessionId });
+  const forget = held.hold(sessionId);
+  const released = releaseWithRetry(pool, sessionId, { reuse: true, timeout: ORPHAN_TIMEOUT }).then(
+    () => emit({ type: 'released', ...facts, released: 'reused' }),
+    (error: Error) => emit({ type: 'release-failed', ...facts, error }),
+  );
+  background.track(released.finally(forget));
+}
+
+function leaseFacts({ pool, request: { name, tags } }: GrantRequest) {
+  return { pool: pool.idOrName, ...(name && { name }), ...(tags && { tags }) };
+}

@@ -1,0 +1,32 @@
+import type { HeldLeases } from './held-leases.js';
+import type { HttpClient } from './http.js';
+import type { PoolCounters } from './pool-stats.js';
+
+/** Reads the internals of a pool. */
+export const INTERNALS: unique symbol = Symbol('pooled-browser.internals');
+
+/** The state of a pool that the modules of a lease share. */
+export interface PoolInternals {
+  readonly client: HttpClient;
+  readonly counters: PoolCounters;
+  readonly background: BackgroundWork;
+  readonly held: HeldLeases;
+  /** The pool releases browsers by a function of the user. */
+  readonly hasOwnRelease: boolean;
+}
+
+/** Work that continues after its caller has left: releases of late grants, cleanup after an abort. */
+export class BackgroundWork {
+  readonly #work = new Set<Promise<unknown>>();
+
+  /** Adds work for `settled` to wait for. The work handles its own errors. */
+  track(work: Promise<unknown>): void {
+    this.#work.add(work);
+    const remove = () => this.#work.delete(work);
+    work.then(remove, remove);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+  }
+}

@@ -1,0 +1,66 @@
+import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
+
+/** What a status means. Every decision about an HTTP status in this library is made here. */
+export interface StatusMeaning {
+  /**
+   * Of an acquire request: no browser is available and none was leased; or the service refused; or it is unknown
+   * whether a browser was leased.
+   */
+  readonly acquire: 'unavailable' | 'refused' | 'unknown';
+  /** The same request can succeed later. */
+  readonly isTransient: boolean;
+  /** The service itself has a problem: its callers take turns until it works again. */
+  readonly isOutage: boolean;
+  /** The session can't be used any more. */
+  readonly endsSession: boolean;
+}
+
+const REFUSED: StatusMeaning = {
+  acquire: 'refused',
+  isTransient: false,
+  isOutage: false,
+  endsSession: false,
+};
+const SESSION_ENDED: StatusMeaning = { ...REFUSED, endsSession: true };
+const UNAVAILABLE: StatusMeaning = { ...REFUSED, acquire: 'unavailable', isTransient: true };
+const OVERLOADED: StatusMeaning = { ...UNAVAILABLE, isOutage: true };
+/** Any other 5xx: the service may have leased a browser before it failed. */
+const FAILED: StatusMeaning = { ...OVERLOADED, acquire: 'unknown' };
+
+const TABLE: Readonly<Record<number, StatusMeaning>> = {
+  401: SESSION_ENDED,
+  403: SESSION_ENDED,
+  404: SESSION_ENDED,
+  408: UNAVAILABLE,
+  // Or the name of the lease is taken: see `isNameConflict`.
+  409: UNAVAILABLE,
+  410: SESSION_ENDED,
+  429: OVERLOADED,
+  503: OVERLOADED,
+  504: OVERLOADED,
+};
+
+export function meaningOf(status: number): StatusMeaning {
+  return TABLE[status] ?? (status >= 500 ? FAILED : REFUSED);
+}
+
+/** Returns true if an acquire request failed in a way that leaves it unknown whether a browser was leased. */
+export function isOutcomeUnknown(
+  error: unknown,
+): error is PoolConnectionError | PoolResponseError | PoolServiceError {
+  if (error instanceof PoolConnectionError) return error.code === 'ERR_POOL_NO_RESPONSE';
+  if (error instanceof PoolResponseError) return error.sessionId === undefined;
+  return error instanceof PoolServiceError && meaningOf(error.status).acquire === 'unknown';
+}
+
+/** Returns true if the same request can succeed later. */
+export function isTransientError(error: unknown): boolean {
+  if (error instanceof PoolServiceError) return meaningOf(error.status).isTransient;
+  return error instanceof PoolConnectionError || error instanceof PoolResponseError;
+}
+
+/** Returns true if the error shows a problem of the service itself. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof PoolConnectionError) return true;
+  return error instanceof PoolServiceError && meaningOf(error.status).isOutage;
+}

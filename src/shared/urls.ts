@@ -1,0 +1,47 @@
+import { InvalidOptionError } from './errors.js';
+
+/** Returns true for a host name of this machine. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** Checks the address of a service. It receives the token, so plain http is allowed on loopback only. */
+export function checkBaseUrl(baseUrl: unknown): URL {
+  if (typeof baseUrl !== 'string' || !URL.canParse(baseUrl)) {
+    throw invalid(
+      'baseUrl must be an absolute URL, such as https://pool.example.com. Pass it or set BROWSER_POOL_BASE_URL.',
+    );
+  }
+  const url = new URL(baseUrl);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw invalid('baseUrl must begin with https://.');
+  if (url.username || url.password)
+    throw invalid('baseUrl must not contain a user name or a password. Pass the option token.');
+  if (url.search || url.hash) throw invalid('baseUrl must not have a query or a fragment.');
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw invalid(
+      'baseUrl must begin with https://, because requests carry the token (http:// is allowed on this machine only).',
+    );
+  }
+  return url;
+}
+
+/**
+ * Finds out why a WebSocket URL of a session must not be used. The server at that URL drives the browser and receives the
+ * JWT, so it must be wss, or ws between loopback addresses.
+ */
+export function webSocketFault(endpoint: string, baseUrl: string): string | undefined {
+  if (!URL.canParse(endpoint)) return 'is not a URL';
+  const url = new URL(endpoint);
+  if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';
+  if (url.username || url.password) return 'contains a user name or a password';
+  if (url.protocol === 'wss:') return undefined;
+  if (!isLoopback(url.hostname)) return 'is not encrypted (ws) and leaves this machine';
+  return isLoopback(new URL(baseUrl).hostname)
+    ? undefined
+    : 'points to this machine, but the service is elsewhere';
+}
+
+function invalid(message: string): InvalidOptionError {
+  return new InvalidOptionError('baseUrl', message);
+}

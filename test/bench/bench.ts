@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** Reads a number from the environment: each bench names its variables in its first lines. */
+export function setting(name: string, fallback: number): number {
+  return Number(process.env[name] ?? fallback);
+}
+
+/** Measures one round: one number for each figure that applies. */
+export type Way<Figure extends string> = () => Promise<Partial<Record<Figure, number>>>;
+
+export interface Comparison<Figure extends string> {
+  /** What all ways do: the first column. */
+  subject: string;
+  ways: Record<string, Way<Figure>>;
+  /** The unit of each figure. */
+  units: Record<Figure, string>;
+  /** Ways that all ways are compared with. */
+  peers?: readonly string[];
+  rounds: number;
+  /** Rounds before these that do not count. */
+  warmUp?: number;
+  beforeRound?: (round: number) => Promise<void>;
+}
+
+/** Measures all ways in turn, and returns the rows of a table: median and spread, and how each way compares with its peers. */
+export async function compare<Figure extends string>(comparison: Comparison<Figure>): Promise<string[][]> {
+  const { subject, ways, units, peers = [], rounds, warmUp = 1, beforeRound } = comparison;
+  const names = Object.keys(ways);
+  const figures = Object.keys(units) as Figure[];
+  const samples = new Map<string, number[]>();
+  for (let round = 0; round < warmUp + rounds; round++) {
+    await beforeRound?.(round);
+    // Each way is first as often as the others, so that a busy moment slows all of them down.
+    for (const index of names.keys()) {
+      const name = names[(index + round) % names.length]!;
+      const measured = await ways[name]!();
+      for (const figure of round < warmUp ? [] : figures) {
+        const key = `${figure} ${name}`;
+        samples.set(key, [...(samples.get(key) ?? []), measured[figure] ?? Number.NaN]);
+      }
+    }
+  }
+  return figures.flatMap((figure) =>
+    names.map((name) => {
+      const values = samples.get(`${figure} ${name}`)!;
+      const against = peers.map((peer) => {
+        const theirs = samples.get(`${figure} ${peer}`);
+        const difference = theirs ? median(values) - median(theirs) : Number.NaN;
+        if (peer === name || Number.isNaN(difference)) return '';
+        return `${difference < 0 ? '' : '+'}${show(difference)}, ×${(median(values) / median(theirs!)).toFixed(2)}`;
+      });
+      const spread = `${show(percentile(values, 5))} to ${show(percentile(values, 95))}`;
+      return [subject, name, figure, `${show(median(values))} ${units[figure]}`, spread, ...against];
+    }),
+  );
+}
+
+/** Prints rows of `compare` as a table in Markdown. */
+export function printComparison(rows: readonly string[][], peers: readonly string[] = []): void {
+  const known = rows.filter((row) => !row[3]!.startsWith('NaN'));
+  printTable(['', 'way', 'figure', 'median', 'p5 to p95', ...peers.map((peer) => `against ${peer}`)], known);
+}
+
+export function printTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
+  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  console.log(`\n${lines.join('\n')}\n`);
+}
+
+/** A number with about three digits. */
+function show(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 100) return value.toFixed(0);
+  return value.toFixed(size >= 10 ? 1 : 2);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))]!;
+}
+
+/** How much a value grows from step to step (least squares). */
+export function slope(values: readonly number[]): number {
+  const middle = (values.length - 1) / 2;
+  const above = values.reduce((sum, value, step) => sum + (step - middle) * value, 0);
+  const below = values.reduce((sum, _value, step) => sum + (step - middle) ** 2, 0);
+  return below === 0 ? 0 : above / below;
+}
+
+/** Milliseconds that some work takes. */
+export async function time(work: () => unknown): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Bytes of this process that are still referenced. */
+export function memoryInUse(): { heap: number; all: number } {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return { heap: heapUsed, all: heapUsed + external };
+}
+
+/** Where a pool is, and the token for it. */
+export interface Service {
+  baseUrl: string;
+  token: string;
+}
+
+export interface Program extends AsyncDisposable {
+  service: Service;
+  ask(question: string): Promise<unknown>;
+}
+
+/** Starts a program of this folder, which prints the base URL of its service first. */
+export function startProgram(name: string, ...args: string[]): Promise<Program> {
+  return start(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), args);
+}
+
+/** Serves one local pool, `bench`, from another process, so that only the client is measured. Needs `dist/`. */
+export function servePool(size = 1): Promise<Program> {
+  const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+  return start(cli, ['serve', '--json', '--pool', `bench=${size}`]);
+}
+
+async function start(path: string, args: readonly string[]): Promise<Program> {
+  const { BROWSER_POOL_ACCESS_TOKEN: _token, ...env } = process.env;
+  const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const;
+  const child = spawn(process.execPath, [path, ...args], { env, stdio: [...stdio] });
+  const lines = createInterface({ input: child.stdout! });
+  const [line] = (await once(lines, 'line')) as [string];
+  lines.on('line', () => {});
+  const { baseUrl, token = 'bench-token-0123456789' } = JSON.parse(line) as Partial<Service>;
+  return {
+    service: { baseUrl: baseUrl!, token },
+    async ask(question) {
+      child.send(question);
+      return ((await once(child, 'message')) as [unknown])[0];
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    },
+  };
+}

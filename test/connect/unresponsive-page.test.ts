@@ -1,0 +1,41 @@
+import { chromium } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import type { RunEvent } from '../../src/index.js';
+import { DRIVERS } from '../support/drivers.js';
+import { look, titled, useLocalPool } from '../support/local.js';
+
+describe.each(DRIVERS)('$name', ({ name, run }) => {
+  const used = useLocalPool();
+
+  it('connects to a browser in which the lease before left a frozen page, and gives it back', async () => {
+    const { pool, local } = used;
+    await look(pool, async ({ cdp_ws_url }) => {
+      const browser = await chromium.connectOverCDP(cdp_ws_url);
+      const page = await browser.contexts()[0]!.newPage();
+      await page.goto(titled('frozen'));
+      // Injected fault: a script that never ends. The page's renderer answers nobody any more.
+      void page.evaluate('for (;;) {}').catch(() => {});
+      await page.waitForTimeout(200);
+      await browser.close();
+    });
+    const events: RunEvent[] = [];
+    const { value, released } = await run(
+      pool,
+      async ({ page }) => {
+        await page.goto(titled('thawed'));
+        return page.title();
+      },
+      { connectAttempts: 1, onEvent: (event) => events.push(event) },
+    );
+    expect(value).toBe('thawed');
+    // One that can't be swept in time is destroyed; either way nothing stays leased.
+    expect(['reused', 'destroyed']).toContain(released);
+    expect(local.stats().leased).toBe(0);
+    // Puppeteer connects all the same; Playwright only once the page is closed.
+    if (!name.startsWith('Playwright')) return;
+    expect(released).toBe('reused');
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'unresponsive-pages-closed', urls: [titled('frozen')] }),
+    );
+  });
+});

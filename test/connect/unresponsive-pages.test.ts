@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Socket } from '../../src/connect/socket.js';
+import { closeUnresponsivePages } from '../../src/connect/unresponsive-pages.js';
+import { PlayedBrowser, playPages, settle, until } from '../support/played-browser.js';
+
+let browser: PlayedBrowser;
+let told: string[][];
+
+beforeEach(async () => {
+  browser = await PlayedBrowser.start();
+  told = [];
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await browser[Symbol.asyncDispose]();
+});
+
+function watch(connectTimeout = 30_000) {
+  const open = (signal: AbortSignal) => Socket.open(browser.url, signal);
+  return closeUnresponsivePages(open, connectTimeout, (urls) => told.push(urls));
+}
+
+const commands = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
+const sent = (method: string) => commands().filter((command) => command['method'] === method);
+
+it.each([
+  [3000, 1000],
+  [30_000, 4000],
+])('begins when a connect that may take %i ms has taken %i', async (connectTimeout, slow) => {
+  const pages = watch(connectTimeout);
+  await vi.advanceTimersByTimeAsync(slow - 1);
+  expect(browser.dialled).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  await until(() => browser.dialled === 1);
+  pages.stop();
+  await until(() => browser.open === 0);
+});
+
+it('costs a quick connect nothing', async () => {
+  const pages = watch();
+  pages.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  expect(pages.wereClosed()).toBe(false);
+});
+
+it('closes the pages that do not answer, and tells their URLs', async () => {
+  playPages(browser, { good: 'answers', stuck: 'frozen', other: 'frozen' });
+  const pages = watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => sent('Runtime.evaluate').length === 3);
+  await vi.advanceTimersByTimeAsync(1999);
+  await settle();
+  expect(sent('Target.closeTarget')).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  await until(() => told.length > 0);
+  expect(told).toEqual([['https://stuck/', 'https://other/']]);
+  expect(sent('Target.closeTarget').map(({ params }) => params)).toEqual([
+    { targetId: 'stuck' },
+    { targetId: 'other' },
+  ]);
+  expect(pages.wereClosed()).toBe(true);
+  await until(() => browser.open === 0);
+});
+
+it('asks each page over a session of its own, and no worker', async () => {
+  playPages(browser, { one: 'answers', two: 'answers' });
+  watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => sent('Runtime.evaluate').length === 2);
+  expect(sent('Target.attachToTarget').map(({ params }) => params)).toEqual([
+    { targetId: 'one', flatten: true },
+    { targetId: 'two', flatten: true },
+  ]);
+  expect(sent('Runtime.evaluate')).toMatchObject([
+    { sessionId: 'session of one', params: { expression: '0' } },
+    { sessionId: 'session of two', params: { expression: '0' } },
+  ]);
+  const ids = commands().map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+it('leaves alone what answers, tells nothing, and is gone', async () => {
+  playPages(browser, { one: 'answers', two: 'answers' });
+  const pages = watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => sent('Runtime.evaluate').length === 2);
+  await until(() => browser.open === 0);
+  expect(sent('Target.closeTarget')).toEqual([]);
+  expect(told).toEqual([]);
+  expect(pages.wereClosed()).toBe(false);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('does nothing where the browser refuses to tell of its pages', async () => {
+  browser.onText = (text, client) => client.send(JSON.stringify({ id: JSON.parse(text).id, error: {} }));
+  watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => browser.received.length === 1);
+  await until(() => browser.open === 0);
+  expect(told).toEqual([]);
+});
+
+it('closes nothing any more once the connect is over', async () => {
+  playPages(browser, { stuck: 'frozen' });
+  const pages = watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => sent('Runtime.evaluate').length === 1);
+  pages.stop();
+  await until(() => browser.open === 0);
+  await vi.advanceTimersByTimeAsync(5000);
+  await settle();
+  expect(sent('Target.closeTarget')).toEqual([]);
+  expect(pages.wereClosed()).toBe(false);
+  expect(told).toEqual([]);
+});
+
+it('gives up in silence when the browser goes away meanwhile, or can not be reached', async () => {
+  browser.onText = (_text, client) => client.terminate();
+  watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await until(() => browser.received.length === 1);
+  await until(() => browser.open === 0);
+  await browser[Symbol.asyncDispose]();
+  watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  await settle();
+  expect(told).toEqual([]);
+  browser = await PlayedBrowser.start();
+});

@@ -1,0 +1,112 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { findBrowser } from '../../../src/local.js';
+import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
+import { FrameFile, type Frame } from '../../../src/local/replays/frames.js';
+import { VideoFile } from '../../../src/local/replays/video-file.js';
+import { VideoWriter, type VideoSource } from '../../../src/local/replays/video-writer.js';
+import { VideoPlayer, hue } from './support.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'video-writer-'));
+const player = new VideoPlayer();
+const started: Chromium[] = [];
+let writer = new VideoWriter(launch);
+afterEach(async () => {
+  await writer.close();
+  writer = new VideoWriter(launch);
+  started.length = 0;
+});
+afterAll(async () => {
+  await player.close();
+  rmSync(folder, { recursive: true });
+});
+
+const HOUR = 3_600_000;
+
+it('writes a video of an hour without holding it in memory', { timeout: 600_000 }, async () => {
+  const pictures = await Promise.all(['red', 'lime', 'blue'].map((colour) => player.picture(colour)));
+  // Decoders ignore bytes after the picture. The padding makes it as large as a full page.
+  const padding = Buffer.alloc(512 * 1024);
+  const frames = Array.from({ length: 120 }, (_, index) => ({
+    at: index * 30_000,
+    jpeg: Buffer.concat([pictures[Math.floor(index / 40)]!, padding]),
+  }));
+  const file = await fill('hour', frames);
+  frames.length = 0;
+  const before = memory();
+  let most = 0;
+  const watch = setInterval(() => (most = Math.max(most, memory() - before)), 20);
+  const video = await writer.write(sourceOf(file, HOUR)).finally(() => clearInterval(watch));
+  expect(most).toBeLessThan(file.bytes);
+  const times = [0.1, 0.32, 0.35, 0.65, 0.68, 0.99];
+  const { duration, width, height, colours } = await player.play(readFileSync(video!.path), times);
+  expect(duration).toBeCloseTo(3_600, 0);
+  expect([width, height]).toEqual([320, 240]);
+  expect(colours.map(hue)).toEqual(['red', 'red', 'green', 'green', 'blue', 'blue']);
+});
+
+it('writes the video with a new Chromium after a crash', { timeout: 120_000 }, async () => {
+  const jpeg = await player.picture('red');
+  const file = await fill(
+    'crash',
+    Array.from({ length: 200 }, (_, index) => ({ at: index * 100, jpeg })),
+  );
+  const making = writer.write(sourceOf(file, 20_000));
+  await expect.poll(() => started.length, { timeout: 30_000 }).toBe(1);
+  process.kill(started[0]!.pid, 'SIGKILL');
+  expect((await making)?.duration).toBe(20_000);
+  expect(started).toHaveLength(2);
+});
+
+it('fails with the reason after a second failure, and leaves no file', { timeout: 120_000 }, async () => {
+  const file = await fill('broken', [{ at: 0, jpeg: Buffer.from('no picture') }]);
+  const broken = sourceOf(file, 1_000);
+  await expect(writer.write(broken)).rejects.toThrow(/decoded/);
+  const good = sourceOf(await fill('good', [{ at: 0, jpeg: await player.picture('red') }]), 1_000);
+  expect(await writer.write(good)).toMatchObject({ duration: 1_000, type: 'video/webm' });
+  expect(existsSync(broken.file.path)).toBe(false);
+  await broken.file.discard();
+});
+
+it('writes no video without frames', { timeout: 60_000 }, async () => {
+  const empty = sourceOf(await fill('empty', []), 1_000);
+  expect(await writer.write(empty)).toBeUndefined();
+  expect(existsSync(empty.file.path)).toBe(false);
+  await empty.file.discard();
+});
+
+async function launch(signal: AbortSignal): Promise<Chromium> {
+  const chromium = await launchChromium(
+    { executablePath: await findBrowser(), args: [], headless: true },
+    signal,
+  );
+  started.push(chromium);
+  return chromium;
+}
+
+/** Appends frames again that were dropped because the disk was slow. */
+async function fill(name: string, frames: readonly Frame[]): Promise<FrameFile> {
+  const file = new FrameFile(join(folder, name), failed);
+  for (const frame of frames) {
+    const before = file.bytes;
+    for (file.append(frame); file.bytes === before; file.append(frame)) await sleep(5);
+  }
+  await file.end();
+  return file;
+}
+
+function sourceOf({ path }: FrameFile, length: number): VideoSource {
+  return { frames: path, file: new VideoFile(`${path}.webm`, failed), length, framesPerSecond: 10 };
+}
+
+function failed(error: Error): void {
+  throw error;
+}
+
+function memory(): number {
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}

@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { PoolClosedError } from '../../src/shared/service-errors.js';
+import { BrowserPool } from '../../src/service/browser-pool.js';
+import { FakeService, session, TOKEN } from '../support/fake-service.js';
+import { rejection, until } from './support.js';
+
+it('shares keep-alive sockets among pools of one origin, and ends them with the last one', async () => {
+  await using service = await FakeService.start();
+  const one = new BrowserPool('one', service.options);
+  const two = new BrowserPool('two', { ...service.options, token: 'another-token' });
+  for (let round = 0; round < 5; round++) await one.flush();
+  const { made } = service.connections;
+  expect(made).toBeLessThan(5);
+  await sleep(20);
+  await two.flush();
+  await one.close();
+  await two.flush();
+  expect(service.connections).toStrictEqual({ made, open: made });
+  await two.close();
+  await until(() => service.connections.open === 0);
+});
+
+it('opens new sockets for a pool that is made after the last one was closed', async () => {
+  await using service = await FakeService.start();
+  const first = new BrowserPool('one', service.options);
+  await first.flush();
+  await first.close();
+  await using second = new BrowserPool('one', service.options);
+  await second.flush();
+  expect(service.connections.made).toBe(2);
+});
+
+it('keeps pools of other origins apart', async () => {
+  await using one = await FakeService.start();
+  await using two = await FakeService.start();
+  const first = new BrowserPool('one', one.options);
+  await using second = new BrowserPool('two', two.options);
+  await first.flush();
+  await second.flush();
+  await first.close();
+  await until(() => one.connections.open === 0);
+  expect(two.connections.open).toBe(1);
+  await second.flush();
+});
+
+it('does not line requests up behind one that waits', async () => {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('acquire', { status: 204, delay: 500 });
+  const waits = Array.from({ length: 20 }, () => pool.acquire());
+  await until(() => service.of('acquire').length === 20);
+  let waiting = true;
+  void Promise.all(waits).then(() => (waiting = false));
+  await pool.flush();
+  expect(waiting).toBe(true);
+  await Promise.all(waits);
+});
+
+it('refuses every call after close', async () => {
+  await using service = await FakeService.start();
+  const pool = new BrowserPool('pool', service.options);
+  await pool.flush();
+  await pool.close();
+  const calls = [
+    pool.acquire(),
+    pool.release('session-1'),
+    pool.flush(),
+    pool.replays('session-1'),
+    pool.describe(),
+  ];
+  for (const call of calls) {
+    const error = await rejection(call);
+    expect(error).toBeInstanceOf(PoolClosedError);
+    expect(error).toMatchObject({ name: 'PoolClosedError', code: 'ERR_POOL_CLOSED' });
+  }
+  expect(service.requests).toHaveLength(1);
+});
+
+it('closes once, however often and in whatever way it is asked', async () => {
+  await using service = await FakeService.start();
+  const other = new BrowserPool('other', service.options);
+  const pool = new BrowserPool('pool', service.options);
+  await other.flush();
+  const before = { ...service.connections };
+  await Promise.all([pool.close(), pool.close(), pool[Symbol.asyncDispose]()]);
+  await pool.close();
+  expect(service.connections).toStrictEqual(before);
+  await other.flush();
+  await other.close();
+});
+
+it('closes a pool that was never used', async () => {
+  const pool = new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token: TOKEN });
+  await pool.close();
+  expect(await rejection(pool.flush())).toBeInstanceOf(PoolClosedError);
+});
+
+it('waits in close for the answer to an acquire that is under way', async () => {
+  await using service = await FakeService.start();
+  const pool = new BrowserPool('pool', service.options);
+  service.script('acquire', { status: 200, json: session(), delay: 200 });
+  const order: string[] = [];
+  const acquire = pool.acquire().then(() => order.push('granted'));
+  await until(() => service.of('acquire').length === 1);
+  await pool.close().then(() => order.push('closed'));
+  await acquire;
+  expect(order).toStrictEqual(['granted', 'closed']);
+});
+
+it('lets a call that is under way finish when its pool is closed', async () => {
+  await using service = await FakeService.start();
+  const pool = new BrowserPool('pool', service.options);
+  service.script('flush', { status: 204, delay: 100 });
+  const flush = pool.flush();
+  await until(() => service.requests.length === 1);
+  await pool.close();
+  await expect(flush).resolves.toBeUndefined();
+});
+
+it('does not keep the process alive with an idle pool', async () => {
+  await using service = await FakeService.start();
+  const code = `
+    import { BrowserPool } from './src/service/browser-pool.ts';
+    new BrowserPool('unused');
+    const pool = new BrowserPool('pool');
+    await pool.acquire();
+    await pool.flush();
+    console.log('done');
+  `;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--import', 'tsx', '--input-type=module', '--eval', code],
+    {
+      cwd: fileURLToPath(new URL('../../', import.meta.url)),
+      env: {
+        ...process.env,
+        BROWSER_POOL_BASE_URL: service.baseUrl,
+        BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+      },
+      // Past any start of a process, far below the time for which the server keeps an idle socket.
+      timeout: 15_000,
+    },
+  );
+  expect(stdout.trim()).toBe('done');
+  expect(service.requests.map(({ path }) => path.split('/').at(-1))).toStrictEqual(['acquire', 'flush']);
+});
+
+it('survives a server that ends its idle sockets', async () => {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('flush', (response) => {
+    const { socket } = response;
+    response.writeHead(204).end();
+    setTimeout(() => socket?.destroy(), 10);
+  });
+  for (let round = 0; round < 3; round++) {
+    await pool.flush();
+    await sleep(50);
+  }
+  expect(service.connections.made).toBe(3);
+});
