@@ -49,19 +49,25 @@ class Acquire {
     const { retry } = this.#call.settings;
     const { signal } = this.#deadline;
     let leaveQueue: (() => void) | undefined;
+    let session: BrowserSession | null = null;
+    const request = async () => {
+      session = await this.#request();
+    };
     try {
       leaveQueue = await this.#enterQueue();
-      for (;;) {
-        const session = await withRetries(() => this.#request(), {
+      // After a request without a session the service has waited as asked: the next request follows at once.
+      while (!session) {
+        await withRetries(request, {
           ...retry,
           signal,
           shouldRetry: ({ error }) => this.#mayRetry(error),
           onFailedAttempt: ({ error, retriesLeft }) => this.#beforeRetry(error, retriesLeft),
         });
-        // `null`: the service waited as long as the request asked. The next request follows at once.
-        if (session) return session;
       }
+      return session;
     } catch (error) {
+      // p-retry rejects after an abort even if the attempt has just succeeded: the caller must release that browser.
+      if (session) return session;
       throw this.#explain(error);
     } finally {
       leaveQueue?.();
@@ -80,12 +86,12 @@ class Acquire {
   /** Sends one request. Resolves to `null` if the service waited as asked and leased no browser. */
   async #request(): Promise<BrowserSession | null> {
     const { pool, settings, emit } = this.#call;
-    const wait = this.#secondsToWait();
-    let sent = Number.POSITIVE_INFINITY;
-    // Clocks and rounding differ: half of the requested time counts as waited.
-    const hasWaited = () => performance.now() - sent >= (wait === undefined ? EARLY : wait * 500);
+    let early = Number.POSITIVE_INFINITY;
+    const hasWaited = () => performance.now() >= early;
     const send = () => {
-      sent = performance.now();
+      const wait = this.#secondsToWait();
+      // Clocks and rounding differ: half of the requested time counts as waited.
+      early = performance.now() + (wait === undefined ? EARLY : wait * 500);
       return this.#send(wait);
     };
     const { signal } = this.#deadline;

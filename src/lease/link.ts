@@ -139,8 +139,10 @@ export class Link<Handles> {
   /** Connects again, with retries while the session may last. */
   async #reconnect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
+    let opened: OpenConnection<Handles> | undefined;
+    const open = async () => (opened = await connect(this.#lease, this.#connector, pageUrl, signal));
     try {
-      return await withRetries(() => connect(this.#lease, this.#connector, pageUrl, signal), {
+      return await withRetries(open, {
         retries: Number.POSITIVE_INFINITY,
         maxRetryTime: this.#lease.session.timeout_seconds * 1000,
         minTimeout: 200,
@@ -150,6 +152,8 @@ export class Link<Handles> {
         shouldRetry: ({ error }) => !isSessionOver(error),
       });
     } catch (cause) {
+      // p-retry rejects after an abort even if the attempt has just succeeded.
+      opened?.cut();
       signal.throwIfAborted();
       this.#lose(isSessionOver(cause) ? 'expired' : 'dropped', cause);
       throw this.#lease.call.signal.reason;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { isPoolServiceError, type RunEvent } from '../../src/index.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, session, type Answer } from '../support/fake-service.js';
@@ -162,3 +162,26 @@ describe.concurrent('an acquire', () => {
     expect(waits(outcome)).toStrictEqual([1]);
   });
 });
+
+it.each(Array.from({ length: 16 }, (_, ticks) => ticks))(
+  'returns or releases a browser if the caller aborts %i microtasks after the response',
+  async (ticks) => {
+    await using service = await FakeService.start();
+    const pool = new BrowserPool('pool', service.options);
+    service.script('acquire', GRANT);
+    service.script('release', { status: 204 });
+    const caller = new AbortController();
+    const { acquire: send } = pool;
+    vi.spyOn(pool, 'acquire').mockImplementation(async (...parameters) => {
+      const session = await send.apply(pool, parameters);
+      void (async () => {
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        caller.abort('left');
+      })();
+      return session;
+    });
+    const session = await acquire(pool, { signal: caller.signal }).catch(() => undefined);
+    await pool.close();
+    expect([...(session ? [session.session_id] : []), ...service.released]).toEqual(['session-1']);
+  },
+);
