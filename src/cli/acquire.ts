@@ -20,8 +20,8 @@ export function define(command: Command, { signal }: Interruption): void {
 
 const HELP = `${ABOUT_TOKEN}
 
-The addresses contain secrets: everybody with an address can control the browser. They are printed on
-stdout; all other messages are printed on stderr. While nothing is connected to the browser, the
+The addresses contain secrets: everybody with an address can control the browser. They are printed
+on stdout; all other messages are printed on stderr. While nothing is connected to the browser, the
 service keeps it only for the printed number of seconds.
 
 Examples:

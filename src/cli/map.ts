@@ -67,8 +67,8 @@ failed run again. Inputs are read when they are needed, so stdin may be endless.
 
 Each result has the sessionId of its browser. With --replays record, it also has the links of its
 recording: "replays":["https://…"]; the videos are complete after the release. At the end, the
-links of all recordings are printed on stderr. Everybody with a link can watch the recording: keep the
-results and the log as private as the videos.
+links of all recordings are printed on stderr. Everybody with a link can watch the recording: keep
+the results and the log as private as the videos.
 
 Ctrl-C stops the running tasks, which then have no result, and releases the browsers. It waits up to
 5 s for the answer to an acquire request, to release a browser in it. A second Ctrl-C does not wait.

@@ -12,7 +12,7 @@ const OUTPUTS: Record<string, string> = {
   'await-using':
     ['acquiring', 'acquired', 'connecting', 'connected'].map((step) => `- ${step}\n`).join('') +
     'Playwright read: Mine until the brace\n' +
-    ['cleaned-up', 'replays', 'released'].map((step) => `- ${step}\n`).join('') +
+    ['cleaned-up', 'replays', 'released', 'ended'].map((step) => `- ${step}\n`).join('') +
     'The browser is back in its pool.\n',
   'opentelemetry/main': [
     'The run failed: The shop is closed.',

@@ -24,6 +24,7 @@ const SCENARIOS: readonly Scenario[] = [
     ways: ['run', 'run', 'run', 'run'],
     rates: { 'http: 503': 0.5, 'http: refused': 0.2 },
   },
+  { name: 'a service that asks to wait', seeds: [1, 2], ways: ['run', 'run'], rates: { 'http: 429': 0.5 } },
   {
     name: 'answers that are lost',
     seeds: [1, 2],
@@ -78,21 +79,27 @@ const SCENARIOS: readonly Scenario[] = [
 /** What can't happen at an await, by what is awaited, and why. */
 const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string }[] = [
   {
-    awaited: /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(/,
+    awaited:
+      /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(|openSocket\(|#enterQueue\(|#beforeRetry\(/,
     modes: ['hangs', 'is late'],
     why: 'it ends with the signal that it gets: the simulated one hangs for as long, and the real one is tested',
   },
   {
-    awaited: /body as AsyncIterable|Socket\.open\(/,
+    awaited: /body as AsyncIterable|Socket\.open\(|openSocket\(/,
     modes: ['throws after'],
     why: 'a chunk or a socket is handed over or it is not',
   },
   { awaited: /connecting, ended/, modes: ['throws'], why: 'it was begun before: it can only throw after' },
   { awaited: /service\.dispatcher\(\)/, modes: ['hangs', 'is late'], why: 'it only imports a module' },
   { awaited: /release\('leave'/, modes: ['hangs', 'is late'], why: 'it sends nothing' },
+  {
+    awaited: / connections$/,
+    modes: ['throws', 'throws after', 'hangs', 'is late'],
+    why: 'the simulated service has no connections',
+  },
   { awaited: / sleep\(/, modes: ['hangs', 'is late'], why: 'a timer fires' },
   {
-    awaited: /raceAbort\(work, grace| released$|allSettled\(tracked\)/,
+    awaited: /raceAbort\(work, grace| released$|allSettled\(this\.#work\)/,
     modes: ['throws', 'throws after', 'hangs', 'is late'],
     why: 'work that was begun elsewhere, and fails there',
   },
@@ -100,7 +107,7 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
 
 /** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, nothing is flushed or downloaded, and no line of calls gets long. */
 const ELSEWHERE =
-  /^service\/(fair-semaphore|service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
+  /^service\/(fair-semaphore|service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
 
 const failpoints = new Failpoints();
 let build: Awaited<ReturnType<typeof buildLibrary>>;
