@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { FakeService, JWT, session, TOKEN } from '../support/fake-service.js';
+import { FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
 import { hasTerminals, Program, startAtTerminal, startCli, startClient, type Ended } from './support.js';
 
@@ -169,11 +169,8 @@ describe('doctor, on a service with a fault,', () => {
 });
 
 it('finds that nothing listens there, and names the proxy variables, but not their values', async () => {
-  const service = await FakeService.start();
-  const { baseUrl } = service;
-  await service.close();
   const environment = { HTTPS_PROXY: 'http://ada:secret-pass@proxy.test', BROWSER_POOL_ACCESS_TOKEN: TOKEN };
-  const ended = await startCli(['doctor', 'test', '--json', '--base-url', baseUrl], environment).ended;
+  const ended = await startCli(['doctor', 'test', '--json', '--base-url', UNREACHABLE], environment).ended;
   const { reachable, ...others } = faults(ended);
   expect(reachable).toContain('ECONNREFUSED');
   expect(reachable).toContain('Nothing listens at this address');

@@ -1,8 +1,5 @@
-import { createServer } from 'node:net';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { FakeService, TOKEN } from '../support/fake-service.js';
+import { FakeService, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { runCli, startClient } from './support.js';
 
 /** Every command that sends requests to a service, with the route of its first request. */
@@ -56,10 +53,9 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
   });
 
   it('reports an unreachable service', async () => {
-    const baseUrl = `http://127.0.0.1:${await closedPort()}`;
     const [command, ...rest] = args;
     const wait = route === 'acquire' ? ['--acquire-timeout', '500ms'] : [];
-    const whole = [command, ...wait, '--base-url', baseUrl, ...rest];
+    const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
     const { code, stdout, stderr } = await startClient(whole, { baseUrl: 'https://other.test', token: TOKEN })
       .ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -92,12 +88,3 @@ it.each([
   expect(stderr).toContain(message);
   expect(service.requests).toEqual([]);
 });
-
-/** Returns a port of this machine without a listener. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
-}

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { isPoolServiceError, type RunEvent } from '../../src/index.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, session, type Answer } from '../support/fake-service.js';
+import { FakeService, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
 import { breakOff, rejection, reset } from '../service/support.js';
 import { acquire, acquireWith, GRANT, NONE, waits } from './support.js';
 
@@ -138,13 +138,11 @@ describe.concurrent('an acquire', () => {
   });
 
   it('repeats the request while the service is unreachable', async () => {
-    const service = await FakeService.start();
-    const pool = new BrowserPool('pool', service.options);
-    await service.close();
+    const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
     const events: RunEvent[] = [];
     const options = {
-      acquireTimeout: 10_000,
-      pollTimeout: 1000,
+      acquireTimeout: 60_000,
+      pollTimeout: 30_000,
       retry: { retries: 3, minTimeout: 10, maxTimeout: 20 },
       onEvent: (event: RunEvent) => events.push(event),
     };

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
-import { FakeService, JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
+import { FakeService, JWT, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
 import { breakOff, drip, expectNoSecret, hang, rejection, reset } from './support.js';
 
 /** What acquire does with an answer, once all that is owed is paid. */
@@ -124,9 +124,7 @@ it.each([400, 401, 403, 404, 409, 429, 503, 504])(
 );
 
 it.each(['acquire', 'flush'] as const)('says of a refused %s that it never left', async (call) => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  await service.close();
+  const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
   const error = await rejection(pool[call]());
   expect(error).toBeInstanceOf(PoolConnectionError);
   expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE' });

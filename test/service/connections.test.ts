@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, session, TOKEN } from '../support/fake-service.js';
+import { FakeService, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { rejection, until } from './support.js';
 
 it('shares keep-alive sockets among pools of one origin, and ends them with the last one', async () => {
@@ -94,7 +94,7 @@ it('closes once, however often and in whatever way it is asked', async () => {
 });
 
 it('closes a pool that was never used', async () => {
-  const pool = new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token: TOKEN });
+  const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
   await pool.close();
   expect(await rejection(pool.flush())).toBeInstanceOf(PoolClosedError);
 });

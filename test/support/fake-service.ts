@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 
 export const TOKEN = 'canary-token-0123456789';
 export const JWT = 'canary-jwt-0123456789';
+/** Nothing listens here. The port of a server that has closed would soon belong to the server of another test. */
+export const UNREACHABLE = 'http://127.0.0.1:1';
 
 /** A request as the service saw it. */
 export interface SeenRequest {
