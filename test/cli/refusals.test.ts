@@ -54,7 +54,7 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
 
   it('reports an unreachable service', async () => {
     const [command, ...rest] = args;
-    const wait = route === 'acquire' ? ['--acquire-timeout', '500ms'] : [];
+    const wait = route === 'acquire' ? ['--acquire-timeout', '3s'] : [];
     const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
     const { code, stdout, stderr } = await startClient(whole, { baseUrl: 'https://other.test', token: TOKEN })
       .ended;

@@ -4,8 +4,11 @@ import type { AddressInfo } from 'node:net';
 
 export const TOKEN = 'canary-token-0123456789';
 export const JWT = 'canary-jwt-0123456789';
-/** Nothing listens here. The port of a server that has closed would soon belong to the server of another test. */
-export const UNREACHABLE = 'http://127.0.0.1:1';
+/**
+ * Nothing listens here: it is none of the ports that systems assign to servers, and one that fetch allows. The port of
+ * a server that has closed would soon belong to the server of another test.
+ */
+export const UNREACHABLE = 'http://127.0.0.1:2';
 
 /** A request as the service saw it. */
 export interface SeenRequest {
