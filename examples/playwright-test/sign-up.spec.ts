@@ -3,7 +3,7 @@ import { expect, test } from 'pooled-browser/playwright-test';
 const FORM =
   '<form onsubmit="document.title = `Welcome, ${who.value}`; return false"><input id="who"></form>';
 
-test('greets whoever signs up', async ({ page }) => {
+test('greets a new user', async ({ page }) => {
   await page.setContent(FORM);
   await page.locator('#who').fill('Ada');
   await page.locator('#who').press('Enter');

@@ -8,8 +8,8 @@ import type { RunEvent, RunStep } from './events.js';
 import type { LeaseSettings } from './options.js';
 import { rememberRun, type FailedRun, type Timings } from './run.js';
 
-/** A lease within a call, for tracing. */
-export interface LeaseFacts {
+/** A lease of a call, as a trace names it. */
+interface TracedLease {
   readonly attempt: number;
   readonly sessionId?: string;
   readonly index?: number;
@@ -54,7 +54,7 @@ export class LeaseCall {
   /** Adds the time of the work to a stage, also if it fails, and traces it. */
   async time<T>(
     stage: Stage,
-    lease: LeaseFacts,
+    lease: TracedLease,
     work: () => Promise<T>,
     complete?: (value: T) => Partial<StageTrace>,
   ): Promise<T> {

@@ -1,4 +1,5 @@
-interface LeaseFacts {
+/** The lease that an acquire request asked for. */
+interface RequestedLease {
   /** Id or name of the pool. */
   pool: string;
   /** Name and tags of the acquire request. */
@@ -7,13 +8,13 @@ interface LeaseFacts {
 }
 
 /** The service leased a browser after the caller had left, or in a broken response: the pool releases the browser. */
-export interface GrantOrphanedEvent extends LeaseFacts {
+export interface GrantOrphanedEvent extends RequestedLease {
   type: 'grant-orphaned';
   sessionId: string;
 }
 
 /** The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout. */
-export interface OutcomeUnknownEvent extends LeaseFacts {
+export interface OutcomeUnknownEvent extends RequestedLease {
   type: 'outcome-unknown';
   error: Error;
 }

@@ -160,7 +160,7 @@ describe('the end of a socket', () => {
     expect(browser.received).toEqual([]);
   });
 
-  it('leaves no timer behind, whoever ends it', async () => {
+  it('leaves no timer behind, whichever side ends it', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const { socket, client } = await browser.connect();
     client.close(1000);

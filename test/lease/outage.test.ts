@@ -34,7 +34,7 @@ it('sends about one request a caller through an outage, and serves all once the 
   );
   const sessions = await Promise.all(callers);
   expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(CALLERS);
-  // Retries are one at a time, whoever makes them: not one a caller.
+  // Retries are one at a time over all callers, not one per caller.
   expect(during).toBeLessThan(CALLERS * 1.5);
   expect(service.of('acquire').length - during).toBeLessThan(CALLERS * 1.2);
 });

@@ -11,7 +11,7 @@ const URLS = {
   browser_live_view_url: `https://browsers.example.com/live?jwt=${JWT}`,
 };
 
-it('gives the real URLs of a session to whoever asks by name, and shows them to no one else', async () => {
+it('gives the real URLs of a session to code that reads the property, and hides them from inspect and JSON', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(URLS) });

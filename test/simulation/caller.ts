@@ -256,7 +256,7 @@ export class Caller {
     if (seen.size !== count) this.#violate(`gave ${seen.size} outcomes for ${count} inputs`);
   }
 
-  /** The client by itself: whoever gets the session gives it back. */
+  /** The client by itself: the receiver of the session releases it. */
   async #acquire(): Promise<void> {
     const { clock, random } = this.#world;
     const wait = random.between(0, 20);

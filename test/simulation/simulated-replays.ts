@@ -33,7 +33,7 @@ export class SimulatedReplays {
     for (const replay of this.#replays) if (replay.grant === grant) this.#end(replay);
   }
 
-  /** Of a session, whoever leased it. */
+  /** Of a session, over all its leases. */
   list(sessionId: string): object[] {
     return this.#replays
       .filter(({ grant }) => grant.sessionId === sessionId)

@@ -11,7 +11,7 @@ import { kill, processesOf } from './processes.js';
  * Each file has a TMPDIR of its own, so that what it left is told apart from what the next worker is using.
  */
 
-/** Sockets and browsers need a moment to be gone after whoever held them said so. */
+/** Sockets and browsers need a moment to be gone after their holder has said so. */
 const GRACE = 3_000;
 const POLL = 25;
 
