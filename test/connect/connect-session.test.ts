@@ -76,9 +76,9 @@ describe('a connect that succeeds', () => {
 
   it('is no longer bound by its limit, nor looks for frozen pages, nor listens to the caller', async () => {
     const caller = new AbortController();
-    const connection = await connect(undefined, { connectTimeout: 150, signal: caller.signal });
+    const connection = await connect(undefined, { connectTimeout: 1500, signal: caller.signal });
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
-    await sleep(250);
+    await sleep(1700);
     expect([browser.dialled, browser.open]).toEqual([1, 1]);
     connection.cut();
     await connection.ended;
