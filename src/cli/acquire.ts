@@ -53,7 +53,7 @@ async function acquire(poolName: string, options: AcquireOptions, signal: AbortS
   const { released, replays, replayStatus } = end;
   if (options.json) printJson({ type: 'released', released, replays, replayStatus });
   else [...describeReplays(end), ...describeRelease(end)].forEach(note);
-  if (released === 'failed') throw new ExitStatus(EXIT.failed);
+  if (released === 'failed' || released === 'unknown') throw new ExitStatus(EXIT.failed);
 }
 
 function describeSession(session: BrowserSession): string {

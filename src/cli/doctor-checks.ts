@@ -143,7 +143,7 @@ async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Ca
   await using pool = await openPool(name, service);
   await using lease = await leaseSession(pool, { acquireTimeout, release: 'reuse', replays: 'list', signal });
   const { released, replayStatus, cleanupErrors } = await lease.end();
-  if (released === 'failed') {
+  if (released === 'failed' || released === 'unknown') {
     const advice =
       'Check that the service answers POST /browser_pools/{pool}/release, and that the token permits it. ' +
       'The browser stays leased until its inactivity timeout.';

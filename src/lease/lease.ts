@@ -1,7 +1,9 @@
+import type { HeldLease } from '../service/held-leases.js';
+import { leaseOf } from '../service/ownership.js';
 import { INTERNALS } from '../service/pool-internals.js';
-import { releaseWithRetry } from '../service/release.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { LinkedAbort } from '../shared/abort.js';
+import type { ReleaseError } from '../shared/service-errors.js';
 import type { Stage } from '../shared/telemetry.js';
 import { acquireSession } from './acquire.js';
 import type { LeaseCall } from './lease-call.js';
@@ -34,7 +36,7 @@ export class Lease {
   readonly attempt: number;
   readonly replays: LeaseReplays | undefined;
 
-  readonly #forget: () => void;
+  readonly #held: HeldLease;
   readonly #countEnd: (released: Released) => void;
   #released: Promise<Released> | undefined;
   #ended: Promise<RunSummary> | undefined;
@@ -60,7 +62,7 @@ export class Lease {
     this.call = call;
     this.session = session;
     this.attempt = attempt;
-    this.#forget = held.hold(session.session_id, { onCrash: releaseOnCrash });
+    this.#held = held.hold(leaseOf(session), { onCrash: releaseOnCrash });
     this.#countEnd = counters.countLease();
     this.replays = replays === 'off' ? undefined : new LeaseReplays(call, session, earlierReplays);
   }
@@ -77,7 +79,7 @@ export class Lease {
 
   /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
   release(choice: ReleaseChoice): Promise<Released> {
-    this.#released ??= this.#release(choice).finally(this.#forget);
+    this.#released ??= this.#release(choice);
     return this.#released;
   }
 
@@ -142,6 +144,7 @@ export class Lease {
   }
 
   async #release(choice: ReleaseChoice): Promise<Released> {
+    if (choice === 'leave') this.#held.forget();
     const released = choice === 'leave' ? 'left' : await this.#requestRelease(choice === 'reuse');
     this.#countEnd(released);
     return released;
@@ -150,16 +153,16 @@ export class Lease {
   async #requestRelease(reuse: boolean): Promise<Released> {
     const { call, sessionId } = this;
     const { pool, settings } = call;
-    const options = { reuse, timeout: settings.releaseTimeout };
+    const request = { reuse, timeout: settings.releaseTimeout };
     try {
-      const end = await this.time('release', () => releaseWithRetry(pool, sessionId, options));
-      const released = reuse && end === 'released' ? 'reused' : 'destroyed';
+      const released = await this.time('release', () => this.#held.release(request));
       call.emit({ type: 'released', pool: pool.idOrName, sessionId, released });
       return released;
-    } catch (error) {
-      call.cleanupErrors.push(error as Error);
-      call.emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error: error as Error });
-      return 'failed';
+    } catch (thrown) {
+      const error = thrown as ReleaseError;
+      call.cleanupErrors.push(error);
+      call.emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error });
+      return error.released;
     }
   }
 

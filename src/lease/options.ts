@@ -1,6 +1,7 @@
 import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { absoluteUrl, leaseName, leaseTags, type AcquireRequest } from '../service/pool-options.js';
+import { withLeaseTag } from '../service/ownership.js';
+import { pageUrl, leaseName, leaseTags, type AcquireRequest } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -54,10 +55,13 @@ export const acquireSet = {
    * a name, a repeated acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
    */
   name: optional(leaseName()),
-  /** Up to 50 key-value pairs (API: endpoint 2). */
+  /**
+   * Up to 50 key-value pairs (API: endpoint 2). The library adds the tag `pooled-browser-lease`, by which it recognizes
+   * its own lease.
+   */
   tags: optional(leaseTags()),
   /** URL that the service opens in the browser, best effort (API: endpoint 2). Default: the pool's. */
-  startUrl: optional(absoluteUrl()),
+  startUrl: optional(pageUrl()),
   /** Total time to wait for a browser, in ms. Default: 300,000. */
   acquireTimeout: withDefault(milliseconds(), 300_000),
   /**
@@ -80,7 +84,7 @@ export function acquireBody(
   return {
     ...(wait !== undefined && { acquire_timeout_seconds: wait }),
     ...(name && { name }),
-    ...(tags && { tags }),
+    tags: withLeaseTag(tags),
     ...(startUrl && { start_url: startUrl }),
   };
 }

@@ -7,9 +7,11 @@ import type { Stage } from '../shared/telemetry.js';
  * - `reused`: it is back in the pool, as it is;
  * - `destroyed`: it no longer exists, and the pool replaces it;
  * - `left`: it stays leased, as requested;
- * - `failed`: it could not be released, and stays leased until its inactivity timeout.
+ * - `failed`: it could not be released, and stays leased until its inactivity timeout;
+ * - `unknown`: the service did not answer the release. It is not repeated unless the session is certainly still ours:
+ *   the service may have leased the browser to somebody else.
  */
-export type Released = 'reused' | 'destroyed' | 'left' | 'failed';
+export type Released = 'reused' | 'destroyed' | 'left' | 'failed' | 'unknown';
 
 /**
  * - `ready`: all recordings of this lease are finished;

@@ -18,7 +18,7 @@ import {
   type Option,
   type OptionsInput,
 } from '../shared/options.js';
-import { absoluteUrl, leaseName } from '../service/pool-options.js';
+import { pageUrl, leaseName } from '../service/pool-options.js';
 import type { TelemetryCategory } from '../service/wire.js';
 import type { Log } from './events.js';
 
@@ -149,7 +149,7 @@ const poolOptions = {
    */
   fillRatePerMinute: optional(numberAboveZero()),
   /** URL that each new browser opens. @default about:blank */
-  startUrl: optional(absoluteUrl()),
+  startUrl: optional(pageUrl()),
   /** Size of the window. @default the browser's own */
   viewport: optional(group(viewportOptions)),
   /**

@@ -6,8 +6,9 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { callEndpoint } from './endpoints.js';
 import { requestGrant } from './grants.js';
-import { HeldLeases, type ReleaseTicket } from './held-leases.js';
+import { HeldLeases } from './held-leases.js';
 import { HttpClient, REQUEST_TIMEOUT, type HttpRequest, type HttpResponse } from './http.js';
+import type { MarkedLease } from './ownership.js';
 import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireOptions,
@@ -29,6 +30,7 @@ import {
   type RequestOptions,
 } from './pool-options.js';
 import { PoolCounters, type PoolStats } from './pool-stats.js';
+import type { ReleaseTicket } from './release-helper.js';
 import { expectSuccess, readObject, readReplays } from './responses.js';
 import { Service } from './service.js';
 import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
@@ -65,7 +67,7 @@ export class BrowserPool {
       client: this.#client,
       counters: new PoolCounters(),
       background: new BackgroundWork(),
-      held: new HeldLeases(this, (sessionId) => this.#releaseTicket(sessionId)),
+      held: new HeldLeases(this, (lease) => this.#releaseTicket(lease)),
       hasOwnRelease: endpoints?.release !== undefined,
     };
   }
@@ -85,7 +87,8 @@ export class BrowserPool {
   }
 
   /**
-   * Sends one release request (extension).
+   * Sends one release request (extension). After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`) do not repeat a request
+   * with `reuse`: the service may have leased the session to somebody else.
    *
    * @throws PoolServiceError with status 404 if the session no longer exists.
    */
@@ -218,11 +221,15 @@ export class BrowserPool {
   }
 
   /** The default release request for another process. A function of the user can't run there. */
-  #releaseTicket(sessionId: string): ReleaseTicket | undefined {
-    const token = this.#client.lastToken;
-    if (!token || this.#endpoints.release) return undefined;
-    const { href } = new URL(this.#client.path(...this.#path, 'release'), this.#client.url);
-    return { url: href, token, body: { session_id: sessionId, reuse: false } };
+  #releaseTicket({ sessionId, mark }: MarkedLease): ReleaseTicket | undefined {
+    if (this.#endpoints.release) return undefined;
+    const urlOf = (...path: string[]) => new URL(this.#client.path(...path), this.#client.url).href;
+    return {
+      sessionId,
+      releaseUrl: urlOf(...this.#path, 'release'),
+      sessionUrl: urlOf('browsers', sessionId),
+      mark,
+    };
   }
 
   #facts<Id extends string | undefined = undefined>(sessionId?: Id) {

@@ -1,3 +1,5 @@
+import type { ReleaseError } from '../shared/service-errors.js';
+
 /** The lease that an acquire request asked for. */
 interface RequestedLease {
   /** Id or name of the pool. */
@@ -27,12 +29,15 @@ export interface ReleasedEvent {
   released: 'reused' | 'destroyed';
 }
 
-/** A browser could not be released: it stays leased until its inactivity timeout. */
+/**
+ * A browser could not be released: it stays leased until its inactivity timeout. Or it is unknown whether it was
+ * released: then `error.released` is `'unknown'`.
+ */
 export interface ReleaseFailedEvent {
   type: 'release-failed';
   pool: string;
   sessionId: string;
-  error: Error;
+  error: ReleaseError;
 }
 
 export type PoolEvent = GrantOrphanedEvent | OutcomeUnknownEvent | ReleasedEvent | ReleaseFailedEvent;

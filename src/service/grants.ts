@@ -5,7 +5,8 @@ import type { PoolEvent } from './events.js';
 import type { HttpResponse } from './http.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import type { acquireOptions, AcquireRequest } from './pool-options.js';
-import { releaseWithRetry, type Releaser } from './release.js';
+import { leaseOf, markOf, type MarkedLease } from './ownership.js';
+import type { ReleaseError } from '../shared/service-errors.js';
 import { isSuccess, readJson, responseError } from './responses.js';
 import { findSessionId, readSession } from './session.js';
 import { isOutcomeUnknown } from './status.js';
@@ -18,7 +19,10 @@ const UNKNOWN_WAIT = 60 * 60_000;
 /** Time to release a browser that no caller received, in ms. */
 const ORPHAN_TIMEOUT = 30_000;
 
-type GrantingPool = Releaser & { readonly [INTERNALS]: PoolInternals };
+interface GrantingPool {
+  readonly idOrName: string;
+  readonly [INTERNALS]: PoolInternals;
+}
 
 interface GrantRequest {
   pool: GrantingPool;
@@ -38,7 +42,7 @@ export async function requestGrant(
   const grantRequest = { pool, request, signal, emit };
   const grant = send(grantRequest);
   pool[INTERNALS].background.track(grant);
-  return raceAbort(grant, signal, (session) => session && releaseOrphan(session.session_id, grantRequest));
+  return raceAbort(grant, signal, (session) => session && releaseOrphan(leaseOf(session), grantRequest));
 }
 
 /** Reads the response whether or not the caller still waits: a response that nobody reads is a lost lease. */
@@ -78,24 +82,28 @@ function readGrant(response: HttpResponse, grantRequest: GrantRequest): BrowserS
     if (typeof session === 'string') throw responseError(session, response, facts);
     return session;
   } catch (error) {
-    if (sessionId) releaseOrphan(sessionId, grantRequest);
+    if (sessionId) {
+      const mark = markOf(grantRequest.request);
+      releaseOrphan({ sessionId, mark, isMarkShown: false }, grantRequest);
+    }
     throw error;
   }
 }
 
 /** Releases a browser that no caller received, in the background. */
-function releaseOrphan(sessionId: string, grantRequest: GrantRequest): void {
+function releaseOrphan(lease: MarkedLease, grantRequest: GrantRequest): void {
   const { pool, emit } = grantRequest;
+  const { sessionId } = lease;
   const { counters, held, background } = pool[INTERNALS];
   const facts = { pool: pool.idOrName, sessionId };
   counters.countRequest('orphaned');
   emit({ type: 'grant-orphaned', ...leaseFacts(grantRequest), sessionId });
-  const forget = held.hold(sessionId);
-  const released = releaseWithRetry(pool, sessionId, { reuse: true, timeout: ORPHAN_TIMEOUT }).then(
-    () => emit({ type: 'released', ...facts, released: 'reused' }),
-    (error: Error) => emit({ type: 'release-failed', ...facts, error }),
+  const release = held.hold(lease).release({ reuse: true, timeout: ORPHAN_TIMEOUT });
+  const reported = release.then(
+    (released) => emit({ type: 'released', ...facts, released }),
+    (error: ReleaseError) => emit({ type: 'release-failed', ...facts, error }),
   );
-  background.track(released.finally(forget));
+  background.track(reported);
 }
 
 function leaseFacts({ pool, request: { name, tags } }: GrantRequest) {

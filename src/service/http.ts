@@ -47,6 +47,8 @@ export class HttpClient {
   readonly service: Service;
   readonly #leave: () => Promise<void>;
   readonly #token: Token;
+  /** Calls the token function; `undefined` for a token that never changes. */
+  readonly refreshToken: (() => Promise<string>) | undefined;
   #lastToken: string | undefined;
   #isClosed: Promise<void> | undefined;
 
@@ -56,6 +58,7 @@ export class HttpClient {
     this.#leave = this.service.join();
     this.#token = token;
     if (typeof token === 'string') this.#lastToken = token;
+    else this.refreshToken = () => this.#readToken();
   }
 
   /** The token of the last request: when a process exits, it can't wait for a token function. */

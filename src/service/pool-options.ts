@@ -39,10 +39,14 @@ export function leaseTags(): Option<Readonly<Record<string, string>>> {
   });
 }
 
-export function absoluteUrl(): Option<string> {
-  const test = (url: unknown) => typeof url === 'string' && URL.canParse(url);
-  return check('an absolute URL, such as https://example.com/', test);
+/** A URL for a page. Other schemes could run code in the page that is open, or read files of the browser's machine. */
+export function pageUrl(): Option<string> {
+  const test = (url: unknown) =>
+    typeof url === 'string' && URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
+  return check('an absolute URL (http, https, about or data), such as https://example.com/', test);
 }
+
+const PAGE_SCHEMES = ['http:', 'https:', 'about:', 'data:'];
 
 /** An id or name that becomes one segment of a path. */
 export function pathSegment(): Option<string> {
@@ -150,7 +154,7 @@ export const acquireRequest = {
   /** Up to 50 key-value pairs. */
   tags: optional(leaseTags()),
   /** URL to open. If it fails to load, the acquire request succeeds anyway. */
-  start_url: optional(absoluteUrl()),
+  start_url: optional(pageUrl()),
 };
 
 export const replayRequest = {

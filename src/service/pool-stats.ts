@@ -45,6 +45,8 @@ export interface PoolStats {
     readonly left: number;
     /** Could not be released. */
     readonly failed: number;
+    /** It is unknown whether the browser was released. */
+    readonly unknown: number;
   };
   readonly waits: WaitHistogram;
 }
@@ -61,7 +63,14 @@ export class PoolCounters {
     unknown: 0,
     orphaned: 0,
   };
-  readonly #leases: Mutable<PoolStats['leases']> = { active: 0, reused: 0, destroyed: 0, left: 0, failed: 0 };
+  readonly #leases: Mutable<PoolStats['leases']> = {
+    active: 0,
+    reused: 0,
+    destroyed: 0,
+    left: 0,
+    failed: 0,
+    unknown: 0,
+  };
   readonly #waits = { count: 0, sum: 0, max: 0 };
   readonly #counts: number[] = Array.from({ length: BOUNDS.length + 1 }, () => 0);
 

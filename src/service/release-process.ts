@@ -1,38 +1,68 @@
 /**
- * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON:
- * `{"hold": ticket}` adds a lease, `{"drop": sessionId}` removes it. When its input ends, it releases the remaining leases.
+ * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON (see
+ * `ReleaseMessage`). At the end it releases the remaining leases, and writes one line when it has finished.
  */
 import { createInterface } from 'node:readline';
-import type { ReleaseTicket } from './held-leases.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withRetries } from '../shared/retry.js';
+import { bearsMark } from './ownership.js';
+import type { ReleaseMessage, ReleaseTicket } from './release-helper.js';
 
-/** Timeout of each request in ms, and the number of attempts until the service confirms. */
+/** Timeout of each request in ms. */
 const REQUEST_TIMEOUT = 5000;
-const ATTEMPTS = 3;
+const RETRIES = 8;
+/** Milliseconds that the service gets to process the release of the process that ended. */
+const PROCESSING = 500;
 
 const held = new Map<string, ReleaseTicket>();
+const sent = new Set<string>();
+let token = '';
 for await (const line of createInterface({ input: process.stdin })) {
-  const message = JSON.parse(line) as { hold?: ReleaseTicket; drop?: string };
-  if (message.hold) held.set(message.hold.body.session_id, message.hold);
-  if (message.drop) held.delete(message.drop);
+  const message = JSON.parse(line) as ReleaseMessage;
+  if ('end' in message) break;
+  read(message);
 }
-await Promise.all([...held.values()].map(release));
+await Promise.allSettled([...held.values()].map(release));
+process.stdout.write('finished\n');
+// The input may still be open.
+process.stdin.destroy();
 
-async function release(ticket: ReleaseTicket): Promise<void> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await isConfirmed(ticket)) return;
-}
-
-/** 404 is a confirmation too: the session no longer exists. */
-async function isConfirmed({ url, token, body }: ReleaseTicket): Promise<boolean> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      redirect: 'error',
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT),
-    });
-    return response.ok || response.status === 404;
-  } catch {
-    return false;
+function read(message: Exclude<ReleaseMessage, { end: true }>): void {
+  if ('token' in message) ({ token } = message);
+  else if ('hold' in message) held.set(message.hold.sessionId, message.hold);
+  else if ('sent' in message) sent.add(message.sent);
+  else {
+    held.delete(message.drop);
+    sent.delete(message.drop);
   }
+}
+
+/** The browser is destroyed, so that a repeated request can't end the lease of somebody else. */
+async function release(ticket: ReleaseTicket): Promise<void> {
+  const isInDoubt = sent.has(ticket.sessionId);
+  if (isInDoubt) await sleep(PROCESSING);
+  const attempt = async () => {
+    if (isInDoubt && !(await isStillOurs(ticket))) return;
+    const response = await send('POST', ticket.releaseUrl, { session_id: ticket.sessionId, reuse: false });
+    // 404 is a confirmation too: the session no longer exists.
+    if (!response.ok && response.status !== 404) throw new Error(`Status ${response.status}`);
+  };
+  await withRetries(attempt, { retries: RETRIES, minTimeout: 200, maxTimeout: 10_000, randomize: true });
+}
+
+async function isStillOurs({ sessionUrl, mark }: ReleaseTicket): Promise<boolean> {
+  if (!mark) return false;
+  const response = await send('GET', sessionUrl);
+  if (response.status >= 500) throw new Error(`Status ${response.status}`);
+  return response.ok && bearsMark(await response.json(), mark);
+}
+
+function send(method: string, url: string, body?: object): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+    redirect: 'error',
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT),
+  });
 }

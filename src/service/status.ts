@@ -7,6 +7,8 @@ export interface StatusMeaning {
    * whether a browser was leased.
    */
   readonly acquire: 'unavailable' | 'refused' | 'unknown';
+  /** Of a release request: nothing happened; the service says that the release failed; or it may have happened. */
+  readonly release: 'none' | 'failed' | 'unknown';
   /** The same request can succeed later. */
   readonly isTransient: boolean;
   /** The service itself has a problem: its callers take turns until it works again. */
@@ -17,6 +19,7 @@ export interface StatusMeaning {
 
 const REFUSED: StatusMeaning = {
   acquire: 'refused',
+  release: 'none',
   isTransient: false,
   isOutage: false,
   endsSession: false,
@@ -25,7 +28,7 @@ const SESSION_ENDED: StatusMeaning = { ...REFUSED, endsSession: true };
 const UNAVAILABLE: StatusMeaning = { ...REFUSED, acquire: 'unavailable', isTransient: true };
 const OVERLOADED: StatusMeaning = { ...UNAVAILABLE, isOutage: true };
 /** Any other 5xx: the service may have leased a browser before it failed. */
-const FAILED: StatusMeaning = { ...OVERLOADED, acquire: 'unknown' };
+const FAILED: StatusMeaning = { ...OVERLOADED, acquire: 'unknown', release: 'failed' };
 
 const TABLE: Readonly<Record<number, StatusMeaning>> = {
   401: SESSION_ENDED,
@@ -36,8 +39,10 @@ const TABLE: Readonly<Record<number, StatusMeaning>> = {
   409: UNAVAILABLE,
   410: SESSION_ENDED,
   429: OVERLOADED,
+  // A gateway answers these two: it does not know what the service did.
+  502: { ...FAILED, release: 'unknown' },
   503: OVERLOADED,
-  504: OVERLOADED,
+  504: { ...OVERLOADED, release: 'unknown' },
 };
 
 export function meaningOf(status: number): StatusMeaning {

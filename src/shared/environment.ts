@@ -14,12 +14,33 @@ export const environment = {
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */
   programFolders: () => (read('PATH') ?? '').split(delimiter).filter(Boolean),
-  /** All variables for a helper process, without the loaders of this process. */
+  /** All variables for a program that is not Node. */
   forChild: (): NodeJS.ProcessEnv => {
-    const { NODE_OPTIONS: _loaders, ...rest } = process.env;
+    const { NODE_OPTIONS: _options, ...rest } = process.env;
     return rest;
   },
+  /**
+   * All variables for a Node process that sends requests for this one, and Node's own arguments: with the certificates
+   * and proxies of this process, without its loaders and inspectors.
+   */
+  forHelper: (): { args: string[]; env: NodeJS.ProcessEnv } => {
+    const options = read('NODE_OPTIONS')?.match(/(?:[^\s"]|"(?:\\.|[^"\\])*")+/g) ?? [];
+    const unquoted = options.map((option) => option.replaceAll(/"((?:\\.|[^"\\])*)"/g, '$1'));
+    return { args: networkOptions([...unquoted, ...process.execArgv]), env: environment.forChild() };
+  },
 };
+
+/** Node's options for certificates, TLS, proxies and name resolution. Some have their value in the next argument. */
+const NETWORK_OPTION =
+  /^--(no-)?(use-(openssl|bundled|system)-ca|use-env-proxy|tls-|openssl-|(enable|force)-fips|dns-|network-family-)/;
+
+function networkOptions(args: readonly string[]): string[] {
+  return args.filter((arg, at) => {
+    const previous = at > 0 ? args[at - 1]! : '';
+    const isValue = !arg.startsWith('-') && NETWORK_OPTION.test(previous) && !previous.includes('=');
+    return isValue || NETWORK_OPTION.test(arg);
+  });
+}
 
 const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'];
 

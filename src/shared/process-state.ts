@@ -5,7 +5,8 @@
 
 /** Values that `redact` removes from every text. */
 export const secrets = {
-  known: new Set<string>(),
+  /** Each secret with its forms. */
+  known: new Map<string, readonly string[]>(),
   /** `known`, the longest first; `undefined` while it is out of date. */
   longestFirst: undefined as readonly string[] | undefined,
 };

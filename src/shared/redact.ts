@@ -27,15 +27,27 @@ const CUT_JWT = /(?<![A-Za-z])eyJ[\w-]{5,}(\.[\w-]*)*/g;
 
 const BEARER = /\b(Bearer)\s+[^\s"'<>\\]+/gi;
 
-/** Makes `redact` remove this value from every text. */
+/** Makes `redact` remove this value from every text, also in base64. */
 export function hideSecret(secret: string): void {
   // A pattern finds JWTs: each lease has two, and every known secret makes `redact` slower.
   if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
   const { known } = secrets;
+  const forms = known.get(secret) ?? [secret, ...base64Forms(secret)];
   known.delete(secret);
-  known.add(secret);
-  if (known.size > MOST_SECRETS) known.delete(known.values().next().value!);
+  known.set(secret, forms);
+  if (known.size > MOST_SECRETS) known.delete(known.keys().next().value!);
   secrets.longestFirst = undefined;
+}
+
+/** The base64 of a text that contains the secret: its characters depend on where the secret begins in a group of three. */
+function base64Forms(secret: string): string[] {
+  const forms = [0, 1, 2].flatMap((offset) => {
+    const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
+    // The first and the last characters also depend on the neighbours of the secret.
+    const whole = (form: string) => form.slice(Math.ceil((offset * 4) / 3), Math.floor(bytes.length / 3) * 4);
+    return [whole(bytes.toString('base64')), whole(bytes.toString('base64url'))];
+  });
+  return [...new Set(forms)];
 }
 
 /** Control characters except tab and newline: they would control a terminal. */
@@ -51,7 +63,7 @@ export function excerpt(text: string, length: number): string {
 export function redact(text: string): string {
   let clean = text;
   // A secret may begin with another one.
-  secrets.longestFirst ??= [...secrets.known].toSorted((a, b) => b.length - a.length);
+  secrets.longestFirst ??= [...secrets.known.values()].flat().toSorted((a, b) => b.length - a.length);
   for (const secret of secrets.longestFirst) {
     if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);
   }

@@ -100,14 +100,17 @@ export class PoolClosedError extends PooledBrowserError {
   }
 }
 
-/** A browser could not be released in time. It stays leased until its inactivity timeout. */
+/** A browser could not be released in time, or it is unknown whether it was. */
 export class ReleaseError extends PooledBrowserError {
   override readonly name = 'ReleaseError' as const;
   override readonly code = 'ERR_RELEASE' as const;
   declare readonly sessionId: string;
+  /** `'failed'`: it stays leased until its inactivity timeout; `'unknown'`: the service did not answer. */
+  readonly released: 'failed' | 'unknown';
 
-  constructor(message: string, facts: ErrorFacts & { sessionId: string }) {
+  constructor(message: string, released: 'failed' | 'unknown', facts: ErrorFacts & { sessionId: string }) {
     super(message, facts);
+    this.released = released;
   }
 }
 

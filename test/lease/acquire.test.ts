@@ -9,7 +9,8 @@ const BODY = { code: 'some_code', message: 'a message' };
 
 describe.concurrent('an acquire', () => {
   it('returns the session of the first request', async () => {
-    const request = { name: 'n', tags: { a: 'b' }, start_url: 'https://example.com/' };
+    const tags = { a: 'b', 'pooled-browser-lease': expect.any(String) as string };
+    const request = { name: 'n', tags, start_url: 'https://example.com/' };
     const options = { name: 'n', tags: { a: 'b' }, startUrl: 'https://example.com/' };
     const { session, requests, events, released } = await acquireWith([GRANT], options);
     expect(session?.session_id).toBe('session-1');

@@ -157,7 +157,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     service.script('release', { status: 503 });
     const events: RunEvent[] = [];
     const result = await run(pool, () => 'value', {
-      releaseTimeout: 300,
+      releaseTimeout: 1500,
       onEvent: (event) => events.push(event),
     });
     expect(result).toMatchObject({ value: 'value', released: 'failed' });

@@ -6,6 +6,9 @@ import { refuse, FaultRoad } from '../support/fault-road.js';
 import { playPages, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 
+/** The tag by which the library recognizes its lease: another one for each request. */
+const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\da-f-]{36}$/) as string };
+
 const never = () => new Promise<never>(() => {});
 
 describe('acquiring', () => {
@@ -15,8 +18,13 @@ describe('acquiring', () => {
     await played.run(undefined, { ...request, startUrl: 'https://example.com/', pollTimeout: 2000 });
     await played.run(undefined, { pollTimeout: false });
     expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
-      { ...request, start_url: 'https://example.com/', acquire_timeout_seconds: 2 },
-      {},
+      {
+        name: 'a-name',
+        tags: { team: 'a', ...LEASE_TAG },
+        start_url: 'https://example.com/',
+        acquire_timeout_seconds: 2,
+      },
+      { tags: LEASE_TAG },
     ]);
   });
 
@@ -208,7 +216,9 @@ describe('the defaults', () => {
     const { run } = await played.run();
     expect(played.told('acquiring')[0]!.timeLeft).toBeGreaterThan(299_000);
     expect(played.told('acquiring')[0]!.timeLeft).toBeLessThanOrEqual(300_000);
-    expect(played.service.of('acquire').map(({ body }) => body)).toEqual([{ acquire_timeout_seconds: 25 }]);
+    expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
+      { acquire_timeout_seconds: 25, tags: LEASE_TAG },
+    ]);
     expect(played.requests).toMatchObject([
       { timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} },
     ]);

@@ -74,11 +74,14 @@ it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Obje
   },
 );
 
-it.each(['', 'example.com', '/path', 5, null, 'http://'])('refuses the start_url %j', async (url) => {
-  const error = await refusal((pool) => pool.acquire({ start_url: url as string }));
-  expect(error.option).toBe('start_url');
-  expect(error.message).toMatch(/absolute URL/);
-});
+it.each(['', 'example.com', '/path', 5, null, 'http://', 'javascript:1', 'file:///etc/passwd'])(
+  'refuses the start_url %j',
+  async (url) => {
+    const error = await refusal((pool) => pool.acquire({ start_url: url as string }));
+    expect(error.option).toBe('start_url');
+    expect(error.message).toMatch(/absolute URL/);
+  },
+);
 
 it('refuses unknown fields of an acquire request and suggests the similar one', async () => {
   const error = await refusal((pool) => pool.acquire({ startUrl: 'https://example.com' } as object));

@@ -1,9 +1,11 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
 import { ReleaseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
+import { leaseOf, type MarkedLease } from '../../src/service/ownership.js';
 import { releaseWithRetry } from '../../src/service/release.js';
-import { FakeService, type Answer } from '../support/fake-service.js';
+import type { BrowserSession } from '../../src/service/wire.js';
+import { FakeService, session, type Answer } from '../support/fake-service.js';
 import { expectNoSecret, hang, rejection, reset } from './support.js';
 
 it.each<[string, Answer]>([
@@ -15,8 +17,8 @@ it.each<[string, Answer]>([
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer, answer, { status: 204 });
-  const outcome = await releaseWithRetry(pool, 'session-1', { reuse: false, timeout: 10_000 });
-  expect(outcome).toBe('released');
+  const outcome = await releaseWithRetry(pool, unmarked('session-1'), { reuse: false, timeout: 10_000 });
+  expect(outcome).toBe('destroyed');
   expect(service.of('release').map(({ body }) => body)).toStrictEqual(
     Array.from({ length: 3 }, () => ({ session_id: 'session-1', reuse: false })),
   );
@@ -26,7 +28,9 @@ it('takes a 404 for a session that is gone already', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status: 404, json: { code: 'not_found', message: 'gone' } });
-  expect(await releaseWithRetry(pool, 'session-1', { reuse: true, timeout: 10_000 })).toBe('gone');
+  expect(await releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 10_000 })).toBe(
+    'destroyed',
+  );
   expect(service.released).toStrictEqual(['session-1']);
 });
 
@@ -34,7 +38,9 @@ it.each([400, 401, 403])('gives up at once after a %i, which no later try would 
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status, text: 'no' });
-  const error = await rejection(releaseWithRetry(pool, 'session-1', { reuse: true, timeout: 10_000 }));
+  const error = await rejection(
+    releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 10_000 }),
+  );
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error).toMatchObject({
     code: 'ERR_RELEASE',
@@ -48,7 +54,7 @@ it.each([400, 401, 403])('gives up at once after a %i, which no later try would 
 it('gives up at once on what it would never send', { timeout: 3000 }, async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
-  const error = await rejection(releaseWithRetry(pool, 'a/b', { reuse: true, timeout: 10_000 }));
+  const error = await rejection(releaseWithRetry(pool, unmarked('a/b'), { reuse: true, timeout: 10_000 }));
   expect(error).toMatchObject({ code: 'ERR_RELEASE', sessionId: 'a/b' });
   expect(error.cause).toBeInstanceOf(InvalidOptionError);
 });
@@ -61,10 +67,137 @@ it.each<[string, Answer]>([
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer);
   const started = performance.now();
-  const error = await rejection(releaseWithRetry(pool, 'session-1', { reuse: true, timeout: 500 }));
+  const error = await rejection(releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 500 }));
   expect(performance.now() - started).toBeLessThan(10_000);
   expect(error).toBeInstanceOf(ReleaseError);
-  expect(error.message).toMatch(/session-1.*stays leased/);
+  expect(error.message).toMatch(/session-1.*stays leased/s);
   expect(error.cause).toBeInstanceOf(Error);
   expectNoSecret(error);
 });
+
+describe('after a release for reuse whose outcome is unknown', () => {
+  const OURS = { tags: { 'pooled-browser-lease': 'ours' } };
+  const marked = () => leaseOf(session(OURS) as BrowserSession);
+  const record = (fields: object): Answer => ({ status: 200, json: session({ ...fields }) });
+  const NO_SESSION: Answer = { status: 404, json: { code: 'not_found', message: 'no such path' } };
+  const EMPTY: Answer = { status: 200 };
+  const UNKNOWN: [string, Answer][] = [
+    ['a reset', reset],
+    ['502', { status: 502 }],
+    ['504', { status: 504 }],
+  ];
+
+  async function release(lease: MarkedLease, answers: { release: Answer[]; session: Answer[] }) {
+    const service = await FakeService.start();
+    await using pool = new BrowserPool('pool', service.options);
+    service.script('release', ...answers.release);
+    service.script('session', ...answers.session);
+    const request = { reuse: true, timeout: 10_000 };
+    const released = await releaseWithRetry(pool, lease, request).catch(
+      (error: ReleaseError) => error.released,
+    );
+    await service.close();
+    return { released, releases: service.of('release').length, questions: service.of('session').length };
+  }
+
+  it.each(UNKNOWN)(
+    'repeats it after %s if the session still has the tag of the lease',
+    async (_what, answer) => {
+      const outcome = await release(marked(), {
+        release: [answer, { status: 204 }],
+        session: [record(OURS)],
+      });
+      expect(outcome).toEqual({ released: 'reused', releases: 2, questions: 1 });
+    },
+  );
+
+  it.each([...UNKNOWN, ['500', { status: 500 }] as [string, Answer]])(
+    "does not repeat it after %s if the session is somebody else's",
+    async (_what, answer) => {
+      for (const theirs of [{}, { tags: { 'pooled-browser-lease': 'theirs' } }]) {
+        const outcome = await release(marked(), { release: [answer], session: [record(theirs)] });
+        expect(outcome).toEqual({ released: 'reused', releases: 1, questions: 1 });
+      }
+    },
+  );
+
+  it('asks again when the question fails', async () => {
+    const answers = {
+      release: [reset, { status: 204 }],
+      session: [{ status: 503 }, reset, EMPTY, record(OURS)],
+    };
+    expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 2, questions: 4 });
+  });
+
+  it('asks before each further request', async () => {
+    const answers = { release: [reset, { status: 503 }, { status: 204 }], session: [record(OURS)] };
+    expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 3, questions: 2 });
+  });
+
+  it.each(UNKNOWN)(
+    'reports it as unknown after %s if the service shows no session',
+    async (_what, answer) => {
+      const outcome = await release(marked(), { release: [answer], session: [NO_SESSION] });
+      expect(outcome).toEqual({ released: 'unknown', releases: 1, questions: 1 });
+    },
+  );
+
+  it('reports it as unknown, and asks nothing, if the service showed no mark with the lease', async () => {
+    const outcome = await release(unmarked('session-1'), { release: [reset], session: [record(OURS)] });
+    expect(outcome).toEqual({ released: 'unknown', releases: 1, questions: 0 });
+  });
+
+  it('believes a service without marks that the release failed', async () => {
+    const answers = { release: [{ status: 500 }, { status: 204 }], session: [NO_SESSION] };
+    expect(await release(unmarked('session-1'), answers)).toMatchObject({ released: 'reused', releases: 2 });
+  });
+
+  it('recognizes the lease by its name at a service that shows no tags', async () => {
+    const lease = leaseOf(session({ name: 'ours' }) as BrowserSession);
+    const answers = {
+      release: [reset, reset, { status: 204 }],
+      session: [record({ name: 'ours' }), record({})],
+    };
+    expect(await release(lease, answers)).toEqual({ released: 'reused', releases: 2, questions: 2 });
+  });
+
+  it('repeats it only for a lease that it recognizes, if it never saw the mark', async () => {
+    const lease = { ...marked(), isMarkShown: false };
+    const ours = await release(lease, { release: [reset, { status: 204 }], session: [record(OURS)] });
+    expect(ours).toMatchObject({ released: 'reused', releases: 2 });
+    const other = await release(lease, { release: [{ status: 500 }], session: [record({})] });
+    expect(other).toMatchObject({ released: 'unknown', releases: 1 });
+  });
+});
+
+it('repeats a release for destruction without a question: its session id never comes back', async () => {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('release', reset, { status: 204 });
+  const request = { reuse: false, timeout: 10_000 };
+  expect(await releaseWithRetry(pool, unmarked('session-1'), request)).toBe('destroyed');
+  expect(service.of('session')).toEqual([]);
+});
+
+it('leaves time for another attempt when one is never answered', async () => {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('release', hang, { status: 204 });
+  const request = { reuse: false, timeout: 60_000 };
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+  try {
+    const released = releaseWithRetry(pool, unmarked('session-1'), request);
+    while (service.released.length < 2) {
+      await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(service.released.length === 1 ? 1000 : 0);
+    }
+    expect(performance.now()).toBeLessThan(30_000);
+    expect(await released).toBe('destroyed');
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+function unmarked(sessionId: string): MarkedLease {
+  return { sessionId, mark: undefined, isMarkShown: false };
+}

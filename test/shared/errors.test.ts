@@ -20,7 +20,7 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.PoolConnectionError('m', 'ERR_POOL_NO_RESPONSE', FACTS), 'ERR_POOL_NO_RESPONSE'],
   [new errors.PoolResponseError('m', 200, FACTS), 'ERR_POOL_RESPONSE'],
   [new errors.PoolServiceError({ status: 400, code: 'bad_request', message: 'm' }, FACTS), 'bad_request'],
-  [new errors.ReleaseError('m', { ...FACTS }), 'ERR_RELEASE'],
+  [new errors.ReleaseError('m', 'unknown', { ...FACTS }), 'ERR_RELEASE'],
   [new errors.CleanupError('m', FACTS), 'ERR_CLEANUP'],
   [new errors.LeaseOverError('m', FACTS), 'ERR_LEASE_OVER'],
   [new errors.CheckpointError('m', FACTS), 'ERR_CHECKPOINT'],

@@ -65,3 +65,15 @@ it('forgets the oldest of very many secrets, and none that was used again', () =
   expect(redact('secret-in-use rotating-secret-998-')).toBe('[redacted] [redacted]');
   expect(redact('secret-of-old')).toBe('secret-of-old');
 });
+
+it.each(['', 'a', 'ab', 'abc'])('hides a secret in the base64 of a text in which it follows %j', (before) => {
+  const secret = 'token?of>bytes-0123456789';
+  hideSecret(secret);
+  for (const encoding of ['base64', 'base64url'] as const) {
+    const text = Buffer.from(`${before}${secret}:more`).toString(encoding);
+    const shown = redact(`Basic ${text}`);
+    expect(shown).toContain('[redacted]');
+    // At most the characters that the secret shares with its neighbours are left.
+    expect(shown.replace('[redacted]', '').length).toBeLessThan('Basic '.length + 18);
+  }
+});

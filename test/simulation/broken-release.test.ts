@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { BrowserPool } from '../../src/index.js';
+import { BrowserPool, PoolConnectionError } from '../../src/index.js';
 import { Lease } from '../../src/lease/lease.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
@@ -31,6 +31,21 @@ it('notices a release that is repeated after its confirmation', async () => {
   });
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
   expect(failures[0]?.violations.join()).toContain('though it was confirmed');
+});
+
+it('notices a release that is repeated without knowing whose session it is', async () => {
+  vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
+    this: BrowserPool,
+    ...parameters
+  ) {
+    const again = () => release.apply(this, parameters);
+    await again().catch((error: Error) => {
+      if (error instanceof PoolConnectionError) return again();
+      throw error;
+    });
+  });
+  const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
+  expect(failures[0]?.violations.join()).toMatch(/released s\d+, which is leased to call \d+/);
 });
 
 it('notices a browser that is released during its callback, and prints the log of that world', async () => {

@@ -73,7 +73,6 @@ function emptyCampaign(): Campaign {
     excused: 0,
     unknownAcquires: 0,
     unknownLeases: 0,
-    stolen: 0,
     seconds: 0,
     failures: [],
   };

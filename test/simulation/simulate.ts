@@ -1,7 +1,7 @@
 import { drawRates, type Fault, type Rates } from './faults.js';
 import { Caller, type Way } from './caller.js';
 import { Random } from '../support/random.js';
-import { SimulatedService } from './simulated-service.js';
+import { sender, SimulatedService } from './simulated-service.js';
 import { openSimulatedSocket } from './simulated-socket.js';
 import { library as ours, World, type Library } from './world.js';
 
@@ -17,8 +17,6 @@ export interface Figures {
   /** Requests reported as unknown, and the leases that they left. */
   unknownAcquires: number;
   unknownLeases: number;
-  /** Leases that another's repeated release request ended: possible where a session keeps its id. */
-  stolen: number;
 }
 
 export interface Verdict extends Figures {
@@ -50,14 +48,18 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   const rates = new Map([...drawn].filter(([fault]) => !without.has(fault)));
   const world = new World(seed, random, { library, rates, story });
   const ways = options.ways ?? Array.from({ length: random.between(1, 16) }, () => random.pick(WAYS));
-  const service = new SimulatedService(world, { size: random.between(1, 5), keepsIds: random.chance(0.25) });
+  const service = new SimulatedService(world, {
+    size: random.between(1, 5),
+    keepsIds: random.chance(0.5),
+    showsTags: random.chance(0.7),
+  });
   const restore = takeOver(world, service);
   try {
     const pool = new library.api.BrowserPool('pool', { baseUrl: newOrigin(), token: drawToken(world) });
     const callers = ways.map((way, index) => new Caller(index, way, { world, service, pool }));
     options.beforeRun?.(world, callers);
     let isClosed = false;
-    const lives = Promise.all(callers.map((caller) => caller.live()));
+    const lives = Promise.all(callers.map((caller) => sender.run(caller.number, () => caller.live())));
     void lives.then(() => pool.close()).then(() => (isClosed = true));
     await world.clock.run();
     judge(world, { service, callers, isClosed });
@@ -147,6 +149,5 @@ function figuresOf({ grants, counts }: SimulatedService, callers: readonly Calle
     excused: open.filter(({ isKnown }) => isKnown).length,
     unknownAcquires: callers.reduce((sum, { unknown }) => sum + unknown, 0),
     unknownLeases: open.filter(({ isKnown }) => !isKnown).length,
-    stolen: counts.stolen,
   };
 }

@@ -1,4 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Dispatcher } from 'undici';
+import { isRecord } from '../../src/shared/json.js';
 import { SimulatedReplays } from './simulated-replays.js';
 import type { World } from './world.js';
 
@@ -14,8 +16,13 @@ export interface Grant {
   isConfirmed: boolean;
   /** Open websockets to its browser. */
   sockets: Set<unknown>;
+  /** Tags of the acquire request, which the service shows with the session until the lease ends. */
+  tags: unknown;
   reuse?: boolean;
 }
+
+/** The number of the call that sends a request. */
+export const sender = new AsyncLocalStorage<number>();
 
 interface Answer {
   status: number;
@@ -31,10 +38,13 @@ interface Request {
   path: string;
   body?: unknown;
   signal: AbortSignal;
+  /** The call that sent it. */
+  call?: number | undefined;
 }
 
 interface Waiting {
   call: number;
+  tags: unknown;
   grant: (answer: Answer | undefined) => void;
 }
 
@@ -46,9 +56,11 @@ const TIMEOUT_STATUSES = [204, 204, 204, 408, 409, 504];
  */
 export class SimulatedService {
   readonly grants: Grant[] = [];
-  readonly counts = { requests: 0, acquires: 0, releases: 0, stolen: 0 };
+  readonly counts = { requests: 0, acquires: 0, releases: 0 };
   /** The same session id from lease to lease, as the public service does it, or a new one for each. */
   readonly keepsIds: boolean;
+  /** Shows the tags of a lease with its session, so that its holder can recognize it. */
+  readonly showsTags: boolean;
   readonly #world: World;
   readonly #idle: string[];
   readonly #replays: SimulatedReplays;
@@ -56,9 +68,13 @@ export class SimulatedService {
   #sessions = 0;
   #unavailableUntil = 0;
 
-  constructor(world: World, { size, keepsIds }: { size: number; keepsIds: boolean }) {
+  constructor(
+    world: World,
+    { size, keepsIds, showsTags }: { size: number; keepsIds: boolean; showsTags: boolean },
+  ) {
     this.#world = world;
     this.keepsIds = keepsIds;
+    this.showsTags = showsTags;
     this.#replays = new SimulatedReplays(world);
     this.#idle = Array.from({ length: size }, () => this.#newSession());
   }
@@ -91,22 +107,23 @@ export class SimulatedService {
 
   #request({ method, path, body, signal }: Request): Promise<Dispatcher.ResponseData> {
     this.counts.requests++;
-    if (path.endsWith('/release') && !this.keepsIds) this.#checkNotConfirmed(String(body));
+    const call = sender.getStore();
+    if (path.endsWith('/release')) this.#checkNotConfirmed(String(body), call);
     return new Promise((resolve, reject) => {
       const hangUp = () => reject(signal.reason as Error);
       signal.addEventListener('abort', hangUp, { once: true });
       const stopListening = () => signal.removeEventListener('abort', hangUp);
-      const travel = this.#travel({ method, path, body, signal }, () => signal.aborted);
+      const travel = this.#travel({ method, path, body, signal, call }, () => signal.aborted);
       void travel.finally(stopListening).then(resolve, reject);
     });
   }
 
-  /** Nobody gives back again what he knows to be back. With ids that stay it can't be told from the next one's. */
-  #checkNotConfirmed(body: string): void {
+  /** A release is not repeated after its confirmation. */
+  #checkNotConfirmed(body: string, call: number | undefined): void {
     const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
-    const last = this.grants.findLast((grant) => grant.sessionId === sessionId);
+    const last = this.grants.findLast((grant) => grant.sessionId === sessionId && grant.call === call);
     if (last?.isConfirmed)
-      this.#world.violate(`call ${last.call} released ${sessionId} again, though it was confirmed`);
+      this.#world.violate(`call ${call} released ${sessionId} again, though it was confirmed`);
   }
 
   async #travel(request: Request, isGone: () => boolean): Promise<Dispatcher.ResponseData> {
@@ -118,13 +135,25 @@ export class SimulatedService {
     if (strikes('http: reset before it was heard')) throw networkError('ECONNRESET');
     if (strikes('http: no answer')) return never;
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
+    const isRelease = request.path.endsWith('/release');
+    // What begins after its client has left can't be told from a second request: such a service is not safe to use.
+    if (isRelease && isGone()) return never;
+    const isMarked = this.showsTags && isRelease && this.#isMarked(String(request.body));
     const refusal = this.#refusal(request.path);
     const answer = refusal ?? (await this.#serve(request, isGone));
-    await clock.sleep(random.between(1, 40));
+    await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
     if (strikes('http: reset after it was done')) throw networkError('ECONNRESET');
     if (strikes('http: no answer, but done')) return never;
-    if (strikes('http: 500, but done')) return this.#respond({ status: 500, text: 'oh' }, request);
+    // When it says that the release of a lease without a mark failed, a service is believed.
+    if ((isMarked || !isRelease) && strikes('http: 500, but done'))
+      return this.#respond({ status: 500, text: 'oh' }, request);
     return this.#respond(answer, request);
+  }
+
+  #isMarked(body: string): boolean {
+    const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
+    const { tags } = this.leaseOf(sessionId) ?? {};
+    return isRecord(tags) && 'pooled-browser-lease' in tags;
   }
 
   /** An answer that leaves everything as it was. */
@@ -132,8 +161,9 @@ export class SimulatedService {
     const { random } = this.#world;
     const strikes = this.#world.strikes.bind(this.#world);
     if (strikes('http: 401')) return { status: 401, json: { code: 'unauthorized', message: 'no' } };
-    // At a release it means that the session is gone, and so it never comes while it is there.
-    if (!path.endsWith('/release') && strikes('http: 404'))
+    // For a session it means that it is gone, and so it never comes while it is there.
+    const isSession = path.endsWith('/release') || /^\/browsers\/[^/]+$/.test(path);
+    if (!isSession && strikes('http: 404'))
       return { status: 404, json: { code: 'not_found', message: 'no' } };
     if (strikes('http: 429')) {
       return { status: 429, text: '', headers: { 'retry-after': String(random.between(0, 90)) } };
@@ -144,10 +174,12 @@ export class SimulatedService {
     return undefined;
   }
 
-  async #serve({ method, path, body }: Request, isGone: () => boolean): Promise<Answer> {
+  async #serve({ method, path, body, call }: Request, isGone: () => boolean): Promise<Answer> {
     const json = (body ? JSON.parse(body as string) : {}) as Record<string, unknown>;
     if (path.endsWith('/acquire')) return this.#acquire(json, isGone);
-    if (path.endsWith('/release')) return this.#release(json);
+    if (path.endsWith('/release')) return this.#release(json, call);
+    const session = /^\/browsers\/([^/]+)$/.exec(path);
+    if (session && this.showsTags) return this.#describe(session[1]!);
     const replays = /^\/browsers\/([^/]+)\/replays(?:\/([^/]+)\/stop)?$/.exec(path);
     if (replays) return this.#serveReplays(method, replays[1]!, replays[2]);
     if (method === 'GET') return { status: 200, json: { id: 'pool', name: 'pool' } };
@@ -165,9 +197,10 @@ export class SimulatedService {
     const noticesHangUp = !this.#world.strikes('acquire: grant after the client hung up');
     return new Promise((resolve) => {
       const sessionId = this.#idle.shift();
-      if (sessionId) return resolve(this.#grant(sessionId, call));
+      if (sessionId) return resolve(this.#grant(sessionId, { call, tags }));
       const waiting: Waiting = {
         call,
+        tags,
         grant: (answer) => {
           stopWaiting();
           if (answer) resolve(answer);
@@ -196,7 +229,7 @@ export class SimulatedService {
     this.#world.clock.after(5000, look);
   }
 
-  #grant(sessionId: string, call: number): Answer {
+  #grant(sessionId: string, { call, tags }: Pick<Waiting, 'call' | 'tags'>): Answer {
     const { random } = this.#world;
     const grant: Grant = {
       sessionId,
@@ -205,6 +238,7 @@ export class SimulatedService {
       isKnown: false,
       isConfirmed: false,
       sockets: new Set(),
+      tags,
     };
     this.grants.push(grant);
     // Some services record by themselves.
@@ -213,14 +247,21 @@ export class SimulatedService {
     const isMissing = this.#world.strikes('http: field missing');
     return {
       status: 200,
-      json: sessionOf(sessionId, isMissing),
+      json: { ...sessionOf(sessionId, isMissing), ...(this.showsTags && { tags }) },
       onRead: (text) => {
         if (text.includes(`"session_id":"${sessionId}"`)) grant.isKnown = true;
       },
     };
   }
 
-  #release({ session_id: sessionId, reuse }: Record<string, unknown>): Answer {
+  #describe(sessionId: string): Answer {
+    const exists = this.#idle.includes(sessionId) || this.leaseOf(sessionId);
+    if (!exists) return { status: 404, json: { code: 'not_found', message: 'no such session' } };
+    const tags = this.leaseOf(sessionId)?.tags;
+    return { status: 200, json: { session_id: sessionId, ...(tags !== undefined && { tags }) } };
+  }
+
+  #release({ session_id: sessionId, reuse }: Record<string, unknown>, call: number | undefined): Answer {
     this.counts.releases++;
     const { clock, random } = this.#world;
     if (this.#world.strikes('release: for a while not possible')) {
@@ -232,6 +273,8 @@ export class SimulatedService {
     const id = String(sessionId);
     const grant = this.leaseOf(id);
     if (!grant) return { status: 404, json: { code: 'not_found', message: 'no such session' } };
+    if (grant.call !== call)
+      this.#world.violate(`call ${call} released ${sessionId}, which is leased to call ${grant.call}`);
     return this.#giveBack(grant, reuse === true);
   }
 
@@ -241,14 +284,8 @@ export class SimulatedService {
     grant.reuse = reuse;
     this.#replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
-    if (grant.sockets.size > 0 || !grant.isKnown) {
-      // With ids that stay, a request sent twice may meet the next lease: counted, not forbidden.
-      if (this.keepsIds) this.counts.stolen++;
-      else
-        this.#world.violate(
-          `call ${grant.call} gave ${sessionId} back while a socket to its browser was open`,
-        );
-    }
+    if (grant.sockets.size > 0 || !grant.isKnown)
+      this.#world.violate(`call ${grant.call} gave ${sessionId} back while a socket to its browser was open`);
     this.#refill(reuse && this.keepsIds ? sessionId : this.#newSession());
     return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
   }
@@ -269,7 +306,7 @@ export class SimulatedService {
 
   #refill(sessionId: string): void {
     const next = this.#waiting.shift();
-    if (next) next.grant(this.#grant(sessionId, next.call));
+    if (next) next.grant(this.#grant(sessionId, next));
     else this.#idle.push(sessionId);
   }
 

@@ -1,5 +1,6 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
+import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
 
 interface Entry {
@@ -12,7 +13,7 @@ interface Entry {
 }
 
 // The library imports p-retry at its first use, which would take time that this clock does not see.
-await import('p-retry');
+await withRetries(async () => {}, {});
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {

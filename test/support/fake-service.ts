@@ -24,10 +24,20 @@ export interface SeenRequest {
 /** What to answer: a status with a body, or a function that plays the server's part by itself. */
 export type Answer =
   | { status: number; json?: unknown; text?: string; headers?: Record<string, string>; delay?: number }
-  | ((response: ServerResponse, request: SeenRequest) => void | Promise<void>);
+  | Played;
+
+type Played = (response: ServerResponse, request: SeenRequest) => void | Promise<void>;
 
 export type Route =
-  'acquire' | 'release' | 'flush' | 'replays' | 'start-replay' | 'stop-replay' | 'download' | 'pool';
+  | 'acquire'
+  | 'release'
+  | 'flush'
+  | 'session'
+  | 'replays'
+  | 'start-replay'
+  | 'stop-replay'
+  | 'download'
+  | 'pool';
 
 /**
  * A small HTTP server that plays the service, faults included. Each route answers from its script; the last answer
@@ -38,6 +48,8 @@ export class FakeService implements AsyncDisposable {
   /** TCP connections: made so far, and open now. */
   readonly connections = { made: 0, open: 0 };
   readonly #scripts = new Map<Route, Answer[]>();
+  /** Name and tags of the last lease, by session id. */
+  readonly #leases = new Map<unknown, object>();
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   readonly #started = performance.now();
   #closed: Promise<unknown> | undefined;
@@ -54,6 +66,9 @@ export class FakeService implements AsyncDisposable {
     service.script('acquire', { status: 200, json: session() });
     service.script('release', { status: 204 });
     service.script('flush', { status: 204 });
+    service.script('session', (response, { path }) =>
+      reply(response, { status: 200, json: service.leaseOf(path.split('/').at(-1)!) }),
+    );
     service.script('replays', { status: 200, json: [] });
     service.script('start-replay', {
       status: 201,
@@ -110,15 +125,30 @@ export class FakeService implements AsyncDisposable {
     const answer = script && (script.length > 1 ? script.shift() : script[0]);
     if (!answer) response.writeHead(500).end(`no script for ${method} ${path}`);
     else if (typeof answer === 'function') await answer(response, request);
-    else reply(response, answer);
+    else reply(response, this.#echo(request, answer));
+  }
+
+  /** A session with the name and the tags of its last lease. */
+  leaseOf(sessionId: string): Record<string, unknown> {
+    return session({ session_id: sessionId, ...this.#leases.get(sessionId) });
+  }
+
+  /** The service shows name and tags of the acquire request with the session. */
+  #echo({ method, path, body }: SeenRequest, answer: Exclude<Answer, Played>): Exclude<Answer, Played> {
+    if (routeOf(method, path) !== 'acquire' || !body || !isSession(answer.json)) return answer;
+    const { name, tags } = body;
+    const lease = { ...(name !== undefined && { name }), ...(tags !== undefined && { tags }) };
+    this.#leases.set(answer.json['session_id'], lease);
+    return { ...answer, json: { ...lease, ...answer.json } };
   }
 }
 
+function isSession(json: unknown): json is Record<string, unknown> {
+  return typeof json === 'object' && json !== null && 'session_id' in json;
+}
+
 /** Sends an answer, after its delay. */
-export function reply(
-  response: ServerResponse,
-  answer: Exclude<Answer, (...args: never[]) => unknown>,
-): void {
+export function reply(response: ServerResponse, answer: Exclude<Answer, Played>): void {
   const { status, json, text, headers, delay = 0 } = answer;
   const type = json === undefined ? {} : { 'content-type': 'application/json' };
   setTimeout(() => {
@@ -134,6 +164,7 @@ function routeOf(method: string, path: string): Route | undefined {
   if (/^\/browsers\/[^/]+\/replays$/.test(path)) return method === 'GET' ? 'replays' : 'start-replay';
   if (method === 'POST' && /^\/browsers\/[^/]+\/replays\/[^/]+\/stop$/.test(path)) return 'stop-replay';
   if (method === 'GET' && /^\/browsers\/[^/]+\/replays\/[^/]+$/.test(path)) return 'download';
+  if (method === 'GET' && /^\/browsers\/[^/]+$/.test(path)) return 'session';
   if (method === 'GET' && /^\/browser_pools\/[^/]+$/.test(path)) return 'pool';
   return undefined;
 }

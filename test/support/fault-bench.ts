@@ -71,6 +71,7 @@ export class FaultBench implements AsyncDisposable {
   readonly #local: LocalPool | undefined;
   /** Real session ids by the id that the client knows them under. */
   readonly #lent = new Map<string, string>();
+  readonly #tags = new Map<string, unknown>();
   readonly #outcomes: Outcome[] = [];
   #grants = 0;
   #commandsAtRelease: number | undefined;
@@ -86,13 +87,28 @@ export class FaultBench implements AsyncDisposable {
     this.pool = new BrowserPool('test', service.options);
     service.script('acquire', this.grant);
     service.script('release', this.takeBack);
+    service.script('session', this.describe);
+  }
+
+  /** A session shows its tags until its release. */
+  readonly describe: Answer = (response, { path }) => {
+    const id = path.split('/').at(-1)!;
+    const tags = this.released.has(id) ? undefined : this.#tags.get(id);
+    reply(response, { status: 200, json: session({ session_id: id, ...(tags !== undefined && { tags }) }) });
+  };
+
+  #tag(lease: Record<string, unknown>, body: Record<string, unknown> | undefined): Record<string, unknown> {
+    this.#tags.set(String(lease['session_id']), body?.['tags']);
+    return { ...lease, tags: body?.['tags'] };
   }
 
   /** Grants a real browser at the other end of the road; without a local pool, one that only a played upgrade reaches. */
-  readonly grant: Answer = async (response) => reply(response, { status: 200, json: await this.lend() });
+  readonly grant: Answer = async (response, { body }) =>
+    reply(response, { status: 200, json: this.#tag(await this.lend(), body) });
 
   /** Grants a browser that only a played upgrade reaches. */
-  readonly grantFake: Answer = (response) => reply(response, { status: 200, json: this.fakeSession() });
+  readonly grantFake: Answer = (response, { body }) =>
+    reply(response, { status: 200, json: this.#tag(this.fakeSession(), body) });
 
   /** Takes a browser back, once; afterwards it is gone, as at a real service. */
   readonly takeBack: Answer = async (response, { body }) => {

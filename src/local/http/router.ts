@@ -5,7 +5,7 @@ import {
   startReplay,
   stopReplay,
 } from '../routes/browser-routes.js';
-import { acquire, flush, poolRecord, release } from '../routes/pool-routes.js';
+import { acquire, describeBrowser, flush, poolRecord, release } from '../routes/pool-routes.js';
 import { HttpFault, notFound, type Answer } from './answer.js';
 import type { RouteCall } from './request.js';
 
@@ -21,6 +21,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, route: Route])[]
   ['POST', /^\/browsers\/([^/]+)\/replays$/, startReplay],
   ['GET', /^\/browsers\/([^/]+)\/replays\/([^/]+)$/, replayVideo],
   ['POST', /^\/browsers\/([^/]+)\/replays\/([^/]+)\/stop$/, stopReplay],
+  ['GET', /^\/browsers\/([^/]+)$/, describeBrowser],
   ['DELETE', /^\/browsers\/([^/]+)$/, deleteBrowser],
 ];
 

@@ -7,7 +7,7 @@ import { readBody, type RouteCall } from '../http/request.js';
 import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
 import { TELEMETRY_CATEGORIES, type CheckedSettings } from '../options.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { Lease } from '../pool/lease.js';
+import type { Lease, PooledChromium } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { websocketUrl } from '../sockets/upgrade.js';
 import { startRecording } from './browser-routes.js';
@@ -54,26 +54,41 @@ async function grantAnswer(
   }
 }
 
+/** GET /browsers/{id} (extension of the API): the session. What belongs to a lease is missing while it is idle. */
+export async function describeBrowser({ id, pools }: RouteCall): Promise<Answer> {
+  const pool = pools.poolOfSession(id);
+  const lease = pool.lease(id);
+  return {
+    status: 200,
+    body: lease ? await sessionBody(pools, pool, lease) : idleBody(pool, pool.find(id)!),
+  };
+}
+
 async function sessionBody(pools: PoolSet, pool: ChromiumPool, lease: Lease): Promise<BrowserSession> {
-  const { browser, request } = lease;
-  const { id, name, headless, timeoutSeconds, viewport, startUrl, telemetry } = pool.settings;
-  const start_url = request.start_url ?? startUrl;
+  const { name, tags, start_url = pool.settings.startUrl } = lease.request;
+  return {
+    ...idleBody(pool, lease.browser),
+    cdp_ws_url: await websocketUrl(pools, lease, 'cdp'),
+    webdriver_ws_url: await websocketUrl(pools, lease, 'bidi'),
+    ...(name !== undefined && { name }),
+    ...(tags !== undefined && { tags }),
+    ...(start_url !== undefined && { start_url }),
+    ...(hasLiveView(pools, pool) && { browser_live_view_url: await liveViewUrl(pools, lease) }),
+  };
+}
+
+function idleBody({ settings }: ChromiumPool, browser: PooledChromium) {
+  const { id, name, headless, timeoutSeconds, viewport, telemetry } = settings;
   return {
     session_id: browser.sessionId,
     created_at: browser.createdAt,
-    cdp_ws_url: await websocketUrl(pools, lease, 'cdp'),
-    webdriver_ws_url: await websocketUrl(pools, lease, 'bidi'),
     headless,
     stealth: false,
     kiosk_mode: false,
     timeout_seconds: timeoutSeconds,
     pool: { id, name },
     telemetry: telemetry ? telemetryBody(telemetry) : null,
-    ...(request.name !== undefined && { name: request.name }),
-    ...(request.tags !== undefined && { tags: request.tags }),
-    ...(start_url !== undefined && { start_url }),
     ...(viewport && { viewport }),
-    ...(hasLiveView(pools, pool) && { browser_live_view_url: await liveViewUrl(pools, lease) }),
   };
 }
 

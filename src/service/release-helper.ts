@@ -1,0 +1,151 @@
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, fstatSync, openSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { environment } from '../shared/environment.js';
+import type { HttpClient } from './http.js';
+import type { LeaseMark } from './ownership.js';
+
+/** The release of one lease, as another process can request it. */
+export interface ReleaseTicket {
+  sessionId: string;
+  /** URL of the release request, and of the session's record. */
+  releaseUrl: string;
+  sessionUrl: string;
+  mark: LeaseMark | undefined;
+}
+
+/** A line of JSON for the release process. */
+export type ReleaseMessage =
+  | { token: string }
+  | { hold: ReleaseTicket }
+  /** A release for reuse is on its way. */
+  | { sent: string }
+  | { drop: string }
+  /** Release what is held; the end of the input says the same. */
+  | { end: true };
+
+const RELEASE_PROCESS = fileURLToPath(new URL('release-process.js', import.meta.url));
+/** Interval in ms at which a guard gets the present token. */
+const TOKEN_INTERVAL = 60_000;
+const POLL_INTERVAL = 10;
+
+/**
+ * Starts the program that releases browsers in a process of its own. It gets its messages through a pipe: every user of
+ * the machine can read the arguments of a process.
+ */
+class ReleaseHelper {
+  readonly #process: ChildProcess;
+
+  /** @param output A file descriptor: the helper writes to it when it has finished. */
+  constructor(output: number | 'ignore' = 'ignore') {
+    const { spawn } = process.getBuiltinModule('node:child_process');
+    const { args, env } = environment.forHelper();
+    // Detached: Ctrl-C in the terminal ends this process only.
+    this.#process = spawn(process.execPath, [...args, RELEASE_PROCESS], {
+      detached: true,
+      windowsHide: true,
+      stdio: ['pipe', output, 'ignore'],
+      env,
+    });
+    this.#process.unref();
+    (this.#process.stdin as unknown as { unref(): void }).unref();
+    // A helper that can't start, or ends, must not break this process.
+    this.#process.on('error', () => {});
+    this.#process.stdin!.on('error', () => {});
+  }
+
+  send(message: ReleaseMessage): void {
+    this.#process.stdin!.write(`${JSON.stringify(message)}\n`);
+  }
+
+  sendToken(token: string | undefined): void {
+    if (token !== undefined) this.send({ token });
+  }
+
+  end(): void {
+    this.#process.stdin!.end();
+  }
+}
+
+/**
+ * A small process that outlives this one if it is killed (SIGKILL, out of memory), and then releases its browsers. It
+ * runs only while there is a lease to guard.
+ */
+export class CrashGuard {
+  readonly #helper = new ReleaseHelper();
+  readonly #leases = new Set<string>();
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor({ lastToken, refreshToken }: HttpClient) {
+    this.#helper.sendToken(lastToken);
+    if (!refreshToken) return;
+    const refresh = () => {
+      refreshToken().then(
+        (token) => this.#helper.sendToken(token),
+        () => {},
+      );
+    };
+    this.#timer = setInterval(refresh, TOKEN_INTERVAL).unref();
+  }
+
+  add(ticket: ReleaseTicket): void {
+    this.#leases.add(ticket.sessionId);
+    this.#helper.send({ hold: ticket });
+  }
+
+  markSent(sessionId: string): void {
+    this.#helper.send({ sent: sessionId });
+  }
+
+  /** Removes a lease. The guard ends with its last lease. */
+  remove(sessionId: string): void {
+    if (!this.#leases.delete(sessionId)) return;
+    this.#helper.send({ drop: sessionId });
+    if (!this.isEmpty) return;
+    clearInterval(this.#timer);
+    this.#helper.end();
+  }
+
+  get isEmpty(): boolean {
+    return this.#leases.size === 0;
+  }
+}
+
+/**
+ * At exit nothing asynchronous runs: a helper process sends the requests. This process waits for it for up to `timeout`
+ * ms, because the end of a container ends all its processes. A helper that takes longer finishes on its own.
+ */
+export function releaseWhileExiting(
+  token: string | undefined,
+  leases: readonly { ticket: ReleaseTicket; isSent: boolean }[],
+  timeout: number,
+): void {
+  const deadline = performance.now() + timeout;
+  const output = openUnnamedFile();
+  const helper = new ReleaseHelper(output ?? 'ignore');
+  helper.sendToken(token);
+  for (const { ticket, isSent } of leases) {
+    helper.send({ hold: ticket });
+    if (isSent) helper.send({ sent: ticket.sessionId });
+  }
+  helper.send({ end: true });
+  if (output === undefined) return;
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  while (fstatSync(output).size === 0 && performance.now() < deadline)
+    Atomics.wait(sleeper, 0, 0, POLL_INTERVAL);
+  closeSync(output);
+}
+
+/** Opens a file that has no name, for the helper's word that it has finished. */
+function openUnnamedFile(): number | undefined {
+  const path = join(tmpdir(), `pooled-browser-${globalThis.crypto.randomUUID()}`);
+  try {
+    const file = openSync(path, 'wx+', 0o600);
+    unlinkSync(path);
+    return file;
+  } catch {
+    return undefined;
+  }
+}

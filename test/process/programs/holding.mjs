@@ -1,0 +1,32 @@
+// Leases a browser whose release is in the hands of the test, and ends as the test says. Run by ../release.test.ts.
+const [, , ending, tokens] = process.argv;
+
+let isLeased = false;
+
+if (tokens) {
+  const { setInterval } = globalThis;
+  let ticks = 0;
+  // A minute would be too long for a test. At the second tick the guard has the token of the first one.
+  globalThis.setInterval = (work, time) => {
+    const tick = () => {
+      work();
+      if (isLeased && ++ticks === 2) process.stdout.write('rotated\n');
+    };
+    return time === 60_000 ? setInterval(tick, 100) : setInterval(work, time);
+  };
+}
+
+const { BrowserPool } = await import('../../../dist/index.js');
+const { leaseBrowser } = await import('../../../dist/puppeteer.js');
+
+const rotating = () => (isLeased ? 'second-token' : 'first-token');
+const pool = new BrowserPool('test', tokens ? { token: rotating } : {});
+const lease = await leaseBrowser(pool, { releaseOnCrash: ending === 'guarded' || ending === 'guarded-hold' });
+process.stdout.write('leased\n');
+if (ending === 'exit') process.exit(7);
+isLeased = true;
+if (ending === 'guarded' || ending === 'release') {
+  await lease.release();
+  process.stdout.write('released\n');
+}
+await new Promise((resolve) => setTimeout(resolve, 60_000));

@@ -1,0 +1,205 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BrowserPool } from '../../src/index.js';
+import { processesOf } from '../support/processes.js';
+import { startLocalPool, type LocalPool } from '../../src/local.js';
+
+const program = fileURLToPath(new URL('programs/holding.mjs', import.meta.url));
+
+interface Passing {
+  method: string;
+  path: string;
+  token: string;
+  /** Lets the local pool process the request, and returns its response. */
+  forward: () => Promise<Response>;
+  response: ServerResponse;
+}
+
+describe('a release that is under way when the process ends', () => {
+  let local: LocalPool;
+  /** Between the program and the local pool: decides what happens to each request. */
+  let proxy: Server;
+  let play: (request: Passing) => Promise<void>;
+  let requests: { method: string; path: string; token: string }[];
+  const children: ChildProcess[] = [];
+
+  beforeEach(async () => {
+    local = await startLocalPool({ pools: [{ name: 'test', size: 1 }] });
+    requests = [];
+    play = pass;
+    proxy = createServer((request, response) => void receive(request, response));
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  });
+
+  afterEach(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+    await expect.poll(helpers, { timeout: 30_000 }).toEqual([]);
+    proxy.closeAllConnections();
+    await once(proxy.close(), 'close');
+    await local.close();
+  });
+
+  async function receive(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const { method = '', url: path = '', headers } = incoming;
+    const token = String(headers.authorization).replace('Bearer ', '');
+    requests.push({ method, path, token });
+    const body = chunks.length > 0 ? Buffer.concat(chunks) : null;
+    const forward = () =>
+      fetch(local.baseUrl + path, {
+        method,
+        body,
+        headers: { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' },
+      });
+    await play({ method, path, token, forward, response });
+  }
+
+  async function pass({ forward, response }: Passing): Promise<void> {
+    const answer = await forward();
+    const body = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body);
+  }
+
+  const releases = () => requests.filter(({ path }) => path.endsWith('/release'));
+  const questions = () =>
+    requests.filter(({ method, path }) => method === 'GET' && /browsers\/[^/]+$/.test(path));
+
+  function start(ending: string, options: { tokens?: boolean; nodeOptions?: string } = {}) {
+    const { port } = proxy.address() as AddressInfo;
+    const env = {
+      ...process.env,
+      BROWSER_POOL_BASE_URL: `http://127.0.0.1:${port}`,
+      BROWSER_POOL_ACCESS_TOKEN: 'the-token',
+      ...(options.nodeOptions && { NODE_OPTIONS: options.nodeOptions }),
+    };
+    const args = [program, ending, ...(options.tokens ? ['tokens'] : [])];
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    children.push(child);
+    let output = '';
+    child.stdout.on('data', (text) => (output += String(text)));
+    const says = (text: string) => expect.poll(() => output, { timeout: 20_000 }).toContain(text);
+    return { child, says, ended: once(child, 'exit') };
+  }
+
+  /** The guard process of a program. */
+  function guardOf({ pid }: ChildProcess): { args: string; isOver: () => boolean } {
+    const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+    const argsOf = (child: string) => readFileSync(`/proc/${child}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    const guard = pids.find((child) => argsOf(child).includes('release-process'))!;
+    return { args: argsOf(guard), isOver: () => isOver(guard) };
+  }
+
+  /** Leases the browser for somebody else, as soon as it is free. */
+  async function leaseForOther(): Promise<BrowserPool> {
+    const other = new BrowserPool('test', { baseUrl: local.baseUrl, token: local.token });
+    expect(await other.acquire({ acquire_timeout_seconds: 20 })).not.toBeNull();
+    return other;
+  }
+
+  it('is waited for after a signal, and not repeated', async () => {
+    play = async (request) => {
+      if (!request.path.endsWith('/release')) return pass(request);
+      const answer = await request.forward();
+      await using _other = await leaseForOther();
+      child.kill('SIGTERM');
+      // The signal has arrived long before the answer.
+      setTimeout(() => request.response.writeHead(answer.status).end(), 500);
+    };
+    const { child, ended } = start('release');
+    expect(await ended).toEqual([null, 'SIGTERM']);
+    expect(releases()).toHaveLength(1);
+    expect(local.stats().leased).toBe(1);
+  });
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'does not end the lease of somebody else after %s, when its answer never comes',
+    async (signal) => {
+      play = async (request) => {
+        if (!request.path.endsWith('/release')) return pass(request);
+        await request.forward();
+        await using _other = await leaseForOther();
+        guard = guardOf(child);
+        child.kill(signal);
+      };
+      let guard: ReturnType<typeof guardOf> | undefined;
+      const { child, ended } = start('guarded');
+      expect(await ended).toEqual([null, signal]);
+      await expect.poll(() => questions().length, { timeout: 20_000 }).toBeGreaterThan(0);
+      await expect.poll(() => guard!.isOver(), { timeout: 20_000 }).toBe(true);
+      expect(releases()).toHaveLength(1);
+      expect(local.stats().leased).toBe(1);
+    },
+  );
+
+  it('is repeated after SIGKILL when the service never got it', async () => {
+    play = async (request) => {
+      if (!request.path.endsWith('/release') || releases().length > 1) return pass(request);
+      child.kill('SIGKILL');
+    };
+    const { child, ended } = start('guarded');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    expect(questions()).toHaveLength(1);
+    expect(releases()).toHaveLength(2);
+  });
+
+  it('is finished by the helper process after the exit, when it takes longer than the exit may', async () => {
+    play = async (request) => {
+      // The helper gets no answer to its first request.
+      if (!request.path.endsWith('/release') || releases().length > 1) await pass(request);
+    };
+    const { ended } = start('exit');
+    expect(await ended).toEqual([7, null]);
+    expect(local.stats().leased).toBe(1);
+    await expect.poll(() => local.stats().leased, { timeout: 30_000 }).toBe(0);
+  });
+
+  it('is sent by the guard with a token that the token function returned later', async () => {
+    play = async (request) => {
+      const isExpired = isRotated && request.token !== 'second-token';
+      if (isExpired) request.response.writeHead(401).end();
+      else await pass(request);
+    };
+    let isRotated = false;
+    const { child, says, ended } = start('guarded-hold', { tokens: true });
+    await says('rotated');
+    isRotated = true;
+    child.kill('SIGKILL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    expect(releases()).toMatchObject([{ token: 'second-token' }]);
+  });
+
+  it('is sent by a guard with the certificates of this process, and without its loaders', async () => {
+    const { child, says } = start('guarded-hold', {
+      nodeOptions: '--use-openssl-ca --import=data:text/javascript,0',
+    });
+    await says('leased');
+    const { args } = guardOf(child);
+    expect(args).toContain('--use-openssl-ca');
+    expect(args).not.toContain('--import');
+    child.kill('SIGKILL');
+    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+  });
+});
+
+/** Release processes of this test file. */
+function helpers(): string[] {
+  const all = processesOf(process.env['TMPDIR']!).map(({ command }) => command);
+  return all.filter((command) => command.includes('release-process'));
+}
+
+function isOver(pid: string): boolean {
+  try {
+    // A process that nobody has waited for yet is a zombie.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return true;
+  }
+}
