@@ -83,7 +83,9 @@ describe('a release that is under way when the process ends', () => {
     children.push(child);
     let output = '';
     child.stdout.on('data', (text) => (output += String(text)));
-    const says = (text: string) => expect.poll(() => output, { timeout: 20_000 }).toContain(text);
+    const says = async (text: string) => {
+      await expect.poll(() => output, { timeout: 20_000 }).toContain(text);
+    };
     return { child, says, ended: once(child, 'exit') };
   }
 
@@ -96,17 +98,16 @@ describe('a release that is under way when the process ends', () => {
   }
 
   /** Leases the browser for somebody else, as soon as it is free. */
-  async function leaseForOther(): Promise<BrowserPool> {
-    const other = new BrowserPool('test', { baseUrl: local.baseUrl, token: local.token });
+  async function leaseForOther(): Promise<void> {
+    await using other = new BrowserPool('test', { baseUrl: local.baseUrl, token: local.token });
     expect(await other.acquire({ acquire_timeout_seconds: 20 })).not.toBeNull();
-    return other;
   }
 
   it('is waited for after a signal, and not repeated', async () => {
     play = async (request) => {
       if (!request.path.endsWith('/release')) return pass(request);
       const answer = await request.forward();
-      await using _other = await leaseForOther();
+      await leaseForOther();
       child.kill('SIGTERM');
       // The signal has arrived long before the answer.
       setTimeout(() => request.response.writeHead(answer.status).end(), 500);
@@ -123,7 +124,7 @@ describe('a release that is under way when the process ends', () => {
       play = async (request) => {
         if (!request.path.endsWith('/release')) return pass(request);
         await request.forward();
-        await using _other = await leaseForOther();
+        await leaseForOther();
         guard = guardOf(child);
         child.kill(signal);
       };
