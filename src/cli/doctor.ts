@@ -6,7 +6,8 @@ import type { Case, Check, Result } from './doctor-checks.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, timeout, type ServiceOptions } from './options.js';
-import { paintFor, printable, printJson, type Paint } from './terminal.js';
+import { printable } from '../shared/redact.js';
+import { paintFor, printJson, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)

@@ -6,7 +6,8 @@ import { CliError, EXIT } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, type ServiceOptions } from './options.js';
 import { openPool } from './service.js';
-import { printable, printJson } from './terminal.js';
+import { printable } from '../shared/redact.js';
+import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)

@@ -9,7 +9,8 @@ import { findBrowser } from '../local/browser/find-browser.js';
 import { findXvfb, lacksDisplay } from '../local/display/virtual-display.js';
 import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { printable, printJson } from './terminal.js';
+import { printable } from '../shared/redact.js';
+import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   command

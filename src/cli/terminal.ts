@@ -2,18 +2,8 @@ import { inspect, styleText } from 'node:util';
 import { CommanderError, type Command } from 'commander';
 import { InvalidOptionError, isPooledBrowserError, withoutSecrets } from '../shared/errors.js';
 import { isAcquireTimeoutError } from '../shared/lease-errors.js';
-import { redact } from '../shared/redact.js';
+import { printable, printableLines, redact } from '../shared/redact.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
-
-/** C0 and C1 control characters, line separators, and the characters that change the direction of text. */
-const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
-
-/** Escapes the characters that control a terminal, in the notation of JSON: escaped JSON is still valid. */
-export function printable(text: string): string {
-  return text.replaceAll(UNSAFE, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
-}
 
 /** Prints a message on stderr; stdout is reserved for results. */
 export function note(text: string): void {
@@ -22,7 +12,7 @@ export function note(text: string): void {
 
 /** Formats a message. Further lines are indented, so that no text from outside can look like another message. */
 export function formatNote(text: string): string {
-  return `pooled-browser: ${text.split('\n').map(printable).join('\n  ')}\n`;
+  return `pooled-browser: ${printableLines(text).replaceAll('\n', '\n  ')}\n`;
 }
 
 /**

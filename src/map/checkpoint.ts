@@ -23,20 +23,27 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
 /** Opens a file to which outcomes are appended. The inputs of its earlier outcomes are skipped. */
 export async function openCheckpoint(option: string | CheckpointOptions): Promise<OutcomeSink> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
-  const file = await openFile(path, 'a+');
+  const { lockCheckpoint } = await import('./file-lock.js');
+  const unlock = await lockCheckpoint(path);
+  let file: FileHandle | undefined;
   try {
+    file = await openFile(path, 'a+');
     const { done, end } = await readDone(file, path, retryRejected);
     // A killed job may have left an incomplete line.
     await file.truncate(end);
-    return checkpointSink(file, path, done);
+    return checkpointSink(file, { path, done, unlock });
   } catch (error) {
-    await file.close();
+    await file?.close();
+    await unlock();
     throw error;
   }
 }
 
 /** @param done Number of stored outcomes of each input, by the input's JSON. */
-function checkpointSink(file: FileHandle, path: string, done: Map<string, number>): OutcomeSink {
+function checkpointSink(
+  file: FileHandle,
+  { path, done, unlock }: { path: string; done: Map<string, number>; unlock: () => Promise<void> },
+): OutcomeSink {
   let writing: Promise<void> = Promise.resolve();
   return {
     has: (input) => {
@@ -54,6 +61,7 @@ function checkpointSink(file: FileHandle, path: string, done: Map<string, number
     close: async () => {
       await writing.catch(() => {});
       await file.close();
+      await unlock();
     },
   };
 }
@@ -69,7 +77,7 @@ function toLine(outcome: Outcome<unknown, unknown>, path: string): string {
 
 async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHandle> {
   const { open } = await import('node:fs/promises');
-  return open(path, flags).catch((cause: unknown) => {
+  return open(path, flags, 0o600).catch((cause: unknown) => {
     throw new CheckpointError(`The checkpoint ${path} cannot be opened.`, { cause });
   });
 }

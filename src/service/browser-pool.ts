@@ -31,6 +31,7 @@ import {
 } from './pool-options.js';
 import { PoolCounters, type PoolStats } from './pool-stats.js';
 import type { ReleaseTicket } from './release-helper.js';
+import type { Releaser } from './release.js';
 import { expectSuccess, readObject, readReplays } from './responses.js';
 import { Service } from './service.js';
 import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
@@ -60,14 +61,16 @@ export class BrowserPool {
     const url = checkBaseUrl(baseUrl ?? environment.baseUrl());
     const accessToken = token ?? readOption(poolOptions.token, 'token', environment.accessToken());
     if (accessToken === undefined) throw new InvalidOptionError('token', NO_TOKEN);
-    this.#client = new HttpClient(url, accessToken);
+    const client = new HttpClient(url, accessToken);
+    this.#client = client;
     this.#endpoints = endpoints ?? {};
     this.baseUrl = url.href;
+    const release: Releaser['release'] = (sessionId, options) => this.release(sessionId, options);
     this[INTERNALS] = {
-      client: this.#client,
+      client,
       counters: new PoolCounters(),
       background: new BackgroundWork(),
-      held: new HeldLeases(this, (lease) => this.#releaseTicket(lease)),
+      held: new HeldLeases({ idOrName, client, release }, (lease) => this.#releaseTicket(lease)),
       hasOwnRelease: endpoints?.release !== undefined,
     };
   }
@@ -223,13 +226,8 @@ export class BrowserPool {
   /** The default release request for another process. A function of the user can't run there. */
   #releaseTicket({ sessionId, mark }: MarkedLease): ReleaseTicket | undefined {
     if (this.#endpoints.release) return undefined;
-    const urlOf = (...path: string[]) => new URL(this.#client.path(...path), this.#client.url).href;
-    return {
-      sessionId,
-      releaseUrl: urlOf(...this.#path, 'release'),
-      sessionUrl: urlOf('browsers', sessionId),
-      mark,
-    };
+    const releaseUrl = this.#client.urlOf(...this.#path, 'release');
+    return { sessionId, releaseUrl, sessionUrl: this.#client.urlOf('browsers', sessionId), mark };
   }
 
   #facts<Id extends string | undefined = undefined>(sessionId?: Id) {

@@ -31,7 +31,7 @@ export async function downloadReplay(
   download: Download,
 ): Promise<DownloadedReplay> {
   const part = `${download.path}.${randomUUID()}.part`;
-  const file = await open(part, 'wx');
+  const file = await open(part, 'wx', 0o600);
   try {
     const video = new VideoFile(file, request.facts, download.onProgress);
     await receive(client, { ...request, onContent: video.write }, download);

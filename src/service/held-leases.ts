@@ -1,6 +1,5 @@
 import { beforeProcessEnds, END_TIMEOUT, isServedHere } from '../shared/process-end.js';
 import type { MarkedLease } from './ownership.js';
-import { INTERNALS } from './pool-internals.js';
 import { CrashGuard, releaseWhileExiting, type ReleaseTicket } from './release-helper.js';
 import { releaseWithRetry, type Releaser, type ReleaseRequest } from './release.js';
 
@@ -65,7 +64,7 @@ export class HeldLeases {
   /** @param onCrash Also releases the browser if this process is killed. */
   hold(facts: MarkedLease, { onCrash = false } = {}): HeldLease {
     const ticket = onCrash ? this.#ticketOf(facts) : undefined;
-    const guard = ticket && (this.#guard ??= new CrashGuard(this.#pool[INTERNALS].client));
+    const guard = ticket && (this.#guard ??= new CrashGuard(this.#pool.client));
     if (ticket) guard?.add(ticket);
     const lease = new HeldLease(facts, {
       send: (request) => releaseWithRetry(this.#pool, facts, request),
@@ -104,7 +103,7 @@ export class HeldLeases {
     });
     this.#reportUnreleased(this.#held.size - leases.length);
     const reachable = leases.filter(({ ticket }) => !isServedHere(new URL(ticket.releaseUrl).origin));
-    const { lastToken } = this.#pool[INTERNALS].client;
+    const { lastToken } = this.#pool.client;
     if (reachable.length > 0) releaseWhileExiting(lastToken, reachable, END_TIMEOUT);
   }
 

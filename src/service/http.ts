@@ -72,6 +72,11 @@ export class HttpClient {
     return [root, ...segments.map(encodeURIComponent)].join('/');
   }
 
+  /** The absolute URL of an endpoint. */
+  urlOf(...segments: string[]): string {
+    return new URL(this.path(...segments), this.url).href;
+  }
+
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
   async send(request: HttpRequest): Promise<HttpResponse> {
     if (this.#isClosed) throw new PoolClosedError(request.facts);

@@ -13,6 +13,7 @@ import {
   type Option,
   type OptionsInput,
 } from '../shared/options.js';
+import { isPageUrl } from '../shared/urls.js';
 import type { PoolEvent } from './events.js';
 import type { Replay } from './wire.js';
 
@@ -39,14 +40,10 @@ export function leaseTags(): Option<Readonly<Record<string, string>>> {
   });
 }
 
-/** A URL for a page. Other schemes could run code in the page that is open, or read files of the browser's machine. */
 export function pageUrl(): Option<string> {
-  const test = (url: unknown) =>
-    typeof url === 'string' && URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
+  const test = (url: unknown) => typeof url === 'string' && isPageUrl(url);
   return check('an absolute URL (http, https, about or data), such as https://example.com/', test);
 }
-
-const PAGE_SCHEMES = ['http:', 'https:', 'about:', 'data:'];
 
 /** An id or name that becomes one segment of a path. */
 export function pathSegment(): Option<string> {

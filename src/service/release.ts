@@ -7,8 +7,8 @@ import {
   PoolServiceError,
   ReleaseError,
 } from '../shared/service-errors.js';
+import type { HttpClient } from './http.js';
 import { bearsMark, type MarkedLease } from './ownership.js';
-import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import type { ReleaseOptions } from './pool-options.js';
 import { readJson } from './responses.js';
 import { meaningOf } from './status.js';
@@ -21,7 +21,7 @@ const SHORTEST_ATTEMPT = 1000;
 /** The part of a pool that releases browsers. */
 export interface Releaser {
   readonly idOrName: string;
-  readonly [INTERNALS]: Pick<PoolInternals, 'client'>;
+  readonly client: HttpClient;
   release(sessionId: string, options: ReleaseOptions): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ class Release {
 
   /** `GET /browsers/{id}` (extension). Resolves to `undefined` if the service has no such path or no such session. */
   async #readSession(): Promise<unknown> {
-    const { client } = this.#pool[INTERNALS];
+    const { client } = this.#pool;
     const { sessionId } = this.#lease;
     const path = client.path('browsers', sessionId);
     const facts = { pool: this.#pool.idOrName, sessionId };

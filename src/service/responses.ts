@@ -74,10 +74,10 @@ function bodyFault({ headers, body, brokenBy }: HttpResponse): string | undefine
   if (brokenBy) return `is incomplete: ${brokenBy.message}`;
   // The request accepts none, and a small compressed body can unpack to any size.
   if (encoding !== undefined && encoding !== 'identity')
-    return `has the content encoding ${String(encoding)}`;
+    return `has the content encoding ${excerpt(String(encoding), EXCERPT)}`;
   if (body === '') return 'is empty';
   if (type !== undefined && !/json/i.test(String(type)))
-    return `has the content type ${String(type)} instead of JSON`;
+    return `has the content type ${excerpt(String(type), EXCERPT)} instead of JSON`;
   return undefined;
 }
 
@@ -99,7 +99,7 @@ function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceErr
 }
 
 function excerptOf({ body }: HttpResponse): string {
-  return excerpt(body, EXCERPT).replaceAll(/\s+/g, ' ').trim() || 'no message';
+  return excerpt(body, EXCERPT) || 'no message';
 }
 
 interface ErrorBody {
@@ -140,7 +140,7 @@ function text(value: unknown): string | undefined {
 function hintFor({ status, headers }: HttpResponse, { pool, sessionId }: ErrorFacts): string | undefined {
   if (status >= 300 && status < 400) {
     const target = headers['location'];
-    return `Redirects are not followed, because the token must stay with its service. Check baseUrl${target ? ` (the redirect leads to ${String(target)})` : ''}.`;
+    return `Redirects are not followed, because the token must stay with its service. Check baseUrl${target ? ` (the redirect leads to ${excerpt(String(target), EXCERPT)})` : ''}.`;
   }
   if (status === 400) return 'Check the fields in the details.';
   if (status === 401) return 'Check the access token: option token, or BROWSER_POOL_ACCESS_TOKEN.';

@@ -1,4 +1,4 @@
-import { redact } from './redact.js';
+import { printableLines, redact } from './redact.js';
 
 /** Marks an error of this library, from whichever copy of it. */
 const OWN: unique symbol = Symbol.for('pooled-browser.error');
@@ -33,7 +33,7 @@ export class PooledBrowserError extends Error {
   declare readonly requestId?: string;
 
   constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {
-    super(redact(message), cause === undefined ? {} : { cause: withoutSecrets(cause) });
+    super(printableLines(redact(message)), cause === undefined ? {} : { cause: withoutSecrets(cause) });
     for (const [fact, value] of Object.entries(facts)) {
       if (value === undefined) continue;
       const shown = typeof value === 'string' ? redact(value) : value;

@@ -50,12 +50,31 @@ function base64Forms(secret: string): string[] {
   return [...new Set(forms)];
 }
 
-/** Control characters except tab and newline: they would control a terminal. */
-const CONTROL = /[^\P{Cc}\t\n]/gu;
+/** C0 and C1 control characters, line separators, and the characters that change the direction of text. */
+const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 
-/** Shortens text from outside for a message. Redacts first, because no pattern finds half a secret. */
+/**
+ * Escapes text from outside: the characters that control a terminal, forge a line, or change the direction of text. In
+ * the notation of JSON, so that escaped JSON is still valid.
+ */
+export function printable(text: string): string {
+  return text.replaceAll(UNSAFE, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** Escapes each line of a text that may have several. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
+/** Shortens text from outside for a message, on one line. Redacts first, because no pattern finds half a secret. */
 export function excerpt(text: string, length: number): string {
-  const clean = redact(text.slice(0, length + LONGEST_SECRET)).replaceAll(CONTROL, ' ');
+  const clean = printable(
+    redact(text.slice(0, length + LONGEST_SECRET))
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  );
   return clean.length > length ? `${clean.slice(0, length)}…` : clean;
 }
 

@@ -42,6 +42,13 @@ export function webSocketFault(endpoint: string, baseUrl: string): string | unde
     : 'points to this machine, but the service is elsewhere';
 }
 
+const PAGE_SCHEMES = ['http:', 'https:', 'about:', 'data:'];
+
+/** Other schemes run code in the page that is open, or read files and settings of the browser's machine. */
+export function isPageUrl(url: string): boolean {
+  return URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
+}
+
 function invalid(message: string): InvalidOptionError {
   return new InvalidOptionError('baseUrl', message);
 }

@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import { formatNote, formatTable, paintFor, printable, printJson } from '../../src/cli/terminal.js';
+import { printable } from '../../src/shared/redact.js';
+import { formatNote, formatTable, paintFor, printJson } from '../../src/cli/terminal.js';
 
 /** Control characters, a line separator, a change of direction, and an isolate. */
 const HOSTILE = '\x1b[2J\x9b\r\u2028\u202e\u2066';

@@ -40,8 +40,8 @@ describe.each(DRIVERS)('$name', (driver) => {
     let called = 0;
     for (let round = 0; round < 24; round++) {
       await using bench = await FaultBench.start();
-      bench.service.script('acquire', (response) => {
-        setTimeout(() => void (bench.grant as (...args: unknown[]) => unknown)(response), 8);
+      bench.service.script('acquire', (...request) => {
+        setTimeout(() => void (bench.grant as (...args: unknown[]) => unknown)(...request), 8);
       });
       bench.road.play(ignore);
       const caller = new AbortController();

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { CheckpointError, readCheckpoint } from '../../src/index.js';
@@ -122,6 +124,63 @@ it('ends the job with CheckpointError when the file cannot be opened', async () 
     code: 'ERR_CHECKPOINT',
     cause: { code: 'ENOENT' },
   });
+});
+
+it('refuses a second job on the same file, which loses nothing by it', async () => {
+  await using bench = await MapBench.start();
+  const first = bench.map(['a', 'b'], () => 1, { checkpoint: path, concurrency: 1 })[Symbol.asyncIterator]();
+  await first.next();
+  const second = collect(bench.map(['c'], () => 1, { checkpoint: path }));
+  await expect(second).rejects.toMatchObject({
+    code: 'ERR_CHECKPOINT',
+    message: new RegExp(`in use by process ${process.pid} on .*delete .*outcomes.jsonl.lock`, 's'),
+  });
+  while (!(await first.next()).done);
+  expect(await records()).toMatchObject([{ input: 'a' }, { input: 'b' }]);
+  expect(existsSync(`${path}.lock`)).toBe(false);
+});
+
+it.each([
+  ['no longer runs', () => ({ pid: spawnSync(process.execPath, ['-e', '']).pid, started: 1 })],
+  ['had the id of this process', () => ({ pid: process.pid, started: 1 })],
+])('replaces the lock of a process that %s', async (_what, holder) => {
+  await using bench = await MapBench.start();
+  await writeFile(`${path}.lock`, JSON.stringify({ host: hostname(), ...holder() }));
+  await collect(bench.map(['a'], () => 1, { checkpoint: path }));
+  expect(await records()).toMatchObject([{ input: 'a' }]);
+  expect(existsSync(`${path}.lock`)).toBe(false);
+});
+
+it.each([
+  ['a process of another machine', JSON.stringify({ pid: 1, host: 'elsewhere', started: 1 })],
+  ['nobody that it names', 'not JSON'],
+])('respects the lock of %s', async (_what, text) => {
+  await using bench = await MapBench.start();
+  await writeFile(`${path}.lock`, text);
+  await expect(collect(bench.map(['a'], () => 1, { checkpoint: path }))).rejects.toThrow(/is in use by/);
+  expect(bench.granted).toEqual([]);
+  await rm(`${path}.lock`);
+});
+
+it('is readable for its owner only, and so is its lock', async () => {
+  await using bench = await MapBench.start();
+  const modes: number[] = [];
+  const task = () => {
+    for (const file of [path, `${path}.lock`]) modes.push(statSync(file).mode & 0o777);
+  };
+  await collect(bench.map(['a'], task, { checkpoint: path }));
+  expect(modes).toEqual([0o600, 0o600]);
+});
+
+it('keeps all outcomes when a line has an invalid UTF-8 byte, however often it is resumed', async () => {
+  await using bench = await MapBench.start();
+  const job = () => collect(bench.map(['a', 'b', 'c'], (task) => task.input, { checkpoint: path }));
+  await job();
+  const bytes = await readFile(path);
+  bytes[bytes.indexOf('"value":"a"') + '"value":"'.length] = 0xff;
+  await writeFile(path, bytes);
+  for (let resume = 0; resume < 3; resume++) expect(await job()).toEqual([]);
+  expect(await readFile(path)).toEqual(bytes);
 });
 
 it.each(['', {}, { path: 'a', resume: true }, 1])('rejects %j as checkpoint', async (checkpoint) => {

@@ -29,6 +29,10 @@ async function errorsFor(answer: Answer): Promise<Record<string, PoolServiceErro
   return errors;
 }
 
+const HOSTILE = '\u001b[2J \u009b31m \u202e \nforged line \u2066';
+/** Node sends no other characters in a header. */
+const HOSTILE_HEADER = 'text/\u009b31m';
+
 const BODY = {
   code: 'bad_request',
   message: 'The request is not valid',
@@ -141,7 +145,22 @@ it('keeps an error message short, however long the one of the service is', async
 
 it('shows no control characters of an error page: they would drive the terminal', async () => {
   const { acquire } = await errorsFor({ status: 502, text: 'red \u001b[31m bell \u0007 nul \u0000 end' });
-  expect(acquire?.message).not.toMatch(/[^\P{Cc}\n]/u);
+  expect(acquire?.message).toContain(String.raw`red \u001b[31m bell \u0007 nul \u0000 end`);
+});
+
+it.each<[string, Answer]>([
+  ['message', { status: 400, json: { code: 'c', message: HOSTILE, details: [{ message: HOSTILE }] } }],
+  ['code', { status: 400, json: { code: HOSTILE, message: 'm' } }],
+  ['header location', { status: 302, headers: { location: HOSTILE_HEADER } }],
+  ['header content-type', { status: 200, text: 'x', headers: { 'content-type': HOSTILE_HEADER } }],
+])('lets no %s control a terminal, forge a line or turn the text', async (_what, answer) => {
+  await using service = await FakeService.start();
+  await using pool = new BrowserPool('pool', service.options);
+  service.script('acquire', answer);
+  const acquire = await rejection<PoolServiceError>(pool.acquire());
+  expect(acquire.message).not.toMatch(/[^\P{Cc}\n]|[\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u);
+  expect(acquire.code).not.toMatch(/\p{Cc}/u);
+  expect(acquire.message).not.toMatch(/^forged/m);
 });
 
 it.each([

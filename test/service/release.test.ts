@@ -3,7 +3,8 @@ import { InvalidOptionError } from '../../src/shared/errors.js';
 import { ReleaseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { leaseOf, type MarkedLease } from '../../src/service/ownership.js';
-import { releaseWithRetry } from '../../src/service/release.js';
+import { INTERNALS } from '../../src/service/pool-internals.js';
+import { releaseWithRetry, type Releaser } from '../../src/service/release.js';
 import type { BrowserSession } from '../../src/service/wire.js';
 import { FakeService, session, type Answer } from '../support/fake-service.js';
 import { expectNoSecret, hang, rejection, reset } from './support.js';
@@ -17,7 +18,10 @@ it.each<[string, Answer]>([
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer, answer, { status: 204 });
-  const outcome = await releaseWithRetry(pool, unmarked('session-1'), { reuse: false, timeout: 10_000 });
+  const outcome = await releaseWithRetry(releaserOf(pool), unmarked('session-1'), {
+    reuse: false,
+    timeout: 10_000,
+  });
   expect(outcome).toBe('destroyed');
   expect(service.of('release').map(({ body }) => body)).toStrictEqual(
     Array.from({ length: 3 }, () => ({ session_id: 'session-1', reuse: false })),
@@ -28,9 +32,9 @@ it('takes a 404 for a session that is gone already', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status: 404, json: { code: 'not_found', message: 'gone' } });
-  expect(await releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 10_000 })).toBe(
-    'destroyed',
-  );
+  expect(
+    await releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 10_000 }),
+  ).toBe('destroyed');
   expect(service.released).toStrictEqual(['session-1']);
 });
 
@@ -39,7 +43,7 @@ it.each([400, 401, 403])('gives up at once after a %i, which no later try would 
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status, text: 'no' });
   const error = await rejection(
-    releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 10_000 }),
+    releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 10_000 }),
   );
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error).toMatchObject({
@@ -54,7 +58,9 @@ it.each([400, 401, 403])('gives up at once after a %i, which no later try would 
 it('gives up at once on what it would never send', { timeout: 3000 }, async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
-  const error = await rejection(releaseWithRetry(pool, unmarked('a/b'), { reuse: true, timeout: 10_000 }));
+  const error = await rejection(
+    releaseWithRetry(releaserOf(pool), unmarked('a/b'), { reuse: true, timeout: 10_000 }),
+  );
   expect(error).toMatchObject({ code: 'ERR_RELEASE', sessionId: 'a/b' });
   expect(error.cause).toBeInstanceOf(InvalidOptionError);
 });
@@ -67,7 +73,9 @@ it.each<[string, Answer]>([
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer);
   const started = performance.now();
-  const error = await rejection(releaseWithRetry(pool, unmarked('session-1'), { reuse: true, timeout: 500 }));
+  const error = await rejection(
+    releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 500 }),
+  );
   expect(performance.now() - started).toBeLessThan(10_000);
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error.message).toMatch(/session-1.*stays leased/s);
@@ -93,7 +101,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
     service.script('release', ...answers.release);
     service.script('session', ...answers.session);
     const request = { reuse: true, timeout: 10_000 };
-    const released = await releaseWithRetry(pool, lease, request).catch(
+    const released = await releaseWithRetry(releaserOf(pool), lease, request).catch(
       (error: ReleaseError) => error.released,
     );
     await service.close();
@@ -175,7 +183,7 @@ it('repeats a release for destruction without a question: its session id never c
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', reset, { status: 204 });
   const request = { reuse: false, timeout: 10_000 };
-  expect(await releaseWithRetry(pool, unmarked('session-1'), request)).toBe('destroyed');
+  expect(await releaseWithRetry(releaserOf(pool), unmarked('session-1'), request)).toBe('destroyed');
   expect(service.of('session')).toEqual([]);
 });
 
@@ -186,7 +194,7 @@ it('leaves time for another attempt when one is never answered', async () => {
   const request = { reuse: false, timeout: 60_000 };
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
   try {
-    const released = releaseWithRetry(pool, unmarked('session-1'), request);
+    const released = releaseWithRetry(releaserOf(pool), unmarked('session-1'), request);
     while (service.released.length < 2) {
       await new Promise((resolve) => setImmediate(resolve));
       vi.advanceTimersByTime(service.released.length === 1 ? 1000 : 0);
@@ -200,4 +208,10 @@ it('leaves time for another attempt when one is never answered', async () => {
 
 function unmarked(sessionId: string): MarkedLease {
   return { sessionId, mark: undefined, isMarkShown: false };
+}
+
+function releaserOf(pool: BrowserPool): Releaser {
+  const { idOrName } = pool;
+  const { client } = pool[INTERNALS];
+  return { idOrName, client, release: (sessionId, options) => pool.release(sessionId, options) };
 }

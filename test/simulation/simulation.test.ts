@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 import { simulate } from './simulate.js';
 
-const LIFECYCLES = 20_000;
+const LIFECYCLES = 5000;
 const MINUTE = 60_000;
 
 it(

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { parseJson } from '../../shared/json.js';
+import { isPageUrl } from '../../shared/urls.js';
 
 const number = v.pipe(v.number(), v.finite());
 
@@ -50,10 +51,7 @@ const command = v.variant('type', [
   v.object({ type: v.literal('text'), text: v.string() }),
   v.object({
     type: v.literal('navigate'),
-    url: v.pipe(
-      v.string(),
-      v.check((url) => URL.canParse(url)),
-    ),
+    url: v.pipe(v.string(), v.check(isPageUrl)),
   }),
   v.object({ type: v.literal('history'), by: v.picklist([-1, 1]) }),
   v.object({ type: v.literal('reload') }),

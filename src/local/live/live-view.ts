@@ -7,7 +7,8 @@ import { liveViewUrl } from '../pages/live-page.js';
 import type { Lease, OpenSocket } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { acceptWebSockets, closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
-import { performCommand, readCommand } from './live-commands.js';
+import { CommandQueue } from './command-queue.js';
+import { performCommand, readCommand, type LiveCommand } from './live-commands.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
 export type LiveMessage =
@@ -67,9 +68,10 @@ class LiveView {
     this.#socket = socket;
     this.#opened = this.#open(browser, mode);
     this.#opened.catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
+    const commands = new CommandQueue((command) => this.#perform(command));
     socket.on('message', (data: Buffer, isBinary) => {
-      // A command may fail, for example a key press in a page that has just closed.
-      if (!isBinary) this.#perform(data.toString()).catch(() => {});
+      const command = isBinary ? undefined : readCommand(data.toString());
+      if (command) commands.add(command);
     });
     socket.once('close', () => this.#connection?.close());
   }
@@ -92,11 +94,10 @@ class LiveView {
     return mode;
   }
 
-  async #perform(message: string): Promise<void> {
-    const command = readCommand(message);
+  async #perform(command: LiveCommand): Promise<void> {
     const { readOnly } = await this.#opened;
-    if (command?.type === 'watch') this.#choose(command.id, readOnly);
-    else if (command && this.#shown && !readOnly) await performCommand(this.#shown.ask, command);
+    if (command.type === 'watch') this.#choose(command.id, readOnly);
+    else if (this.#shown && !readOnly) await performCommand(this.#shown.ask, command);
   }
 
   #choose(targetId: string, readOnly: boolean): void {

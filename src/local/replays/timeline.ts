@@ -61,7 +61,7 @@ export class Timeline {
   add(kind: TimelineEntry['kind'], text: string): void {
     const category = CATEGORIES[kind];
     if (category && (!this.includes(category) || this.entries.length >= MAX_ENTRIES)) return;
-    const line = excerpt(text.replaceAll(/\s+/g, ' ').trim(), MAX_TEXT);
+    const line = excerpt(text, MAX_TEXT);
     this.entries.push({ at: Math.round(this.#now()), kind, text: line });
   }
 }

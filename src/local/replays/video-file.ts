@@ -43,7 +43,7 @@ export class VideoFile {
     this.#onFailure = onFailure;
     this.#unguard = beforeProcessEnds({ atExit: () => rmSync(this.#part, { force: true }) });
     try {
-      writeFileSync(this.#part, STEP);
+      writeFileSync(this.#part, STEP, { mode: 0o600 });
     } catch (error) {
       rmSync(this.#part, { force: true });
       this.#unguard();

@@ -149,6 +149,9 @@ it('ignores invalid commands, and still performs valid ones', async () => {
     '{"type":"__proto__"}',
     '{"type":"mouse"}',
     '{"type":"navigate","url":"no url"}',
+    '{"type":"navigate","url":"file:///etc/passwd"}',
+    '{"type":"navigate","url":"chrome://version"}',
+    '{"type":"navigate","url":"javascript:document.title=1"}',
   ]) {
     socket.send(message);
   }

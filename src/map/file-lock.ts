@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { isRecord, parseJson } from '../shared/json.js';
+import { CheckpointError } from '../shared/lease-errors.js';
+
+/** The process that holds a lock. The start time tells processes with the same id apart. */
+interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  readonly started: number;
+}
+
+/**
+ * Locks a checkpoint against other jobs, with a file `<path>.lock` beside it. The lock of a process that no longer runs
+ * is replaced.
+ *
+ * @returns A function that removes the lock.
+ * @throws CheckpointError when another job holds the lock.
+ */
+export async function lockCheckpoint(path: string): Promise<() => Promise<void>> {
+  const lock = `${path}.lock`;
+  for (;;) {
+    if (await createLock(lock, path)) return () => rm(lock, { force: true });
+    const text = await readFile(lock, 'utf8').catch(() => undefined);
+    // The other job has just ended.
+    if (text === undefined) continue;
+    const holder = readHolder(text);
+    if (!holder || !isOver(holder)) throw inUse(path, holder);
+    await removeLock(lock, text);
+  }
+}
+
+/** Resolves to false if there is a lock already. */
+async function createLock(lock: string, path: string): Promise<boolean> {
+  const holder: Holder = { pid: process.pid, host: hostname(), started: performance.timeOrigin };
+  try {
+    await writeFile(lock, JSON.stringify(holder), { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw new CheckpointError(`The checkpoint ${path} cannot be opened.`, { cause });
+  }
+}
+
+/** Removes a stale lock. Of two jobs that find it, one removes it; a new lock of the other one is put back. */
+async function removeLock(lock: string, stale: string): Promise<void> {
+  const aside = `${lock}.${randomUUID()}`;
+  try {
+    await rename(lock, aside);
+  } catch {
+    return;
+  }
+  if ((await readFile(aside, 'utf8')) === stale) await rm(aside);
+  else await rename(aside, lock);
+}
+
+function readHolder(text: string): Holder | undefined {
+  try {
+    const holder = parseJson(text);
+    return isRecord(holder) && typeof holder['pid'] === 'number' ? (holder as unknown as Holder) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Processes of other machines can't be seen from here: their locks stay. */
+function isOver({ pid, host, started }: Holder): boolean {
+  if (host !== hostname()) return false;
+  if (pid === process.pid) return started !== performance.timeOrigin;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+function inUse(path: string, holder: Holder | undefined): CheckpointError {
+  const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another job';
+  return new CheckpointError(
+    `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
+      `use another file. If that process no longer runs, delete ${path}.lock.`,
+  );
+}
