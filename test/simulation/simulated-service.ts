@@ -258,6 +258,7 @@ export class SimulatedService {
     const exists = this.#idle.includes(sessionId) || this.leaseOf(sessionId);
     if (!exists) return { status: 404, json: { code: 'not_found', message: 'no such session' } };
     const tags = this.leaseOf(sessionId)?.tags;
+    this.#world.tell(`service: ${sessionId} is shown`);
     return { status: 200, json: { session_id: sessionId, ...(tags !== undefined && { tags }) } };
   }
 

@@ -27,7 +27,7 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'a service that asks to wait', seeds: [1, 2], ways: ['run', 'run'], rates: { 'http: 429': 0.5 } },
   {
     name: 'answers that are lost',
-    seeds: [1, 2],
+    seeds: [1, 2, 19],
     ways: ['run', 'run'],
     rates: { 'http: reset after it was done': 0.3 },
   },
