@@ -14,7 +14,7 @@ import { readJson } from './responses.js';
 import { meaningOf } from './status.js';
 
 /** An unanswered request leaves time for further attempts: one takes at most this part of `timeout`. */
-const LONGEST_PART = 1 / 3;
+const LONGEST_PART = 1 / 2;
 /** Shortest timeout of an attempt in ms, if there is time. */
 const SHORTEST_ATTEMPT = 1000;
 
