@@ -6,7 +6,12 @@ import { on, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
-import { launchChromium } from '../../src/local/browser/chromium.js';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { chromiumFlags } from '../../src/local/browser/chromium.js';
 import { findBrowser } from '../../src/local/browser/find-browser.js';
 import { startLocalPool, type LocalPool } from '../../src/local.js';
 import { realSession } from '../support/real-session.js';
@@ -73,10 +78,9 @@ async function measureAcquire(): Promise<string[][]> {
 
 async function measureMessages(): Promise<string[][]> {
   await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
-  const options = { executablePath: await findBrowser({}), args: [], headless: true, viewport: undefined };
-  const chromium = await launchChromium(options, AbortSignal.timeout(30_000));
+  await using chromium = await launchWithPort();
   const through = await openPage(String((await realSession(local))['cdp_ws_url']));
-  const own = await openPage(`ws://127.0.0.1:${chromium.port}${chromium.path}`);
+  const own = await openPage(chromium.url);
   const rows: string[][] = [];
   for (const [subject, rounds, script] of [
     ['a CDP message', ROUNDS * 5, '1'],
@@ -90,8 +94,29 @@ async function measureMessages(): Promise<string[][]> {
   }
   through.close();
   own.close();
-  await chromium.kill();
   return rows;
+}
+
+/** The same browser with a debugging port of its own. */
+async function launchWithPort(): Promise<AsyncDisposable & { url: string }> {
+  const profile = mkdtempSync(join(tmpdir(), 'pooled-browser-'));
+  const flags = chromiumFlags(profile, { headless: true, args: ['--remote-debugging-port=0'] });
+  const args = flags.filter((flag) => flag !== '--remote-debugging-pipe');
+  const child = spawn(await findBrowser({}), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  for await (const line of createInterface({ input: child.stderr })) {
+    const url = /^DevTools listening on (ws:\S+)/.exec(line)?.[1];
+    if (url === undefined) continue;
+    child.stderr.resume();
+    return {
+      url,
+      [Symbol.asyncDispose]: async () => {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+        rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+      },
+    };
+  }
+  throw new Error('Chromium did not start.');
 }
 
 async function post(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {

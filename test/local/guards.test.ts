@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { processesOf } from '../support/processes.js';
 import { startApi, tryWebSocket } from './support.js';
 
 const api = await startApi({ pools: [{ size: 2 }] });
@@ -132,3 +134,32 @@ describe('the jwt of a WebSocket URL', () => {
     await api.release(session);
   });
 });
+
+it('starts browsers that listen on no port', async () => {
+  await api.lease();
+  const browsers = processesOf(process.env['TMPDIR']!).filter(({ command }) => /chrom/i.test(command));
+  expect(browsers.length).toBeGreaterThan(1);
+  expect(browsers.filter(({ command }) => command.includes('--remote-debugging-port'))).toEqual([]);
+  const listening = new Set(['tcp', 'tcp6'].flatMap(listeningSockets));
+  expect(listening.size).toBeGreaterThan(0);
+  expect(browsers.filter(({ pid }) => socketsOf(pid).some((socket) => listening.has(socket)))).toEqual([]);
+});
+
+/** Inodes of the sockets that accept connections on this machine. */
+function listeningSockets(table: string): string[] {
+  const rows = readFileSync(`/proc/net/${table}`, 'utf8').trim().split('\n').slice(1);
+  const LISTEN = '0A';
+  return rows
+    .map((row) => row.trim().split(/\s+/))
+    .flatMap((cells) => (cells[3] === LISTEN ? [cells[9]!] : []));
+}
+
+function socketsOf(pid: number): string[] {
+  try {
+    const files = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    return files.flatMap((file) => /^socket:\[(\d+)\]$/.exec(file)?.[1] ?? []);
+  } catch {
+    // The process has ended.
+    return [];
+  }
+}

@@ -1,15 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
-
-/** The address of a browser's DevTools server. Only this file connects to the server. */
-export interface DevToolsAddress {
-  /** TCP port on 127.0.0.1. */
-  readonly port: number;
-  /** Path of the browser's WebSocket, such as `/devtools/browser/…`. */
-  readonly path: string;
-}
+import type { CdpBrowser, CdpClient } from './cdp-pipe.js';
 
 /** An event from Chromium. `sessionId` is undefined for events of the browser itself. */
 export interface CdpEvent {
@@ -37,33 +27,32 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A CDP client over a WebSocket of its own, with flattened sessions. */
+/** A CDP client of a browser, with flattened sessions. */
 export class CdpConnection {
-  /** Resolves when either side has closed the WebSocket. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
-  readonly #socket: WebSocket;
   readonly #onEvent: (event: CdpEvent) => void;
   readonly #pending = new Map<number, Pending>();
+  #client!: CdpClient;
+  #onClosed!: () => void;
   #lastId = 0;
 
-  private constructor(socket: WebSocket, onEvent: (event: CdpEvent) => void) {
-    this.#socket = socket;
+  private constructor(onEvent: (event: CdpEvent) => void) {
     this.#onEvent = onEvent;
-    this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
-    socket.on('error', () => socket.terminate());
-    socket.on('message', (data: Buffer) => this.#receive(data));
+    this.closed = new Promise((resolve) => (this.#onClosed = resolve));
   }
 
+  /** Rejects when the browser has ended. */
   static async open(
-    { port, path }: DevToolsAddress,
+    browser: CdpBrowser,
     onEvent: (event: CdpEvent) => void = () => {},
   ): Promise<CdpConnection> {
-    const options = { perMessageDeflate: false, maxPayload: 0, handshakeTimeout: 10_000 };
-    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, options);
-    await new Promise((resolve, reject) => {
-      socket.once('open', resolve).once('error', reject);
+    const connection = new CdpConnection(onEvent);
+    connection.#client = await browser.connect({
+      onMessage: (message) => connection.#receive(message),
+      onEnd: () => connection.#onClosed(),
     });
-    return new CdpConnection(socket, onEvent);
+    return connection;
   }
 
   /** Sends a command. After the connection has closed, the promise never settles: see `closed`. */
@@ -71,15 +60,15 @@ export class CdpConnection {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { sessionId, resolve, reject });
-      this.#socket.send(JSON.stringify({ id, method, params, sessionId }), () => {});
+      this.#client.send(JSON.stringify({ id, method, params, sessionId }));
     });
   }
 
-  /** Closes the WebSocket. Chromium then undoes what this client set up, and resumes what it paused. */
+  /** Ends the connection. Chromium then undoes what this client set up, and resumes what it paused. */
   close(): void {
     this.#pending.clear();
-    this.#socket.removeAllListeners('message');
-    this.#socket.terminate();
+    this.#client.close();
+    this.#onClosed();
   }
 
   #receive(data: Buffer): void {
@@ -111,22 +100,4 @@ export class CdpConnection {
       pending.reject(new CdpSessionGone('The CDP session is gone.'));
     }
   }
-}
-
-/**
- * Opens a TCP connection to the browser and forwards a client's WebSocket upgrade. The request is written anew:
- * Chromium refuses a foreign Host or Origin, and must not receive the client's cookies and authorization.
- */
-export function forwardUpgrade({ port, path }: DevToolsAddress, { headers }: IncomingMessage): Socket {
-  const websocket = Object.entries(headers).filter(([name]) => name.startsWith('sec-websocket-'));
-  const lines = [
-    `GET ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'Connection: Upgrade',
-    'Upgrade: websocket',
-    ...websocket.map(([name, value]) => `${name}: ${String(value)}`),
-  ];
-  const upstream = connect({ host: '127.0.0.1', port, noDelay: true });
-  upstream.once('connect', () => upstream.write(`${lines.join('\r\n')}\r\n\r\n`));
-  return upstream;
 }

@@ -4,13 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { raceAbort, raceEnd, raceTimeout } from '../../shared/abort.js';
+import type { Readable, Writable } from 'node:stream';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
 import type { Screen } from '../display/virtual-display.js';
 import type { LocalPoolViewport } from '../options.js';
-import { CdpConnection, type DevToolsAddress } from './cdp-connection.js';
+import { CdpConnection } from './cdp-connection.js';
+import { CdpPipe, type CdpBrowser, type CdpClient, type CdpReceiver } from './cdp-pipe.js';
 
 export interface LaunchOptions {
   readonly executablePath: string;
@@ -43,23 +45,27 @@ export async function launchChromium(options: LaunchOptions, signal: AbortSignal
 
 /** The prefix shows a person which program created the profile folder. */
 const PROFILE_PREFIX = 'pooled-browser-';
-const START_TIMEOUT = 30_000;
-const FIRST_ANSWER_TIMEOUT = 15_000;
+const START_TIMEOUT = 45_000;
+/** Characters of Chromium's output that are kept, and shown when it does not start. */
+const LONGEST_OUTPUT = 4000;
+const LONGEST_SHOWN = 2000;
 
 /** A Chromium process with its profile. */
-export class Chromium implements DevToolsAddress {
+export class Chromium implements CdpBrowser {
   /** Resolves when the process has ended, for any reason. */
   readonly exited: Promise<unknown>;
   readonly #child: ChildProcess;
   readonly #profile = mkdtempSync(join(tmpdir(), PROFILE_PREFIX));
   readonly #unguard = beforeProcessEnds({ atExit: () => this.#killNow() });
-  #url: URL | undefined;
+  readonly #pipe: CdpPipe;
+  /** The end of its output, for the message about a failed start. */
+  #output = '';
   #killed: Promise<void> | undefined;
 
   constructor(options: LaunchOptions) {
     this.#child = spawn(options.executablePath, chromiumFlags(this.#profile, options), {
       detached: process.platform !== 'win32',
-      stdio: hasLifeline ? ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] : ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
       env: chromiumEnvironment(this.#profile, options.screen),
       windowsHide: true,
     });
@@ -68,23 +74,46 @@ export class Chromium implements DevToolsAddress {
     // Without listeners, a failed start or a broken pipe would end this process. `exited` reports both.
     for (const stream of this.#child.stdio) stream?.on('error', () => {});
     this.#child.on('error', () => {});
+    // This listener stays: Chromium would block on a full pipe.
+    this.#child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#output = (this.#output + chunk).slice(-LONGEST_OUTPUT);
+    });
+    this.#pipe = new CdpPipe(this.#child.stdio[3] as Writable, this.#child.stdio[4] as Readable);
   }
 
   get pid(): number {
     return this.#child.pid!;
   }
 
-  get port(): number {
-    return Number(this.#url!.port);
+  connect(receiver: CdpReceiver): Promise<CdpClient> {
+    return this.#pipe.connect(receiver);
   }
 
-  get path(): string {
-    return this.#url!.pathname;
-  }
-
+  /** Resolves when the browser answers: an idle browser of a pool must answer at once. */
   async waitUntilReady(signal: AbortSignal): Promise<void> {
-    this.#url = await readDevToolsUrl(this.#child, signal);
-    await waitForFirstAnswer(this, signal);
+    const failed = new Promise<never>((_resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('exit', (code, by) => {
+        // The last output arrives after the exit.
+        setTimeout(() => reject(new Error(`it ended with ${by ?? `exit code ${code}`}.`)), 100);
+      });
+    });
+    try {
+      await raceTimeout(
+        START_TIMEOUT,
+        () => raceAbort(Promise.race([this.#answer(), failed]), signal),
+        () => new Error(`it took longer than ${START_TIMEOUT / 1000} seconds.`),
+      );
+    } catch (error) {
+      const output = redact(this.#output).slice(-LONGEST_SHOWN);
+      throw new Error(`${(error as Error).message}\n${output}`.trimEnd(), { cause: error });
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const connection = await CdpConnection.open(this).catch(() => new Promise<never>(() => {}));
+    await connection.ask('Target.getTargets');
+    connection.close();
   }
 
   /** Kills the process with its children and removes the profile. Resolves when all are gone. */
@@ -106,20 +135,15 @@ export class Chromium implements DevToolsAddress {
   }
 }
 
-/**
- * When this process is killed, the pipe of `--remote-debugging-pipe` breaks and Chromium ends. The pool sends nothing
- * through the pipe.
- */
-const hasLifeline = process.platform !== 'win32';
-
 /** Chromium's command line. Other users of the machine can read it: it must contain no secret. */
 export function chromiumFlags(profile: string, options: Omit<LaunchOptions, 'executablePath'>): string[] {
   const { headless, screen, args } = options;
   const viewport = options.viewport ?? (headless ? undefined : screen?.size);
   const isLinux = process.platform === 'linux';
   return [
-    '--remote-debugging-port=0',
-    ...(hasLifeline ? ['--remote-debugging-pipe'] : []),
+    // No port, which other users of the machine could open. Chromium ends when the pipe breaks, also when this process is
+    // killed.
+    '--remote-debugging-pipe',
     `--user-data-dir=${profile}`,
     ...(headless ? ['--headless', '--disable-gpu', '--mute-audio', '--hide-scrollbars'] : []),
     // Xvfb has no window manager to place windows, and no GPU.
@@ -161,51 +185,6 @@ const LONGEST_TMPDIR = 62;
 function chromiumEnvironment(profile: string, screen: Screen | undefined): NodeJS.ProcessEnv {
   const fits = process.platform === 'linux' && profile.length <= LONGEST_TMPDIR;
   return { ...process.env, ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
-}
-
-/** Reads the DevTools URL from the stderr of a starting Chromium. The error contains the end of its output. */
-async function readDevToolsUrl(child: ChildProcess, signal: AbortSignal): Promise<URL> {
-  let output = '';
-  const found = new Promise<URL>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code, by) => {
-      // The last output arrives after the exit.
-      setTimeout(() => reject(new Error(`it ended with ${by ?? `exit code ${code}`}.`)), 100);
-    });
-    // This listener stays: Chromium would block on a full pipe.
-    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
-      output = (output + chunk).slice(-4_000);
-      const url = /^DevTools listening on (ws:\/\/\S+)\s/m.exec(output)?.[1];
-      if (url !== undefined) resolve(new URL(url));
-    });
-  });
-  try {
-    return await raceTimeout(
-      START_TIMEOUT,
-      () => raceAbort(found, signal),
-      () => new Error(`it took longer than ${START_TIMEOUT / 1000} seconds.`),
-    );
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${redact(output).slice(-2_000)}`.trimEnd(), {
-      cause: error,
-    });
-  }
-}
-
-/** Chromium listens before it answers. An idle browser of a pool must answer at once. */
-async function waitForFirstAnswer(browser: DevToolsAddress, signal: AbortSignal): Promise<void> {
-  const connection = await CdpConnection.open(browser);
-  try {
-    const closed = () => new Error('it closed its DevTools connection.');
-    const answer = raceEnd(connection.ask('Target.getTargets'), connection.closed, closed);
-    await raceTimeout(
-      FIRST_ANSWER_TIMEOUT,
-      () => raceAbort(answer, signal),
-      () => new Error(`it did not answer within ${FIRST_ANSWER_TIMEOUT / 1000} seconds.`),
-    );
-  } finally {
-    connection.close();
-  }
 }
 
 /** Kills a process with its children. Synchronous, so that it works while this process exits. */

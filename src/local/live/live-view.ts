@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpEvent, type DevToolsAddress } from '../browser/cdp-connection.js';
+import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
+import type { CdpBrowser } from '../browser/cdp-pipe.js';
 import { startScreencast } from '../browser/page-commands.js';
 import { urlOf } from '../http/request.js';
 import { liveViewUrl } from '../pages/live-page.js';
@@ -64,7 +65,7 @@ class LiveView {
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: DevToolsAddress, mode: Promise<LiveMode>) {
+  constructor(socket: WebSocket, browser: CdpBrowser, mode: Promise<LiveMode>) {
     this.#socket = socket;
     this.#opened = this.#open(browser, mode);
     this.#opened.catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
@@ -81,7 +82,7 @@ class LiveView {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: DevToolsAddress, chosen: Promise<LiveMode>): Promise<LiveMode> {
+  async #open(browser: CdpBrowser, chosen: Promise<LiveMode>): Promise<LiveMode> {
     const mode = await chosen;
     send(this.#socket, { type: 'mode', ...mode });
     const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));

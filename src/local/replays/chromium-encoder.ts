@@ -2,6 +2,9 @@ import type { Chromium } from '../browser/chromium.js';
 import { CdpConnection } from '../browser/cdp-connection.js';
 import type { TimedFrame } from './frames.js';
 
+/** WebCodecs needs an https page. This one is empty, and no request for it leaves the browser. */
+const SECURE_PAGE = 'https://encoder.invalid/';
+
 /** A chunk of encoded video, as Chromium's encoder emits it. Times are in microseconds. */
 export interface EncodedChunk {
   /** In base64. */
@@ -26,18 +29,20 @@ export class ChromiumEncoder {
   }
 
   static async open(chromium: Chromium): Promise<ChromiumEncoder> {
-    // WebCodecs needs a loopback or https page. This page comes from Chromium itself and runs no script.
-    const url = `http://127.0.0.1:${chromium.port}/json/version`;
     let onNavigated!: (done: true) => void;
     const navigated = new Promise<true>((resolve) => (onNavigated = resolve));
-    const connection = await CdpConnection.open(chromium, ({ method }) => {
+    const connection = await CdpConnection.open(chromium, ({ method, params: { requestId }, sessionId }) => {
       if (method === 'Page.frameNavigated') onNavigated(true);
+      const page = { requestId, responseCode: 200, body: '' };
+      if (method === 'Fetch.requestPaused')
+        connection.ask('Fetch.fulfillRequest', page, sessionId).catch(() => {});
     });
     const { targetId } = await ask(connection, 'Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await ask(connection, 'Target.attachToTarget', { targetId, flatten: true });
     const encoder = new ChromiumEncoder(connection, targetId, String(sessionId));
     await encoder.#ask('Page.enable');
-    await encoder.#ask('Page.navigate', { url });
+    await encoder.#ask('Fetch.enable');
+    await encoder.#ask('Page.navigate', { url: SECURE_PAGE });
     // The script would be lost with the previous document.
     if (!(await Promise.race([navigated, connection.closed]))) throw chromiumEnded();
     await encoder.#evaluate(ENCODER_SCRIPT);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startTimer } from '../../shared/abort.js';
 import type { ReplayRequest } from '../../service/pool-options.js';
 import type { TelemetryCategory } from '../../service/wire.js';
-import type { DevToolsAddress } from '../browser/cdp-connection.js';
+import type { CdpBrowser } from '../browser/cdp-pipe.js';
 import type { RecordingEnd } from '../events.js';
 import { newId } from '../options.js';
 import type { Lease } from '../pool/lease.js';
@@ -124,7 +124,7 @@ export class Recording {
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
-  async start(browser: DevToolsAddress): Promise<void> {
+  async start(browser: CdpBrowser): Promise<void> {
     const events = new PageEvents(this.#timeline);
     let onFirst!: () => void;
     const first = new Promise<void>((resolve) => (onFirst = resolve));

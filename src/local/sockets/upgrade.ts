@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { prepareBidi } from '../bidi/bidi-socket.js';
-import { forwardUpgrade } from '../browser/cdp-connection.js';
+import { prepareCdp } from './cdp-socket.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
 import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
@@ -59,7 +59,7 @@ interface LeaseSocket {
 
 /** The WebSockets of a lease, by the audience of the jwt that opens them. */
 const SOCKETS: Readonly<Record<Audience, LeaseSocket>> = {
-  cdp: { path: 'cdp', protocol: 'cdp', prepare: () => openCdpTunnel },
+  cdp: { path: 'cdp', protocol: 'cdp', prepare: prepareCdp },
   bidi: { path: 'session', protocol: 'bidi', prepare: ({ quirks }) => prepareBidi(quirks.bidiSession) },
   'live-view': {
     path: 'live',
@@ -82,27 +82,6 @@ export async function websocketUrl(
   const jwt = await tokens.sign(lease, audience);
   return `ws://${host}/browsers/${lease.browser.sessionId}/${SOCKETS[audience].path}?jwt=${jwt}`;
 }
-
-/** Connects a client's socket with Chromium. No frame is parsed: a large screenshot costs almost nothing. */
-const openCdpTunnel: OpenSocket = ({ browser: { chromium } }, request, socket, head) => {
-  const upstream = forwardUpgrade(chromium, request);
-  socket.setNoDelay(true);
-  upstream.once('connect', () => {
-    upstream.write(head);
-    socket.pipe(upstream).pipe(socket);
-    // When one side closes, the other side must close too.
-    upstream.once('close', () => socket.destroy());
-  });
-  upstream.once('error', () => {
-    if (upstream.connecting) {
-      refuse(socket, new HttpFault(502, 'bad_gateway', 'The browser does not answer.'));
-    } else {
-      socket.destroy();
-    }
-  });
-  socket.once('close', () => upstream.destroy());
-  return () => socket.destroy();
-};
 
 function unauthorized(): HttpFault {
   return new HttpFault(401, 'unauthorized', 'The jwt of this WebSocket URL is missing, wrong or expired.');

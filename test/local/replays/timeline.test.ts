@@ -11,6 +11,7 @@ import type { Recording } from '../../../src/local/replays/recording.js';
 import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
 import type { TelemetryCategory } from '../../../src/service/wire.js';
 import { startApi } from '../support.js';
+import { serveCdp } from '../../support/serve-cdp.js';
 import { page as html } from './support.js';
 
 const LIMITS = { folder: undefined, maxBytes: 1e9, maxTotalBytes: 1e9, keep: 10 };
@@ -127,11 +128,13 @@ async function record(
 ): Promise<Recording> {
   const lease = new Lease(new PooledChromium(browser), {}, 1e9, () => {});
   const recording = await recorder.start(lease, { pool: 'test', telemetry, request: { framerate: 5 } });
-  const driver = await chromium.connectOverCDP(`ws://127.0.0.1:${browser.port}${browser.path}`);
+  const served = await serveCdp(lease);
+  const driver = await chromium.connectOverCDP(served.url);
   try {
     await fn(driver.contexts()[0]!.pages()[0]!, recording);
   } finally {
     await driver.close();
+    served.close();
     await recording.stop('stopped');
     lease.end();
   }
