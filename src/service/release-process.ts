@@ -4,7 +4,9 @@
  */
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isRecord } from '../shared/json.js';
 import { withRetries } from '../shared/retry.js';
+import { isLoopback } from '../shared/urls.js';
 import { bearsMark } from './ownership.js';
 import type { ReleaseMessage, ReleaseTicket } from './release-helper.js';
 
@@ -47,7 +49,14 @@ async function release(ticket: ReleaseTicket): Promise<void> {
     // 404 is a confirmation too: the session no longer exists.
     if (!response.ok && response.status !== 404) throw new Error(`Status ${response.status}`);
   };
-  await withRetries(attempt, { retries: RETRIES, minTimeout: 200, maxTimeout: 10_000, randomize: true });
+  const backoff = { retries: RETRIES, minTimeout: 200, maxTimeout: 10_000, randomize: true };
+  await withRetries(attempt, { ...backoff, shouldRetry: ({ error }) => !isLocalAndOver(ticket, error) });
+}
+
+/** A service of this machine that has ended has no browsers. */
+function isLocalAndOver({ releaseUrl }: ReleaseTicket, { cause }: Error): boolean {
+  const isRefused = isRecord(cause) && cause['code'] === 'ECONNREFUSED';
+  return isRefused && isLoopback(new URL(releaseUrl).hostname);
 }
 
 async function isStillOurs({ sessionUrl, mark }: ReleaseTicket): Promise<boolean> {

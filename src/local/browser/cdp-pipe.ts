@@ -1,13 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
-import { isRecord } from '../../shared/json.js';
+import { LONGEST_MATCH, readCommand, sessionOf } from './cdp-message.js';
 
 /** Ends each message on the pipe. */
 const END = 0;
-/** Chromium writes `id` or `method` first, and the top-level `sessionId` last. */
+/** Chromium writes `id` or `method` first. */
 const HEAD = /^\{"(?:id":(\d+)|method":"([\w.]+)")/;
-const TAIL = /,"sessionId":"([\w-]+)"\}$/;
-/** Longest part of a message that HEAD or TAIL matches, in bytes. */
-const LONGEST_MATCH = 120;
 /** Events after which a client has one session more, or one less. */
 const ATTACHED = 'Target.attachedToTarget';
 const DETACHED = 'Target.detachedFromTarget';
@@ -166,10 +163,10 @@ class PipeClient implements CdpClient {
 
   send(command: string): void {
     if (this.#isOver) return;
-    const { id: own, sessionId = this.session, ...rest } = readCommand(command);
+    const { own, withId } = readCommand(command, this.session);
     if (!Number.isSafeInteger(own)) return this.#receiver.onMessage(NOT_A_COMMAND);
     const id = this.#pipe.expect((response) => this.receive(response, sessionOf(response), { own, id }));
-    this.#pipe.write(`${JSON.stringify({ id, ...rest, sessionId })}\0`);
+    this.#pipe.write(`${withId(id)}\0`);
   }
 
   /** @param ids The client's id of a command, and that on the pipe. */
@@ -206,16 +203,3 @@ const BRACE = Buffer.from('}');
 const NOT_A_COMMAND = Buffer.from(
   '{"error":{"code":-32600,"message":"The message must be a JSON object with an integer id"}}',
 );
-
-function sessionOf(message: Buffer): string | undefined {
-  return TAIL.exec(message.toString('latin1', Math.max(0, message.length - LONGEST_MATCH)))?.[1];
-}
-
-function readCommand(text: string): Record<string, unknown> {
-  try {
-    const command: unknown = JSON.parse(text);
-    return isRecord(command) ? command : {};
-  } catch {
-    return {};
-  }
-}
