@@ -146,7 +146,7 @@ async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Ca
   if (released === 'failed' || released === 'unknown') {
     const advice =
       'Check that the service answers POST /browser_pools/{pool}/release, and that the token permits it. ' +
-      'The browser stays leased until its inactivity timeout.';
+      'A browser that is still leased ends with its inactivity timeout.';
     return { status: 'failed', detail: 'a browser was leased but could not be released', advice };
   }
   const [error] = cleanupErrors;

@@ -22,7 +22,7 @@ export async function lockCheckpoint(path: string): Promise<() => Promise<void>>
   const lock = `${path}.lock`;
   for (;;) {
     if (await createLock(lock, path)) return () => rm(lock, { force: true });
-    const text = await readFile(lock, 'utf8').catch(() => undefined);
+    const text = await readLock(lock);
     // The other job has just ended.
     if (text === undefined) continue;
     const holder = readHolder(text);
@@ -41,6 +41,13 @@ async function createLock(lock: string, path: string): Promise<boolean> {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw new CheckpointError(`The checkpoint ${path} cannot be opened.`, { cause });
   }
+}
+
+/** Resolves to `undefined` if there is no lock any more; a lock that can't be read, of another user, names nobody. */
+async function readLock(lock: string): Promise<string | undefined> {
+  return readFile(lock, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    error.code === 'ENOENT' ? undefined : '',
+  );
 }
 
 /** Removes a stale lock. Of two jobs that find it, one removes it; a new lock of the other one is put back. */

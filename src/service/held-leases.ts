@@ -1,11 +1,11 @@
 import { beforeProcessEnds, END_TIMEOUT, isServedHere } from '../shared/process-end.js';
 import type { MarkedLease } from './ownership.js';
-import { CrashGuard, releaseWhileExiting, type ReleaseTicket } from './release-helper.js';
+import { CrashGuard, releaseWhileExiting, type GuardedLease, type ReleaseTicket } from './release-helper.js';
 import { releaseWithRetry, type Releaser, type ReleaseRequest } from './release.js';
 
 interface LeaseParts {
   send: (request: ReleaseRequest) => Promise<'reused' | 'destroyed'>;
-  guard: CrashGuard | undefined;
+  guarded: GuardedLease | undefined;
   onEnd: (lease: HeldLease) => void;
 }
 
@@ -34,14 +34,14 @@ export class HeldLease {
 
   /** Ends the duty to release the browser. */
   forget(): void {
-    this.#parts.guard?.remove(this.facts.sessionId);
+    this.#parts.guarded?.remove();
     this.#parts.onEnd(this);
   }
 
   #release(request: ReleaseRequest): Promise<'reused' | 'destroyed'> {
     if (request.reuse) {
       this.#isSent = true;
-      this.#parts.guard?.markSent(this.facts.sessionId);
+      this.#parts.guarded?.markSent();
     }
     return this.#parts.send(request);
   }
@@ -64,11 +64,10 @@ export class HeldLeases {
   /** @param onCrash Also releases the browser if this process is killed. */
   hold(facts: MarkedLease, { onCrash = false } = {}): HeldLease {
     const ticket = onCrash ? this.#ticketOf(facts) : undefined;
-    const guard = ticket && (this.#guard ??= new CrashGuard(this.#pool.client));
-    if (ticket) guard?.add(ticket);
+    if (ticket) this.#guard ??= new CrashGuard(this.#pool.client);
     const lease = new HeldLease(facts, {
       send: (request) => releaseWithRetry(this.#pool, facts, request),
-      guard,
+      guarded: ticket && this.#guard?.add(ticket),
       onEnd: (ended) => this.#forget(ended),
     });
     this.#held.add(lease);

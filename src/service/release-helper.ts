@@ -16,13 +16,13 @@ export interface ReleaseTicket {
   mark: LeaseMark | undefined;
 }
 
-/** A line of JSON for the release process. */
+/** A line of JSON for the release process. Leases have numbers: a session id can belong to two of them at once. */
 export type ReleaseMessage =
   | { token: string }
-  | { hold: ReleaseTicket }
+  | { hold: ReleaseTicket; lease: number }
   /** A release for reuse is on its way. */
-  | { sent: string }
-  | { drop: string }
+  | { sent: number }
+  | { drop: number }
   /** Release what is held; the end of the input says the same. */
   | { end: true };
 
@@ -69,13 +69,21 @@ class ReleaseHelper {
   }
 }
 
+/** A lease that a guard releases if this process is killed. The guard ends with its last lease. */
+export interface GuardedLease {
+  /** A release for reuse is on its way. */
+  markSent(): void;
+  remove(): void;
+}
+
 /**
  * A small process that outlives this one if it is killed (SIGKILL, out of memory), and then releases its browsers. It
  * runs only while there is a lease to guard.
  */
 export class CrashGuard {
   readonly #helper = new ReleaseHelper();
-  readonly #leases = new Set<string>();
+  readonly #leases = new Set<number>();
+  #lastLease = 0;
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor({ lastToken, refreshToken }: HttpClient) {
@@ -90,19 +98,16 @@ export class CrashGuard {
     this.#timer = setInterval(refresh, TOKEN_INTERVAL).unref();
   }
 
-  add(ticket: ReleaseTicket): void {
-    this.#leases.add(ticket.sessionId);
-    this.#helper.send({ hold: ticket });
+  add(ticket: ReleaseTicket): GuardedLease {
+    const lease = ++this.#lastLease;
+    this.#leases.add(lease);
+    this.#helper.send({ hold: ticket, lease });
+    return { markSent: () => this.#helper.send({ sent: lease }), remove: () => this.#remove(lease) };
   }
 
-  markSent(sessionId: string): void {
-    this.#helper.send({ sent: sessionId });
-  }
-
-  /** Removes a lease. The guard ends with its last lease. */
-  remove(sessionId: string): void {
-    if (!this.#leases.delete(sessionId)) return;
-    this.#helper.send({ drop: sessionId });
+  #remove(lease: number): void {
+    if (!this.#leases.delete(lease)) return;
+    this.#helper.send({ drop: lease });
     if (!this.isEmpty) return;
     clearInterval(this.#timer);
     this.#helper.end();
@@ -126,9 +131,9 @@ export function releaseWhileExiting(
   const output = openUnnamedFile();
   const helper = new ReleaseHelper(output ?? 'ignore');
   helper.sendToken(token);
-  for (const { ticket, isSent } of leases) {
-    helper.send({ hold: ticket });
-    if (isSent) helper.send({ sent: ticket.sessionId });
+  for (const [lease, { ticket, isSent }] of leases.entries()) {
+    helper.send({ hold: ticket, lease });
+    if (isSent) helper.send({ sent: lease });
   }
   helper.send({ end: true });
   if (output === undefined) return;

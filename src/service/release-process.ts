@@ -16,22 +16,22 @@ const RETRIES = 8;
 /** Milliseconds that the service gets to process the release of the process that ended. */
 const PROCESSING = 500;
 
-const held = new Map<string, ReleaseTicket>();
-const sent = new Set<string>();
+const held = new Map<number, ReleaseTicket>();
+const sent = new Set<number>();
 let token = '';
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
   if ('end' in message) break;
   read(message);
 }
-await Promise.allSettled([...held.values()].map(release));
+await Promise.allSettled([...held].map(([lease, ticket]) => release(ticket, sent.has(lease))));
 process.stdout.write('finished\n');
 // The input may still be open.
 process.stdin.destroy();
 
 function read(message: Exclude<ReleaseMessage, { end: true }>): void {
   if ('token' in message) ({ token } = message);
-  else if ('hold' in message) held.set(message.hold.sessionId, message.hold);
+  else if ('hold' in message) held.set(message.lease, message.hold);
   else if ('sent' in message) sent.add(message.sent);
   else {
     held.delete(message.drop);
@@ -40,8 +40,7 @@ function read(message: Exclude<ReleaseMessage, { end: true }>): void {
 }
 
 /** The browser is destroyed, so that a repeated request can't end the lease of somebody else. */
-async function release(ticket: ReleaseTicket): Promise<void> {
-  const isInDoubt = sent.has(ticket.sessionId);
+async function release(ticket: ReleaseTicket, isInDoubt: boolean): Promise<void> {
   if (isInDoubt) await sleep(PROCESSING);
   const attempt = async () => {
     if (isInDoubt && !(await isStillOurs(ticket))) return;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -160,6 +160,15 @@ it.each([
   await expect(collect(bench.map(['a'], () => 1, { checkpoint: path }))).rejects.toThrow(/is in use by/);
   expect(bench.granted).toEqual([]);
   await rm(`${path}.lock`);
+});
+
+it('respects a lock that it cannot read', async () => {
+  await using bench = await MapBench.start();
+  await mkdir(`${path}.lock`);
+  await expect(collect(bench.map(['a'], () => 1, { checkpoint: path }))).rejects.toThrow(
+    /is in use by another job/,
+  );
+  await rmdir(`${path}.lock`);
 });
 
 it('is readable for its owner only, and so is its lock', async () => {

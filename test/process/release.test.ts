@@ -150,6 +150,27 @@ describe('a release that is under way when the process ends', () => {
     expect(releases()).toHaveLength(2);
   });
 
+  it('that ends after the next lease of the same session has begun leaves that lease guarded', async () => {
+    let hasNextLease = () => {};
+    const nextLease = new Promise<void>((resolve) => (hasNextLease = resolve));
+    play = async (request) => {
+      if (request.path.endsWith('/acquire')) {
+        await pass(request);
+        if (requests.filter(({ path }) => path.endsWith('/acquire')).length > 1) hasNextLease();
+      } else if (request.path.endsWith('/release') && releases().length === 1) {
+        const answer = await request.forward();
+        await nextLease;
+        request.response.writeHead(answer.status).end();
+      } else await pass(request);
+    };
+    const { child, says, ended } = start('guarded-again');
+    await says('leased again');
+    expect(local.stats().leased).toBe(1);
+    child.kill('SIGKILL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+  });
+
   it('is finished by the helper process after the exit, when it takes longer than the exit may', async () => {
     play = async (request) => {
       // The helper gets no answer to its first request.

@@ -39,8 +39,10 @@ export function readCommand(text: string, browserSession: string): Command {
     const [before, after] = [text.slice(0, at + last.index), text.slice(at + last.index + last[0].length)];
     return { own: Number(last[1]), withId: (id) => `${before},"id":${id}${after}` };
   }
-  const { id: own, sessionId = browserSession, ...rest } = parseCommand(text);
-  return { own, withId: (id) => JSON.stringify({ id, ...rest, sessionId }) };
+  const { id: own, sessionId, ...rest } = parseCommand(text);
+  // Chromium takes an empty session for the pipe's own, whose settings would outlive the client.
+  const session = sessionId === undefined || sessionId === '' ? browserSession : sessionId;
+  return { own, withId: (id) => JSON.stringify({ id, ...rest, sessionId: session }) };
 }
 
 function parseCommand(text: string): Record<string, unknown> {

@@ -54,6 +54,7 @@ export class CdpPipe implements CdpBrowser {
 
   async connect(receiver: CdpReceiver): Promise<CdpClient> {
     const session = await this.#attach();
+    if (this.#hasEnded) throw browserEnded();
     const client = new PipeClient(session, receiver, {
       write: (command) => this.#input.write(command),
       expect: (onResponse) => this.#expect(client, onResponse),
@@ -66,7 +67,7 @@ export class CdpPipe implements CdpBrowser {
   /** Opens a browser session. Rejects when Chromium ends. */
   #attach(): Promise<string> {
     return new Promise((resolve, reject) => {
-      const gone = () => reject(new Error('The browser has ended.'));
+      const gone = () => reject(browserEnded());
       if (this.#hasEnded) return gone();
       const id = this.#expect(undefined, (message) => {
         const sessionId = /"sessionId":"([\w-]+)"/.exec(message.toString())?.[1];
@@ -134,6 +135,10 @@ export class CdpPipe implements CdpBrowser {
     for (const { onResponse } of pending) onResponse(NOTHING);
     for (const client of clients) client.end();
   }
+}
+
+function browserEnded(): Error {
+  return new Error('The browser has ended.');
 }
 
 const NOTHING = Buffer.from('{}');

@@ -24,6 +24,7 @@ it.each([
 
 it.each([
   [{ id: 1, method: 'A.b' }],
+  [{ id: 1, method: 'A.b', sessionId: '' }],
   [{ id: 1, method: 'A.b', params: { sessionId: 'OTHER' } }],
   [{ id: 1, method: 'A.b', params: { deep: { id: 3, sessionId: 'OTHER' } } }],
 ])('sends %j, which names no session, in the browser session', (command) => {

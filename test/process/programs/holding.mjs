@@ -21,12 +21,18 @@ const { leaseBrowser } = await import('../../../dist/puppeteer.js');
 
 const rotating = () => (isLeased ? 'second-token' : 'first-token');
 const pool = new BrowserPool('test', tokens ? { token: rotating } : {});
-const lease = await leaseBrowser(pool, { releaseOnCrash: ending === 'guarded' || ending === 'guarded-hold' });
+const lease = await leaseBrowser(pool, { releaseOnCrash: ending.startsWith('guarded') });
 process.stdout.write('leased\n');
 if (ending === 'exit') process.exit(7);
 isLeased = true;
 if (ending === 'guarded' || ending === 'release') {
   await lease.release();
   process.stdout.write('released\n');
+}
+if (ending === 'guarded-again') {
+  const releasing = lease.release();
+  await leaseBrowser(pool, { releaseOnCrash: true });
+  await releasing;
+  process.stdout.write('leased again\n');
 }
 await new Promise((resolve) => setTimeout(resolve, 60_000));
