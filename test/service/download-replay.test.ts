@@ -38,6 +38,8 @@ describe('downloadReplay', () => {
     const result = await pool.downloadReplay('s', 'r', path, { onProgress: (step) => progress.push(step) });
     expect(result).toEqual({ path, bytes: film.length, type: 'video/mp4' });
     expect(film.equals(await readFile(path))).toBe(true);
+    // A recording can show secrets.
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(progress.at(-1)).toEqual({ received: film.length, total: film.length });
     expect(progress.map(({ received }) => received)).toEqual(
       progress.map(({ received }) => received).toSorted((a, b) => a - b),
