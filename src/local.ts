@@ -3,6 +3,7 @@ export { findBrowser, type FindBrowserOptions } from './local/browser/find-brows
 export type { LocalPool } from './local/start-local-pool.js';
 export type { LocalPoolStats } from './local/pool/chromium-pool.js';
 export type { LocalPoolEvent } from './local/events.js';
+export type { LocalPoolChaos, LocalPoolFault, LocalPoolFaultRates } from './local/chaos/faults.js';
 export type {
   LocalPoolOptions,
   LocalPoolQuirks,

@@ -17,6 +17,11 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--headful', 'show the windows of the browsers')
     .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
     .option('--start-url <url>', 'URL that each new browser opens')
+    .option(
+      '--chaos <seed>',
+      'cause faults on purpose; the same seed causes the same faults',
+      wholeNumber(0, 0xff_ff_ff_ff),
+    )
     .option('--executable-path <path>', 'path of the Chrome or Chromium to run')
     .option('--json', 'print JSON, one line per event')
     .addHelpText('after', HELP)
@@ -32,6 +37,7 @@ Examples:
   $ pooled-browser serve
   $ pooled-browser serve --pool tests=4 --pool scrapers=2 --port 4400
   $ pooled-browser serve --size 1 --headful --start-url https://example.com
+  $ pooled-browser serve --size 4 --chaos 7
   $ pooled-browser serve --json | jq -r .type`;
 
 interface ServeOptions {
@@ -41,6 +47,7 @@ interface ServeOptions {
   headful?: true;
   timeoutSeconds: number;
   startUrl?: string;
+  chaos?: number;
   executablePath?: string;
   json?: true;
 }
@@ -81,10 +88,11 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
 }
 
 function toPoolOptions({ pool, port, executablePath, size, headful, ...options }: ServeOptions) {
-  const { timeoutSeconds, startUrl } = options;
+  const { timeoutSeconds, startUrl, chaos: seed } = options;
   const settings = { headless: !headful, timeoutSeconds, startUrl };
   const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
-  return { port, executablePath, pools } satisfies LocalPoolOptions;
+  const chaos = seed === undefined ? undefined : { seed };
+  return { port, executablePath, pools, chaos } satisfies LocalPoolOptions;
 }
 
 /** The first event of `serve`: what a client needs to use the pools. */
@@ -163,6 +171,8 @@ function describeEvent(event: LocalPoolEvent): Description | undefined {
       return ['reset', 'recording', event.replayId];
     case 'recording-finished':
       return describeRecording(event);
+    case 'chaos':
+      return ['red', 'chaos', describeFault(event)];
     case 'request':
       return describeRequest(event);
     default:
@@ -190,6 +200,11 @@ function describeRecording(event: EventOf<'recording-finished'>): Description {
   const cause = INCOMPLETE[reason];
   if (cause === undefined) return ['reset', 'recorded', facts];
   return ['yellow', 'recorded', `${facts}, incomplete: ${cause}`];
+}
+
+function describeFault({ fault, at, nth, status, milliseconds }: EventOf<'chaos'>): string {
+  const value = status ?? (milliseconds === undefined ? undefined : `${milliseconds} ms`);
+  return `${fault} at ${at} ${nth}${value === undefined ? '' : `, ${value}`}`;
 }
 
 /** The ends that nobody requested. */

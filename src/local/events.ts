@@ -1,3 +1,5 @@
+import type { LocalPoolFault } from './chaos/faults.js';
+
 /** An event of the local pool, for `onLog`. Events contain no secrets. */
 export type LocalPoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
@@ -9,7 +11,7 @@ export type LocalPoolEvent =
   /** An acquire request waits. `name` is the name of the requested lease. */
   | { readonly type: 'waiting'; readonly pool: string; readonly name?: string }
   | (OfSession & { readonly type: 'leased'; readonly name?: string })
-  | (OfSession & { readonly type: 'released' })
+  | (OfSession & { readonly type: 'released'; readonly name?: string })
   | { readonly type: 'connected'; readonly sessionId: string; readonly protocol: Protocol }
   | { readonly type: 'disconnected'; readonly sessionId: string; readonly protocol: Protocol }
   | (OfSession & { readonly type: 'recording-started'; readonly replayId: string })
@@ -24,6 +26,8 @@ export type LocalPoolEvent =
       /** Why there is no video. */
       readonly failure?: string;
     })
+  /** The option `chaos` causes a fault. */
+  | (Readonly<LocalPoolFault> & { readonly type: 'chaos'; readonly seed: number })
   | { readonly type: 'closed' };
 
 interface OfSession {

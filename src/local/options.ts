@@ -20,6 +20,7 @@ import {
 } from '../shared/options.js';
 import { pageUrl, leaseName } from '../service/pool-options.js';
 import type { TelemetryCategory } from '../service/wire.js';
+import { chaosOptions, readChaos } from './chaos/faults.js';
 import type { Log } from './events.js';
 
 /** Checks the options of `startLocalPool` and adds the defaults. @throws InvalidOptionError */
@@ -34,7 +35,8 @@ export function readLocalPoolOptions(given: LocalPoolOptions) {
     const message = `recording.maxTotalBytes (${maxTotalBytes}) must be at least recording.maxBytes (${maxBytes}).`;
     throw new InvalidOptionError('recording.maxTotalBytes', message);
   }
-  return { ...options, token, pools: readPools(options.pools) };
+  const chaos = options.chaos && readChaos(options.chaos);
+  return { ...options, token, chaos, pools: readPools(options.pools) };
 }
 
 /** The options of `startLocalPool` with their defaults. */
@@ -219,6 +221,8 @@ const localPoolOptions = {
   quirks: withDefault(group(quirkOptions), {}),
   /** Limits of recordings, and their folder. */
   recording: withDefault(group(recordingOptions), {}),
+  /** Faults to cause, to prove that a client survives them. @default none */
+  chaos: optional(group(chaosOptions)),
   /** Receives each event. Events contain no token. An error that this function throws is ignored. */
   onLog: optional(callback<Log>()),
 };

@@ -33,8 +33,8 @@ export function faultAnswer({ status, body, extras }: HttpFault): Answer {
 
 /** Sends the answer. Resolves when it is delivered or lost. */
 export async function send(response: ServerResponse, answer: Answer): Promise<void> {
-  const { status, body, headers = {}, onUndelivered } = answer;
-  const content = answer.content ?? (body === undefined ? undefined : jsonContent(body));
+  const { status, headers = {}, onUndelivered } = answer;
+  const content = contentOf(answer);
   try {
     // A write to a closed socket would report success.
     if (response.destroyed || response.socket?.destroyed)
@@ -49,7 +49,9 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
   }
 }
 
-function jsonContent(body: unknown): Content {
+/** The body of an answer as it is sent; undefined when it has none. */
+export function contentOf({ content, body }: Answer): Content | undefined {
+  if (content || body === undefined) return content;
   const data = Buffer.from(JSON.stringify(body));
   return { type: 'application/json', size: data.length, data };
 }

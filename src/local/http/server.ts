@@ -10,7 +10,7 @@ import type { PoolSet } from '../pool/pool-set.js';
 import { upgrade } from '../sockets/upgrade.js';
 import { closing, faultAnswer, send, toFault, type Answer } from './answer.js';
 import { checkSource, checkToken } from './request.js';
-import { callRoute } from './router.js';
+import { findRoute } from './router.js';
 
 /** Milliseconds for the last responses while the server closes. */
 const LAST_RESPONSES = 1_000;
@@ -81,20 +81,28 @@ export class PoolServer {
     response.setHeader('x-request-id', randomUUID());
     // Without the query, which contains the jwt in the URL of a page.
     const path = (request.url ?? '/').split('?', 1)[0]!;
-    const answer = await this.#route(pools, request, path, gone.signal).catch((error: unknown) =>
+    const answer = await this.#route(pools, response, path, gone.signal).catch((error: unknown) =>
       faultAnswer(toFault(error)),
     );
-    const status = gone.signal.aborted ? CLIENT_GONE : answer.status;
+    const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
     pools.log({ type: 'request', method: request.method ?? '', path, status });
-    await send(response, answer);
+    if (answer) await send(response, answer);
   }
 
-  async #route(pools: PoolSet, request: IncomingMessage, path: string, signal: AbortSignal): Promise<Answer> {
+  /** @returns Undefined when the option `chaos` suppresses the answer. */
+  async #route(
+    pools: PoolSet,
+    response: ServerResponse,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<Answer | undefined> {
+    const request = response.req;
     checkSource(request, pools.host);
     const page = await callPage(pools, request);
     if (page) return page;
     checkToken(request, pools.token);
     if (this.#closing) throw closing();
-    return await callRoute({ request, pools, signal }, path);
+    const { name, call } = findRoute(request.method, path);
+    return await pools.chaos.answer(name, response, () => call({ request, pools, signal }));
   }
 }

@@ -124,7 +124,7 @@ export class ChromiumPool {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#host.log({ type: 'released', pool: this.settings.name, sessionId });
+    this.#host.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
     if (reuse) this.#putBack(lease);
     else this.#destroy(lease.browser, 'released');
     return true;

@@ -91,6 +91,11 @@ export class Lease {
     for (const cut of connections) cut();
   }
 
+  /** Ends the lease as if it had no connection for too long. */
+  expire(): void {
+    if (!this.ended) this.#onInactive();
+  }
+
   #countDown(): void {
     this.#timer = startTimer(this.#timeout, this.#onInactive);
   }

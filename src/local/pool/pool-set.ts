@@ -1,3 +1,4 @@
+import { Chaos } from '../chaos/chaos.js';
 import { HttpFault, notFound } from '../http/answer.js';
 import type { CheckedOptions } from '../options.js';
 import { Recorder } from '../replays/recorder.js';
@@ -17,10 +18,11 @@ export class PoolSet implements PoolHost {
   readonly startLimit = new StartLimit();
   readonly tokens = new LeaseTokens();
   readonly recorder: Recorder;
+  readonly chaos: Chaos;
   readonly #pools: readonly ChromiumPool[];
 
   constructor(
-    { token, quirks, recording, pools }: CheckedOptions,
+    { token, quirks, recording, chaos, pools }: CheckedOptions,
     { host, log, launch }: Pick<PoolSet, 'host' | 'log' | 'launch'>,
   ) {
     this.token = token;
@@ -28,6 +30,7 @@ export class PoolSet implements PoolHost {
     this.host = host;
     this.log = log;
     this.launch = launch;
+    this.chaos = new Chaos(chaos, log);
     const launchEncoder = (signal: AbortSignal) => launch({ headless: true }, signal);
     this.recorder = new Recorder({ limits: recording, launch: launchEncoder, log });
     this.#pools = pools.map((settings) => new ChromiumPool(settings, this));

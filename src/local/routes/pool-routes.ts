@@ -18,7 +18,10 @@ export async function acquire({ request, id, pools, signal }: RouteCall): Promis
   const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequest);
   const seconds = acquire_timeout_seconds ?? defaultWait(pool.settings);
   const granted = await pool.acquire(lease, pools.quirks.answersAtOnce ? 0 : seconds * 1000, signal);
-  if (granted) return await grantAnswer(pools, pool, granted, signal);
+  if (granted) {
+    pools.chaos.grant(granted);
+    return await grantAnswer(pools, pool, granted, signal);
+  }
   const status = pools.quirks.unavailableStatus;
   if (status === 204) return EMPTY;
   const message = 'No browser became available while the request waited.';

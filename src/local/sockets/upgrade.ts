@@ -39,10 +39,13 @@ async function openLeaseSocket(pools: PoolSet, url: URL, received: Upgrade): Pro
   // The session may have a later lease: the jwt is valid only for its own lease.
   if (!holder || lease?.id !== holder.leaseId) throw unauthorized();
   const { protocol, prepare } = SOCKETS[holder.audience];
-  const open = await prepare(pools);
   const [, socket] = received;
+  const onOpen = protocol === 'live-view' ? () => {} : pools.chaos.upgrade(socket);
+  if (!onOpen) return;
+  const open = await prepare(pools);
   if (lease.ended || socket.destroyed) throw unauthorized();
   const disconnect = lease.connect(open(lease, ...received));
+  onOpen(lease, disconnect);
   pools.log({ type: 'connected', sessionId, protocol });
   socket.once('close', () => {
     disconnect();

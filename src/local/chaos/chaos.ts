@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { startTimer } from '../../shared/abort.js';
+import type { Log } from '../events.js';
+import { contentOf, faultAnswer, HttpFault, toFault, type Answer, type Content } from '../http/answer.js';
+import type { Lease } from '../pool/lease.js';
+import {
+  faultsAt,
+  type ChaosPlan,
+  type FaultPlace,
+  type LocalPoolFault,
+  type RequestPlace,
+} from './faults.js';
+
+/** A fault with all its values. */
+type ChosenFault = Pick<LocalPoolFault, 'fault' | 'at' | 'nth'> & { status: number; milliseconds: number };
+
+const STATUSES = [429, 500, 502, 503, 504];
+/** In milliseconds. */
+const LONGEST_DELAY = 3_000;
+
+/** Causes the faults of the option `chaos`. Without the option it causes none. */
+export class Chaos {
+  readonly #plan: ChaosPlan | undefined;
+  readonly #log: Log;
+  readonly #counts = new Map<FaultPlace, number>();
+
+  constructor(plan: ChaosPlan | undefined, log: Log) {
+    this.#plan = plan;
+    this.#log = log;
+  }
+
+  /**
+   * Answers a request, perhaps with a fault.
+   *
+   * @returns Undefined when there is no answer.
+   */
+  async answer(
+    place: RequestPlace,
+    response: ServerResponse,
+    process: () => Promise<Answer>,
+  ): Promise<Answer | undefined> {
+    const fault = this.#next(place);
+    if (!fault) return process();
+    if (fault.fault === 'status') return faultAnswer(injected(fault));
+    if (fault.fault === 'resetBefore') return reset(response.socket);
+    // A service whose answer is lost does not notice: the lease stays.
+    const { onUndelivered: _, ...answer } = await process().catch((error: unknown) =>
+      faultAnswer(toFault(error)),
+    );
+    if (fault.fault === 'noAnswer') return undefined;
+    if (fault.fault === 'delay') await sleep(fault.milliseconds);
+    if (fault.fault === 'delay') return answer;
+    const content = contentOf(answer);
+    if (fault.fault === 'resetAfter' || !content) return reset(response.socket);
+    return { ...answer, content: { ...content, data: Readable.from(firstHalf(content)) } };
+  }
+
+  /**
+   * Lets an upgrade request of a lease pass, or causes a fault.
+   *
+   * @returns A function for the open WebSocket. Undefined when the request stays without an answer.
+   * @throws HttpFault when the request is refused.
+   */
+  upgrade(socket: Socket): ((lease: Lease, disconnect: () => void) => void) | undefined {
+    const fault = this.#next('socket');
+    if (fault?.fault === 'refuseUpgrade') throw injected(fault);
+    if (fault?.fault === 'noUpgrade') return undefined;
+    return (lease, disconnect) => {
+      if (!fault) return;
+      const timer = startTimer(fault.milliseconds, () => {
+        if (fault.fault === 'resetSocket') return void socket.resetAndDestroy();
+        // Nothing is sent or read any more. For the lease, the client is gone.
+        socket.cork();
+        socket.pause();
+        disconnect();
+        lease.signal.addEventListener('abort', () => socket.destroy());
+      });
+      socket.once('close', () => clearTimeout(timer));
+    };
+  }
+
+  /** Ends a lease early, perhaps. */
+  grant(lease: Lease): void {
+    const fault = this.#next('lease');
+    if (!fault) return;
+    const timer = startTimer(fault.milliseconds, () => {
+      if (fault.fault === 'expireLease') lease.expire();
+      else void lease.browser.chromium.kill();
+    });
+    lease.signal.addEventListener('abort', () => clearTimeout(timer));
+  }
+
+  #next(at: FaultPlace): ChosenFault | undefined {
+    if (!this.#plan) return undefined;
+    const nth = (this.#counts.get(at) ?? 0) + 1;
+    this.#counts.set(at, nth);
+    const fault = choose(this.#plan, at, nth);
+    if (fault) this.#log({ type: 'chaos', seed: this.#plan.seed, ...shown(fault) });
+    return fault;
+  }
+}
+
+/** Depends on nothing but the plan and the place: parallel requests do not change each other's faults. */
+function choose({ seed, rates, faults }: ChaosPlan, at: FaultPlace, nth: number): ChosenFault | undefined {
+  const digest = createHash('sha256').update(`${seed} ${at} ${nth}`).digest();
+  const [first, second, third] = [0, 4, 8].map((offset) => digest.readUInt32BE(offset) / 2 ** 32);
+  const defaults = {
+    at,
+    nth,
+    status: STATUSES[Math.floor(second! * STATUSES.length)]!,
+    milliseconds: Math.ceil(third! * LONGEST_DELAY),
+  };
+  const listed = faults.find((one) => one.at === at && one.nth === nth);
+  if (listed) return { ...defaults, ...(listed as Pick<ChosenFault, 'fault'>) };
+  let rest = first!;
+  const fault = faultsAt(at).find((name) => (rest -= rates[name]) < 0);
+  return fault && { ...defaults, fault };
+}
+
+/** Without the values that mean nothing to this fault. */
+function shown({ status, milliseconds, ...fault }: ChosenFault): LocalPoolFault {
+  if (['status', 'refuseUpgrade'].includes(fault.fault)) return { ...fault, status };
+  if (['resetBefore', 'resetAfter', 'truncate', 'noAnswer', 'noUpgrade'].includes(fault.fault)) return fault;
+  return { ...fault, milliseconds };
+}
+
+function injected({ status }: ChosenFault): HttpFault {
+  return new HttpFault(status, 'chaos', 'The option chaos of this local pool caused this answer.');
+}
+
+function reset(socket: Socket | null): undefined {
+  socket?.resetAndDestroy();
+}
+
+/** Fails in the middle, which cuts the connection. */
+async function* firstHalf({ data, size }: Content): AsyncGenerator<Buffer> {
+  let left = Math.ceil(size / 2);
+  for await (const chunk of data instanceof Readable ? (data as AsyncIterable<Buffer>) : [data]) {
+    yield chunk.subarray(0, left);
+    left -= chunk.length;
+    if (left <= 0) break;
+  }
+  // What was written is sent first.
+  await turn();
+  throw new Error('The option chaos cuts this answer.');
+}

@@ -1,0 +1,163 @@
+import { randomInt } from 'node:crypto';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { isRecord, showValue } from '../../shared/json.js';
+import {
+  check,
+  checked,
+  group,
+  oneOf,
+  optional,
+  readOption,
+  wholeNumber,
+  withDefault,
+  type Option,
+  type OptionsInput,
+} from '../../shared/options.js';
+
+/** What happens to one request, in the order in which the rates are applied. */
+const requestFaults = {
+  /** Rate of requests that are answered with 429, 500, 502, 503 or 504 and not processed. @default 0 */
+  status: rate(),
+  /** Rate of requests that are processed, and answered up to 3 s later. @default 0 */
+  delay: rate(),
+  /** Rate of requests whose connection is reset before they are processed. @default 0 */
+  resetBefore: rate(),
+  /** Rate of requests that are processed, and whose connection is reset instead of an answer. @default 0 */
+  resetAfter: rate(),
+  /** Rate of requests that are processed, and whose connection ends in the middle of the answer. @default 0 */
+  truncate: rate(),
+  /** Rate of requests that are processed and never answered; the connection stays open. @default 0 */
+  noAnswer: rate(),
+};
+
+/** What happens to one WebSocket of a client. */
+const socketFaults = {
+  /** Rate of WebSocket upgrades that are refused with 429, 500, 502, 503 or 504. @default 0 */
+  refuseUpgrade: rate(),
+  /** Rate of WebSocket upgrades that are never answered. @default 0 */
+  noUpgrade: rate(),
+  /** Rate of WebSockets that are reset within 3 s. @default 0 */
+  resetSocket: rate(),
+  /** Rate of WebSockets that go silent within 3 s; the connection stays open. @default 0 */
+  muteSocket: rate(),
+};
+
+/** What happens to one lease. */
+const leaseFaults = {
+  /** Rate of leases whose Chromium is killed within 3 s. @default 0 */
+  killBrowser: rate(),
+  /** Rate of leases that expire within 3 s, as without a connection for too long. @default 0 */
+  expireLease: rate(),
+};
+
+const rates = { ...requestFaults, ...socketFaults, ...leaseFaults };
+
+/** How often each fault happens, from 0 (never) to 1 (always). At most one fault happens to one request, WebSocket or lease. */
+export interface LocalPoolFaultRates extends OptionsInput<typeof rates> {}
+
+export type FaultName = keyof typeof rates;
+
+/** The requests of the API by their meaning. */
+const REQUESTS = [
+  'acquire',
+  'release',
+  'flush',
+  'pool',
+  'session',
+  'delete',
+  'replays',
+  'start-replay',
+  'stop-replay',
+  'video',
+] as const;
+
+export type RequestPlace = (typeof REQUESTS)[number];
+
+/** What a fault can happen to. */
+export type FaultPlace = RequestPlace | 'socket' | 'lease';
+
+const faultNames = Object.keys(rates) as FaultName[];
+
+const faultOptions = {
+  /** The fault. */
+  fault: oneOf(...faultNames),
+  /** What it happens to: a request of the API by its meaning, a WebSocket of CDP or BiDi, or a lease. */
+  at: oneOf<FaultPlace>(...REQUESTS, 'socket', 'lease'),
+  /** Which of them, in the order of their arrival at this server: 1 is the first. */
+  nth: wholeNumber(1),
+  /** Status of the answer, for `status` and `refuseUpgrade`. @default chosen by the seed */
+  status: optional(wholeNumber(400, 599)),
+  /** Milliseconds until the fault happens, for all faults that say "within" or "later". @default chosen by the seed */
+  milliseconds: optional(wholeNumber(0)),
+};
+
+/** One fault. The event `chaos` has the same fields: faults that were logged can be passed as a list. */
+export interface LocalPoolFault extends OptionsInput<typeof faultOptions> {}
+
+/** Rate of each fault when only a seed is given. */
+const DEFAULT_RATE = 0.02;
+
+export const chaosOptions = {
+  /** Number that decides every choice: with the same seed, the same requests have the same faults. @default random */
+  seed: optional(wholeNumber(0, 0xff_ff_ff_ff)),
+  /** Rates by fault, or the exact faults. @default a rate of 0.02 for each fault */
+  faults: withDefault(
+    checked<LocalPoolFaultRates | readonly LocalPoolFault[]>((faults) =>
+      isRecord(faults) || Array.isArray(faults) ? undefined : `must be rates by fault, or an array of faults`,
+    ),
+    Object.fromEntries(faultNames.map((name) => [name, DEFAULT_RATE])),
+  ),
+};
+
+/** Faults that the local pool causes on purpose. An extension of the API. */
+export interface LocalPoolChaos extends OptionsInput<typeof chaosOptions> {}
+
+/** Which faults happen. */
+export interface ChaosPlan {
+  readonly seed: number;
+  readonly rates: Readonly<Record<FaultName, number>>;
+  readonly faults: readonly LocalPoolFault[];
+}
+
+/** Checks the faults and adds the defaults. @throws InvalidOptionError */
+export function readChaos({ seed = randomInt(2 ** 32), faults = {} }: LocalPoolChaos): ChaosPlan {
+  if (!Array.isArray(faults)) return { seed, rates: readRates(faults as LocalPoolFaultRates), faults: [] };
+  return { seed, rates: readRates({}), faults: faults.map(readFault) };
+}
+
+function readRates(given: LocalPoolFaultRates): ChaosPlan['rates'] {
+  const read = readOption(group(rates), 'chaos.faults', given);
+  for (const kind of [requestFaults, socketFaults, leaseFaults]) {
+    const names = Object.keys(kind) as FaultName[];
+    const sum = names.reduce((all, name) => all + read[name], 0);
+    if (sum <= 1) continue;
+    const message = `The rates of ${names.join(', ')} must not add up to more than 1, not ${sum.toFixed(2)}.`;
+    throw new InvalidOptionError('chaos.faults', message);
+  }
+  return read;
+}
+
+function readFault(given: LocalPoolFault, index: number): LocalPoolFault {
+  const option = `chaos.faults[${index}]`;
+  const { status, milliseconds, ...fault } = readOption(group(faultOptions), option, given);
+  if (!faultsAt(fault.at).includes(fault.fault)) {
+    const message = `${option}: ${fault.fault} cannot happen at ${showValue(fault.at)}. Possible there: ${faultsAt(fault.at).join(', ')}.`;
+    throw new InvalidOptionError(option, message);
+  }
+  return {
+    ...fault,
+    ...(status !== undefined && { status }),
+    ...(milliseconds !== undefined && { milliseconds }),
+  };
+}
+
+/** The faults that can happen there. */
+export function faultsAt(place: FaultPlace): FaultName[] {
+  const kind = place === 'socket' ? socketFaults : place === 'lease' ? leaseFaults : requestFaults;
+  return Object.keys(kind) as FaultName[];
+}
+
+function rate(): Option<number | undefined, number> {
+  const isRate = (value: unknown) => typeof value === 'number' && value >= 0 && value <= 1;
+  return withDefault(check<number>('a number from 0 to 1', isRate), 0);
+}

@@ -1,0 +1,196 @@
+import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { LocalPoolChaos, LocalPoolEvent, LocalPoolFault, LocalPoolOptions } from '../../src/local.js';
+import { startLocalPool } from '../../src/local.js';
+import { Api, ask, closed, tryWebSocket } from './support.js';
+
+type Logged = Extract<LocalPoolEvent, { type: 'chaos' }>;
+
+/** A pool of one browser, whose leases expire after a second without a connection. */
+async function start(chaos: LocalPoolChaos, options: LocalPoolOptions = {}) {
+  const events: LocalPoolEvent[] = [];
+  const onLog = (event: LocalPoolEvent) => void events.push(event);
+  const pool = await startLocalPool({ pools: [{ timeoutSeconds: 1 }], ...options, chaos, onLog });
+  onTestFinished(() => pool.close());
+  const faults = () => events.filter((event): event is Logged => event.type === 'chaos');
+  return { api: new Api(pool), pool, events, faults };
+}
+
+/** Sends a request, and tells what arrives of the answer. */
+function exchange(api: Api, method: string, path: string, wait?: number) {
+  const { port } = new URL(api.pool.baseUrl);
+  return new Promise<{ status?: number | undefined; text: string; end: string }>((resolve) => {
+    let text = '';
+    let status: number | undefined;
+    const settle = (end: string) => resolve({ ...(status !== undefined && { status }), text, end });
+    const headers = { authorization: `Bearer ${api.pool.token}` };
+    const sent = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      status = response.statusCode;
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.once('end', () => settle('complete'));
+      response.once('error', () => settle('cut off'));
+    });
+    sent.once('error', (error: NodeJS.ErrnoException) => settle(error.code ?? error.message));
+    sent.end();
+    if (wait !== undefined) void sleep(wait).then(() => (settle('nothing'), sent.destroy()));
+  });
+}
+
+const ACQUIRE = '/browser_pools/default/acquire';
+
+describe('faults of requests', () => {
+  it('answers with a status, and does not process the request', async () => {
+    const { api, faults } = await start({
+      seed: 1,
+      faults: [{ fault: 'status', at: 'acquire', nth: 1, status: 503 }],
+    });
+    const { status, body } = await api.acquire();
+    expect([status, body.code]).toEqual([503, 'chaos']);
+    expect(api.pool.stats()).toMatchObject({ granted: 0, idle: 1 });
+    expect(faults()).toEqual([
+      { type: 'chaos', seed: 1, fault: 'status', at: 'acquire', nth: 1, status: 503 },
+    ]);
+    expect((await api.acquire()).status).toBe(200);
+  });
+
+  it.each([
+    ['resetBefore', 0, { text: '', end: 'ECONNRESET' }],
+    ['resetAfter', 1, { text: '', end: 'ECONNRESET' }],
+    ['truncate', 1, { status: 200, text: expect.stringContaining('"session_id"'), end: 'cut off' }],
+    ['noAnswer', 1, { text: '', end: 'nothing' }],
+  ] as const)('%s: leases granted: %i', async (fault, granted, outcome) => {
+    const { api } = await start({ faults: [{ fault, at: 'acquire', nth: 1 }] });
+    expect(await exchange(api, 'POST', ACQUIRE, fault === 'noAnswer' ? 500 : undefined)).toEqual(outcome);
+    expect(api.pool.stats().granted).toBe(granted);
+    // The service does not learn that its answer is lost: the lease ends because nothing connects.
+    if (granted > 0) await expect.poll(() => api.pool.stats().expired).toBe(1);
+    expect((await api.acquire({ acquire_timeout_seconds: 20 })).status).toBe(200);
+  });
+
+  it('processes a request at once, and answers later', async () => {
+    const { api, pool } = await start({
+      faults: [{ fault: 'delay', at: 'release', nth: 1, milliseconds: 700 }],
+    });
+    const session = await api.lease();
+    let isAnswered = false;
+    const release = api.release(session).finally(() => (isAnswered = true));
+    await expect.poll(() => pool.stats().released).toBe(1);
+    expect(isAnswered).toBe(false);
+    expect(await release).toBe(204);
+  });
+
+  it('resets the connection of an answer that has no body to cut', async () => {
+    const { api, pool } = await start({ faults: [{ fault: 'truncate', at: 'flush', nth: 1 }] });
+    expect(await exchange(api, 'POST', '/browser_pools/default/flush')).toEqual({
+      text: '',
+      end: 'ECONNRESET',
+    });
+    expect(pool.stats().destroyed).toBe(1);
+  });
+
+  it('leaves the pages and requests without the token alone', async () => {
+    const { api, pool, faults } = await start({ faults: { status: 1 } });
+    expect((await fetch(pool.dashboardUrl)).status).toBe(200);
+    expect(await api.status('/browser_pools/default')).toBe(401);
+    expect(faults()).toEqual([]);
+    expect((await api.call('GET', '/browser_pools/default')).body.code).toBe('chaos');
+  });
+});
+
+const VERSION = { id: 1, method: 'Browser.getVersion' };
+
+describe('faults of WebSockets', () => {
+  it('refuses an upgrade, leaves one unanswered, resets a WebSocket, and mutes one', async () => {
+    const list = [
+      { fault: 'refuseUpgrade', status: 503 },
+      { fault: 'noUpgrade' },
+      { fault: 'resetSocket', milliseconds: 300 },
+      { fault: 'muteSocket', milliseconds: 300 },
+    ] as const;
+    const { api, pool } = await start({
+      faults: list.map((one, index) => ({ ...one, at: 'socket', nth: index + 1 })),
+    });
+    const session = await api.lease();
+    const url = session.cdp_ws_url;
+    expect((await tryWebSocket(url)).outcome).toBe(503);
+    const unanswered = tryWebSocket(url).then(({ outcome }) => outcome);
+    expect(await Promise.race([unanswered, sleep(300, 'no answer')])).toBe('no answer');
+    const third = await tryWebSocket(url);
+    expect(await ask(third.socket, VERSION)).toHaveProperty('result');
+    await closed(third.socket);
+    const fourth = await tryWebSocket(url);
+    expect(await ask(fourth.socket, VERSION)).toHaveProperty('result');
+    // Without a connection in use, the lease expires.
+    await expect.poll(() => pool.stats().expired, { timeout: 5000 }).toBe(1);
+    await closed(fourth.socket);
+  });
+});
+
+describe('faults of leases', () => {
+  it('kills the Chromium of a lease, and lets a lease expire', async () => {
+    const { api, pool, events } = await start(
+      {
+        faults: [
+          { fault: 'killBrowser', at: 'lease', nth: 1, milliseconds: 100 },
+          { fault: 'expireLease', at: 'lease', nth: 2, milliseconds: 100 },
+        ],
+      },
+      { pools: [{}] },
+    );
+    for (const reason of ['exited', 'inactive']) {
+      const { socket } = await tryWebSocket((await api.lease()).cdp_ws_url);
+      await closed(socket);
+      expect(events.findLast(({ type }) => type === 'browser-destroyed')).toMatchObject({ reason });
+    }
+    expect(pool.stats()).toMatchObject({ granted: 2, released: 0, expired: 1, destroyed: 2 });
+    await api.release(await api.lease());
+  });
+});
+
+describe('the seed', () => {
+  const rates = { status: 0.3, resetBefore: 0.2 };
+
+  async function faultsOf(chaos: LocalPoolChaos): Promise<LocalPoolFault[]> {
+    const { api, faults } = await start(chaos);
+    // In parallel: the choice depends on the number of the request only.
+    await Promise.all(Array.from({ length: 60 }, () => exchange(api, 'GET', '/browser_pools/default')));
+    return faults().map(({ type: _type, seed: _seed, ...fault }) => fault);
+  }
+
+  it('decides which faults happen, and the logged faults can be repeated as a list', async () => {
+    const [once, again, other] = [
+      await faultsOf({ seed: 5, faults: rates }),
+      await faultsOf({ seed: 5, faults: rates }),
+      await faultsOf({ seed: 6, faults: rates }),
+    ];
+    expect(again).toEqual(once);
+    expect(other).not.toEqual(once);
+    expect(await faultsOf({ faults: once })).toEqual(once);
+    // 60 requests at a rate of 0.5.
+    expect(once.length).toBeGreaterThan(15);
+    expect(once.length).toBeLessThan(45);
+    expect(new Set(once.map(({ fault }) => fault))).toEqual(new Set(['status', 'resetBefore']));
+  });
+});
+
+it.each([
+  [{ seed: -1 }, 'chaos.seed must be a whole number, from 0 to 4294967295, not -1.'],
+  [{ faults: 'all' }, 'chaos.faults must be rates by fault, or an array of faults.'],
+  [{ faults: { delay: 2 } }, 'chaos.faults.delay must be a number from 0 to 1, not 2.'],
+  [{ faults: { delays: 1 } }, 'chaos.faults has no option delays. Did you mean delay?'],
+  [
+    { faults: { killBrowser: 0.7, expireLease: 0.6 } },
+    'The rates of killBrowser, expireLease must not add up to more than 1, not 1.30.',
+  ],
+  [
+    { faults: [{ fault: 'killBrowser', at: 'acquire', nth: 1 }] },
+    "chaos.faults[0]: killBrowser cannot happen at 'acquire'. Possible there: status, delay, resetBefore, resetAfter, truncate, noAnswer.",
+  ],
+  [
+    { faults: [{ fault: 'status', at: 'acquire', nth: 0 }] },
+    'chaos.faults[0].nth must be a whole number, 1 or more, not 0.',
+  ],
+])('refuses %j before anything starts', async (chaos, message) => {
+  await expect(startLocalPool({ chaos: chaos as LocalPoolChaos })).rejects.toThrow(message);
+});
