@@ -13,6 +13,7 @@ for (const load of [
   () => import('./mcp/main.js'),
   () => import('./python/main.js'),
   () => import('./crawlee/main.js'),
+  () => import('./chaos/main.js'),
   () => import('./bullmq/main.js'),
 ]) {
   await load();

@@ -30,6 +30,27 @@ it('serves a pool, prints its address, and prints a line for each event', async 
   await serve.leavesNothing();
 });
 
+it('causes faults with --chaos, the same for the same seed, and prints them', async () => {
+  const outputs: string[] = [];
+  while (outputs.length < 2) {
+    const serve = startServe(['--size', '1', '--chaos', '7']);
+    const { baseUrl, token } = await address(serve);
+    for (let request = 0; request < 60; request++) {
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+      // A fault without an answer must not stop this test.
+      const signal = AbortSignal.timeout(100);
+      await fetch(`${baseUrl}/browser_pools/default`, { headers, signal }).catch(() => {});
+    }
+    await serve.end('SIGINT');
+    outputs.push(
+      [...serve.stdout.matchAll(/chaos +(\w+ at pool \d+)/g)].map(([, fault]) => fault).join('\n'),
+    );
+  }
+  const [first, second] = outputs;
+  expect(first).toMatch(/(status|delay|resetBefore|resetAfter|truncate|noAnswer) at pool \d+/);
+  expect(second).toBe(first);
+});
+
 it('prints the start of a recording, and its length and size', { timeout: 90_000 }, async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);

@@ -28,7 +28,16 @@ const OUTPUTS: Record<string, string> = {
 };
 
 /** Examples with their own tests in this folder. */
-const TESTED_ELSEWHERE = ['other-library', 'ai-agent', 'agent-session', 'mcp', 'python', 'crawlee', 'bullmq'];
+const TESTED_ELSEWHERE = [
+  'other-library',
+  'ai-agent',
+  'agent-session',
+  'mcp',
+  'python',
+  'crawlee',
+  'chaos',
+  'bullmq',
+];
 
 /** The same for test runners. One of their tests fails on purpose, so run-all leaves them out. */
 const SUITES = ['jest', 'node-test'];
@@ -71,6 +80,15 @@ it.each(Object.entries(OUTPUTS))(
     expect(service.stats()).toMatchObject({ granted: 1, released: 1, leased: 0 });
   },
 );
+
+it('chaos: each task succeeds, whatever happens to requests, WebSockets and browsers', async () => {
+  const example = new Program(['--import', 'tsx', 'examples/chaos/main.ts', '8']);
+  const { code, stdout, stderr } = await example.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^lease \d+: killBrowser$/m);
+  expect(stdout).toMatch(/^Seed 8: \d\d faults; 40 of 40 tasks succeeded\.$/m);
+  await example.leavesNothing();
+});
 
 /** The cleanup and the list of replays run at the same time, so either may end first. */
 function inOrder<Ended extends { stdout: string }>(ended: Ended): Ended {

@@ -182,6 +182,24 @@ describe('a release that is under way when the process ends', () => {
     await expect.poll(() => local.stats().leased, { timeout: 30_000 }).toBe(0);
   });
 
+  it('is repeated by the guard after a pause while the service answers with an error', async () => {
+    const times: number[] = [];
+    play = async (request) => {
+      if (!request.path.endsWith('/release')) return pass(request);
+      times.push(performance.now());
+      if (times.length > 3) return pass(request);
+      request.response.writeHead(503).end();
+    };
+    const { child, says, ended } = start('guarded-hold');
+    await says('leased');
+    child.kill('SIGKILL');
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    const pauses = times.slice(1).map((time, index) => time - times[index]!);
+    // At least 200, 400 and 800 ms. Timers may end a millisecond early.
+    expect(pauses.map((pause, index) => pause >= 200 * 2 ** index - 5)).toEqual([true, true, true]);
+  });
+
   it('is sent by the guard with a token that the token function returned later', async () => {
     play = async (request) => {
       const isExpired = isRotated && request.token !== 'second-token';

@@ -121,7 +121,7 @@ export interface ChaosPlan {
 
 /** Checks the faults and adds the defaults. @throws InvalidOptionError */
 export function readChaos({ seed = randomInt(2 ** 32), faults = {} }: LocalPoolChaos): ChaosPlan {
-  if (!Array.isArray(faults)) return { seed, rates: readRates(faults as LocalPoolFaultRates), faults: [] };
+  if (!Array.isArray(faults)) return { seed, rates: readRates(faults), faults: [] };
   return { seed, rates: readRates({}), faults: faults.map(readFault) };
 }
 
@@ -153,8 +153,9 @@ function readFault(given: LocalPoolFault, index: number): LocalPoolFault {
 
 /** The faults that can happen there. */
 export function faultsAt(place: FaultPlace): FaultName[] {
-  const kind = place === 'socket' ? socketFaults : place === 'lease' ? leaseFaults : requestFaults;
-  return Object.keys(kind) as FaultName[];
+  const kinds = { socket: socketFaults, lease: leaseFaults };
+  const faults = place === 'socket' || place === 'lease' ? kinds[place] : requestFaults;
+  return Object.keys(faults) as FaultName[];
 }
 
 function rate(): Option<number | undefined, number> {

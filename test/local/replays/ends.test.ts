@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -121,6 +121,8 @@ it('leaves only the videos in the folder of the option', { timeout: VIDEO_TIMEOU
   const id = await new Replays(api).start(await api.lease());
   await pool.close();
   expect(readdirSync(folder)).toEqual([`${id}.webm`]);
+  // For its owner only.
+  expect(statSync(join(folder, `${id}.webm`)).mode & 0o777).toBe(0o600);
   expect(temporaryFolders()).toEqual(before);
 });
 

@@ -1,0 +1,89 @@
+/**
+ * `npm run chaos`: leases real browsers of a local pool with the option `chaos`, from processes that end normally, by
+ * SIGTERM or by SIGKILL, and counts at the server what became of each lease. RUNS (300) and SEED (1) set how many and
+ * which.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startLocalPool } from '../../src/local.js';
+import { Random } from '../support/random.js';
+import { printTable, setting } from './bench.js';
+import { Ledger } from './ledger.js';
+
+const RUNS = setting('RUNS', 300);
+const SEED = setting('SEED', 1);
+const RUNS_PER_PROCESS = 4;
+/** More than the pool has browsers: a browser that comes back is leased to somebody else at once. */
+const PROCESSES = 3;
+const BROWSERS = 3;
+const PROGRAM = fileURLToPath(new URL('programs/chaos-runs.mjs', import.meta.url));
+
+const faults = {
+  status: 0.04,
+  delay: 0.06,
+  resetBefore: 0.03,
+  resetAfter: 0.06,
+  truncate: 0.03,
+  noAnswer: 0.04,
+  refuseUpgrade: 0.03,
+  noUpgrade: 0.02,
+  resetSocket: 0.05,
+  muteSocket: 0.03,
+  killBrowser: 0.03,
+  expireLease: 0.02,
+};
+
+const rows: (readonly [string, Record<string, number>])[] = [];
+for (const contender of ['@onkernel/sdk', 'pooled-browser']) rows.push([contender, await count(contender)]);
+const figures = Object.keys(rows[0]![1]);
+printTable(
+  [`${RUNS} runs, seed ${SEED}`, ...rows.map(([name]) => name)],
+  figures.map((figure) => [figure, ...rows.map(([, counts]) => counts[figure]!)]),
+);
+const ours = rows[1]![1];
+// The promises of this library.
+process.exit(ours['lost in silence'] === 0 && ours['released while held by another'] === 0 ? 0 : 1);
+
+async function count(contender: string): Promise<Record<string, number>> {
+  const random = new Random(SEED);
+  const ledger = new Ledger();
+  const chaos = { seed: SEED, faults };
+  // What a client loses ends soon, so that the others do not wait for long.
+  const pools = [{ name: 'test', size: BROWSERS, timeoutSeconds: 4 }];
+  await using local = await startLocalPool({ pools, chaos, onLog: (event) => ledger.note(event) });
+  await using front = await ledger.front(local);
+  const jobs = Array.from({ length: Math.ceil(RUNS / RUNS_PER_PROCESS) }, (_, index) => ({
+    first: index * RUNS_PER_PROCESS + 1,
+    signal: random.pick([undefined, 'SIGTERM', 'SIGKILL'] as const),
+    after: random.between(500, 6000),
+  })).values();
+  const env = {
+    ...process.env,
+    BROWSER_POOL_BASE_URL: front.baseUrl,
+    BROWSER_POOL_ACCESS_TOKEN: local.token,
+  };
+  await Promise.all(
+    Array.from({ length: PROCESSES }, async () => {
+      for (const { first, signal, after } of jobs) {
+        const args = [PROGRAM, contender, first, RUNS_PER_PROCESS, SEED].map(String);
+        const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+        createInterface({ input: child.stdout }).on('line', (line) => ledger.hear(line));
+        const timer = setTimeout(() => {
+          if (!signal) return;
+          ledger.end(first, RUNS_PER_PROCESS);
+          child.kill(signal);
+        }, after);
+        await once(child, 'close');
+        clearTimeout(timer);
+        process.stderr.write('.');
+      }
+    }),
+  );
+  // Helper processes, late answers, and leases that nobody uses.
+  await sleep(15_000);
+  process.stderr.write('\n');
+  return ledger.counts();
+}

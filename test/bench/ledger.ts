@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { LocalPool, LocalPoolEvent } from '../../src/local.js';
+
+interface LeaseEntry {
+  readonly sessionId: string;
+  /** The run that received the session id. Undefined while nobody did. */
+  holder?: number;
+  /** How the lease ended at the server. */
+  end?: 'released' | 'inactive' | 'exited' | 'other';
+  /** Release requests of the holder, and whether the answer to one of them was delivered. */
+  asked: number;
+  isConfirmed: boolean;
+}
+
+/** What became of each lease. It is counted at the server, and between the server and each run. */
+export class Ledger {
+  readonly #leases: LeaseEntry[] = [];
+  readonly #reports = new Map<number, string[]>();
+  readonly #acquiring = new Map<number, number>();
+  #excused = 0;
+  #twice = 0;
+  #foreign = 0;
+
+  /** The local pool's events. */
+  readonly note = (event: LocalPoolEvent): void => {
+    if (event.type === 'leased') {
+      this.#leases.push({ sessionId: event.sessionId, asked: 0, isConfirmed: false });
+    } else if (event.type === 'released') {
+      const lease = this.#last(event.sessionId)!;
+      lease.end = 'released';
+      if (lease.asked === 0) {
+        this.#foreign++;
+        process.stderr.write(`\nSomebody released ${event.sessionId}, which run ${lease.holder} held.\n`);
+      }
+    } else if (event.type === 'browser-destroyed') {
+      const lease = this.#last(event.sessionId);
+      const { reason } = event;
+      if (lease) lease.end ??= reason === 'inactive' || reason === 'exited' ? reason : 'other';
+    }
+  };
+
+  /** A line of a program: what a run tells its caller. */
+  hear(line: string): void {
+    const { run, what } = JSON.parse(line) as { run: number; what: string };
+    this.#reports.set(run, [...(this.#reports.get(run) ?? []), what]);
+  }
+
+  /** The process of these runs is about to be killed: nobody learns what its open acquire requests become. */
+  end(first: number, runs: number): void {
+    for (let run = first; run < first + runs; run++) this.#excused += this.#acquiring.get(run) ?? 0;
+  }
+
+  counts(): Record<string, number> {
+    const known = this.#leases.filter(({ holder }) => holder !== undefined);
+    const lost = known.filter(
+      ({ end, isConfirmed }) => end !== 'released' && end !== 'exited' && !isConfirmed,
+    );
+    const reported = lost.filter(({ holder }) => this.#reports.get(holder!)?.includes('release-failed'));
+    // No run ever received their session ids.
+    const nobodys = this.#leases.filter(
+      ({ holder, end }) => holder === undefined && end !== 'released',
+    ).length;
+    const unknown = [...this.#reports.values()].flat().filter((what) => what === 'outcome-unknown').length;
+    const told = Math.min(nobodys, unknown);
+    const excused = Math.min(nobodys - told, this.#excused);
+    const released = this.#leases.filter(({ end }) => end === 'released').length;
+    return {
+      granted: this.#leases.length,
+      released,
+      'ended by a fault before the release': known.length - released - lost.length,
+      'lost, and reported as unknown': reported.length + told,
+      'lost because the process was killed while it acquired': excused,
+      'lost in silence': lost.length - reported.length + nobodys - told - excused,
+      'released again after a confirmation': this.#twice,
+      'released while held by another': this.#foreign,
+    };
+  }
+
+  /** A server between the runs and the pool. The first part of each path is the number of a run. */
+  async front(pool: LocalPool) {
+    const server = createServer((request, response) => void this.#pass(pool, request, response));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return {
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections();
+        await once(server.close(), 'close');
+      },
+    };
+  }
+
+  async #pass(pool: LocalPool, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, run = '', path = ''] = /^\/(\d+)(\/.*)$/.exec(request.url ?? '') ?? [];
+    const body = await textOf(request);
+    const watch = this.#watch(Number(run), path, body);
+    const { host } = new URL(pool.baseUrl);
+    const headers = { ...request.headers, host };
+    const [hostname, port] = host.split(':');
+    const options = { hostname, port, path, method: request.method, headers, agent: false };
+    const reset = () => response.socket?.resetAndDestroy();
+    const upstream = httpRequest(options, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.on('data', (chunk: Buffer) => (watch.onData(String(chunk)), response.write(chunk)));
+      answer.once('error', reset);
+      answer.once('end', () => response.end());
+      response.once('finish', () => watch.onAnswer(answer.statusCode!));
+    });
+    upstream.once('error', reset);
+    response.once('close', () => {
+      watch.onClose();
+      upstream.destroy();
+    });
+    upstream.end(body);
+  }
+
+  /** Follows one request of a run. */
+  #watch(run: number, path: string, body: string) {
+    const watch = { onData: (_text: string) => {}, onAnswer: (_status: number) => {}, onClose: () => {} };
+    if (path.endsWith('/release')) {
+      const { session_id } = JSON.parse(body) as { session_id: string };
+      const lease = this.#leases.findLast((one) => one.sessionId === session_id && one.holder === run);
+      if (lease?.isConfirmed) {
+        this.#twice++;
+        process.stderr.write(`\nRun ${run} released ${session_id} again.\n`);
+      }
+      if (lease) {
+        lease.asked++;
+        watch.onAnswer = (status) => (lease.isConfirmed ||= status === 204 || status === 404);
+      }
+    } else if (path.endsWith('/acquire')) {
+      const change = (by: number) => this.#acquiring.set(run, (this.#acquiring.get(run) ?? 0) + by);
+      change(1);
+      watch.onClose = () => change(-1);
+      let text = '';
+      watch.onData = (more) => {
+        text += more;
+        const [, sessionId] = /"session_id":"(\w+)"/.exec(text) ?? [];
+        const lease = sessionId === undefined ? undefined : this.#last(sessionId);
+        if (lease) lease.holder = run;
+      };
+    }
+    return watch;
+  }
+
+  #last(sessionId: string): LeaseEntry | undefined {
+    return this.#leases.findLast((lease) => lease.sessionId === sessionId);
+  }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
