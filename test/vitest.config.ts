@@ -1,30 +1,70 @@
+import { readdirSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import type { Reporter, TestCase } from 'vitest/node';
 
-/** Runs that take minutes: measurements, and simulations over many seeds. `vitest run --mode long` runs only these. */
-const LONG = ['test/bench/**/*.test.ts', 'test/**/*.long.test.ts'];
-
-/** Whole programs, pages, films and jobs, and what takes long: `npm run test:more`, so that `npm test` stays short. */
-const MORE = [
-  'test/{cli,examples,fixtures,map,package,lease/replays}/**/*.test.ts',
-  'test/local/{display,live,pages,replays}/**/*.test.ts',
-  'test/local/{browser-loss,lifetime,start-failures}.test.ts',
-  'test/{faults/load,simulation/failpoints/failpoints}.test.ts',
+/** Neither Chromium nor other processes nor long waits: `npm run test:unit`, for the inner loop. */
+const UNIT = [
+  /^test\/(connect|fixtures|lease|map|service|shared|structure|types)\/[\w-]+\.test\.ts$/,
+  /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast|video-file)\.test\.ts$/,
 ];
-const FILES: Readonly<Record<string, { include: string[]; exclude: string[] }>> = {
-  long: { include: LONG, exclude: [] },
-  more: { include: MORE, exclude: LONG },
-};
-const OTHERS = { include: ['test/**/*.test.ts'], exclude: [...LONG, ...MORE] };
 
-export default defineConfig(({ mode }) => ({
+/** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
+const NOT_UNIT = [
+  /^test\/connect\/(existing-bidi-session|unresponsive-page)\./,
+  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|nested|outage|plain-clients)\./,
+  /^test\/lease\/(reconnect|replays|stats|tracing|with-pooled-browser)\./,
+  /^test\/service\/(download-replay|release)\./,
+];
+
+/** Whole programs, pages, videos and jobs: `npm run test:more`, so that `npm test` stays short. */
+const MORE = [
+  /^test\/(cli|examples|package|lease\/replays)\//,
+  /^test\/fixtures\/(playwright-test|vitest)\./,
+  /^test\/map\/(chaos|downloads|ends|isolation)\./,
+  /^test\/local\/(display|pages)\//,
+  /^test\/local\/(live\/live-view|replays\/(disk-full|ends|recording|timeline|video-writer))\./,
+  /^test\/local\/(browser-loss|lifetime|start-failures)\./,
+  /^test\/(faults\/load|simulation\/failpoints\/failpoints)\./,
+];
+
+const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .map((name) => `test/${name.replaceAll('\\', '/')}`)
+  .filter((name) => name.endsWith('.test.ts'));
+const layers: Record<string, string[]> = { unit: [], real: [], more: [] };
+for (const file of files) layers[layerOf(file)]!.push(file);
+
+function layerOf(file: string): string {
+  const matches = (layer: RegExp[]) => layer.some((pattern) => pattern.test(file));
+  if (matches(MORE)) return 'more';
+  return matches(UNIT) && !matches(NOT_UNIT) ? 'unit' : 'real';
+}
+
+/** After a failure: how to repeat the test. */
+const repeatHint = {
+  onTestCaseResult(test: TestCase) {
+    if (test.result().state !== 'failed') return;
+    const command = `npx vitest run --config test/vitest.config.ts ${test.module.relativeModuleId}`;
+    console.error(`FAILED: ${test.fullName}\n  Repeat it: ${command} -t ${JSON.stringify(test.name)}`);
+  },
+} satisfies Reporter;
+
+export default defineConfig({
   test: {
-    ...(FILES[mode] ?? OTHERS),
+    projects: Object.entries(layers).map(([name, include]) => ({
+      extends: true as const,
+      // Most of the time of a small test is the import, so the files of a unit test share a process and its modules. The
+      // others have a process each: the check for leaks can tell whose socket or browser survived.
+      test: { name, include, isolate: name !== 'unit' },
+    })),
+    reporters: ['default', repeatHint],
+    // One line for each file.
+    slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
-    // A process a file: the leak check can tell whose socket or browser survived.
     pool: 'forks',
-    isolate: true,
+    // Tests provoke warnings.
+    execArgv: ['--no-warnings'],
     maxWorkers: 2,
-    testTimeout: mode === 'long' ? 20 * 60_000 : 30_000,
+    testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
     // The default of a second is too short for a busy machine.
@@ -33,4 +73,4 @@ export default defineConfig(({ mode }) => ({
     unstubEnvs: true,
     unstubGlobals: true,
   },
-}));
+});
