@@ -123,7 +123,7 @@ class Release {
       const response = await client.send({ method: 'GET', path, facts, timeout: this.#attemptTimeout });
       return readJson(response, facts);
     } catch (error) {
-      if (error instanceof PoolServiceError && !meaningOf(error.status).isTransient) return undefined;
+      if (error instanceof PoolServiceError && meaningOf(error.status).isAbsent) return undefined;
       throw new Error('The service did not show the session.', { cause: error });
     }
   }

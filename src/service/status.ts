@@ -15,6 +15,8 @@ export interface StatusMeaning {
   readonly isOutage: boolean;
   /** The session can't be used any more. */
   readonly endsSession: boolean;
+  /** The service has no such path, or no such session. */
+  readonly isAbsent: boolean;
 }
 
 const REFUSED: StatusMeaning = {
@@ -23,7 +25,9 @@ const REFUSED: StatusMeaning = {
   isTransient: false,
   isOutage: false,
   endsSession: false,
+  isAbsent: false,
 };
+const ABSENT: StatusMeaning = { ...REFUSED, isAbsent: true };
 const SESSION_ENDED: StatusMeaning = { ...REFUSED, endsSession: true };
 const UNAVAILABLE: StatusMeaning = { ...REFUSED, acquire: 'unavailable', isTransient: true };
 const OVERLOADED: StatusMeaning = { ...UNAVAILABLE, isOutage: true };
@@ -33,12 +37,14 @@ const FAILED: StatusMeaning = { ...OVERLOADED, acquire: 'unknown', release: 'fai
 const TABLE: Readonly<Record<number, StatusMeaning>> = {
   401: SESSION_ENDED,
   403: SESSION_ENDED,
-  404: SESSION_ENDED,
+  404: { ...SESSION_ENDED, isAbsent: true },
+  405: ABSENT,
   408: UNAVAILABLE,
   // Or the name of the lease is taken: see `isNameConflict`.
   409: UNAVAILABLE,
-  410: SESSION_ENDED,
+  410: { ...SESSION_ENDED, isAbsent: true },
   429: OVERLOADED,
+  501: { ...FAILED, isAbsent: true },
   // A gateway answers these two: it does not know what the service did.
   502: { ...FAILED, release: 'unknown' },
   503: OVERLOADED,

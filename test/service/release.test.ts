@@ -137,6 +137,20 @@ describe('after a release for reuse whose outcome is unknown', () => {
     expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 2, questions: 4 });
   });
 
+  it.each([302, 401, 403])('asks again when the answer to the question is %i', async (status) => {
+    const refusal = { status, headers: { location: 'https://elsewhere.example/' } };
+    const answers = { release: [{ status: 500 }], session: [refusal, refusal, record({})] };
+    expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 1, questions: 3 });
+  });
+
+  it.each([404, 405, 501])(
+    'believes a service without the path (%i) that the release failed',
+    async (status) => {
+      const answers = { release: [{ status: 500 }, { status: 204 }], session: [{ status }] };
+      expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 2, questions: 1 });
+    },
+  );
+
   it('asks before each further request', async () => {
     const answers = { release: [reset, { status: 503 }, { status: 204 }], session: [record(OURS)] };
     expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 3, questions: 2 });
