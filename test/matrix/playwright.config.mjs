@@ -1,0 +1,1 @@
+export default { testMatch: 'fixtures.playwright.mjs', reporter: 'list' };
