@@ -66,5 +66,6 @@ function isPlain(value: object): boolean {
 }
 
 function classOf(value: object): string {
-  return `an object of class ${value.constructor?.name || '(anonymous)'}`;
+  // Bundlers write `_Page` for Page.
+  return `an object of class ${value.constructor?.name.replace(/^_+/, '') || '(anonymous)'}`;
 }
