@@ -14,6 +14,7 @@ export type { Stage, StageTrace } from './shared/telemetry.js';
 export type { CheckpointOptions, MapOptions } from './map/options.js';
 export { mapPooledBrowsers, type Outcomes } from './map/map-pooled-browsers.js';
 export type {
+  AttemptFacts,
   FulfilledOutcome,
   Outcome,
   OutcomeRecord,
@@ -22,7 +23,7 @@ export type {
   TaskCallback,
   TaskFacts,
 } from './map/outcome.js';
-export type { MapProgress } from './map/progress.js';
+export type { FailedAttempt, MapProgress, RunningAttempt } from './map/progress.js';
 export { readCheckpoint } from './map/checkpoint.js';
 export type { Callback, LeaseFacts } from './lease/connected-lease.js';
 export type { RunEvent, RunStep } from './lease/events.js';

@@ -1,7 +1,7 @@
-import { access, open, type FileHandle } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { open, type FileHandle } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { pathToFileURL } from 'node:url';
+import { readCheckpoint } from '../map/checkpoint.js';
+import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
 
 export interface InputLines extends Disposable {
@@ -11,9 +11,20 @@ export interface InputLines extends Disposable {
   readonly total: number | undefined;
 }
 
-/** Opens a file of inputs, or stdin. The signal ends the wait for the next line. */
-export async function openInputs(path: string | undefined, signal: AbortSignal): Promise<InputLines> {
-  if (path === undefined || path === '-') return inputsOf(process.stdin, undefined, signal);
+/** Checks an input at its index, from 0. Throws if an earlier job had another input there. */
+export type CheckInput = (input: string, index: number) => void;
+
+/**
+ * Opens a file of inputs, or stdin. All inputs of a file are checked now, those of stdin when they are read.
+ *
+ * @param signal Ends the wait for the next line.
+ */
+export async function openInputs(
+  path: string | undefined,
+  signal: AbortSignal,
+  check: CheckInput,
+): Promise<InputLines> {
+  if (path === undefined || path === '-') return inputsOf(process.stdin, signal, { check });
   const file = await open(path).catch((cause: unknown) => {
     throw new CliError(`The inputs can't be read: ${(cause as Error).message}.`, EXIT.usage, { cause });
   });
@@ -23,24 +34,40 @@ export async function openInputs(path: string | undefined, signal: AbortSignal):
     throw new CliError(`The inputs can't be read: ${path} is a folder.`, EXIT.usage);
   }
   // Other kinds of files, such as a pipe of the shell, can be read only once.
-  if (!stats.isFile()) return inputsOf(file.createReadStream(), undefined, signal);
-  const total = await countLines(file);
-  return inputsOf(file.createReadStream({ start: 0 }), total, signal);
+  if (!stats.isFile()) return inputsOf(file.createReadStream(), signal, { check });
+  const total = await countLines(file, check).catch(async (error: unknown) => {
+    await file.close();
+    throw error;
+  });
+  return inputsOf(file.createReadStream({ start: 0 }), signal, { total });
 }
 
-function inputsOf(stream: Readable, total: number | undefined, signal: AbortSignal): InputLines {
+function inputsOf(
+  stream: Readable,
+  signal: AbortSignal,
+  { total, check }: { total?: number; check?: CheckInput },
+): InputLines {
   // The reader gets the error too; without a listener, an error between two reads would end the program.
   stream.on('error', () => {});
   addAbortSignal(signal, stream);
   // An open stdin would keep the program alive.
-  return { lines: linesOf(stream), total, [Symbol.dispose]: () => void stream.destroy() };
+  const lines = check ? checkedLines(stream, check) : linesOf(stream);
+  return { lines, total, [Symbol.dispose]: () => void stream.destroy() };
 }
 
-async function countLines(file: FileHandle): Promise<number> {
-  const lines = linesOf(file.createReadStream({ start: 0, autoClose: false }));
+async function countLines(file: FileHandle, check: CheckInput): Promise<number> {
+  const lines = checkedLines(file.createReadStream({ start: 0, autoClose: false }), check);
   let count = 0;
   while (!(await lines.next()).done) count++;
   return count;
+}
+
+async function* checkedLines(stream: Readable, check: CheckInput): AsyncGenerator<string, void, undefined> {
+  let index = 0;
+  for await (const line of linesOf(stream)) {
+    check(line, index++);
+    yield line;
+  }
 }
 
 async function* linesOf(stream: Readable): AsyncGenerator<string, void, undefined> {
@@ -55,19 +82,24 @@ async function* linesOf(stream: Readable): AsyncGenerator<string, void, undefine
   if (rest.trim() !== '') yield rest.trim();
 }
 
-/** Loads the default export of a script. Its argument is typed by the library that the script uses. */
-export async function loadTask(path: string): Promise<(task: unknown) => unknown> {
-  const file = resolve(path);
-  await access(file).catch((cause: unknown) => {
-    throw new CliError(`The script ${path} does not exist.`, EXIT.usage, { cause });
-  });
-  const script = (await import(pathToFileURL(file).href).catch((cause: unknown) => {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new CliError(`The script ${path} can't be loaded: ${message}`, EXIT.usage, { cause });
-  })) as { default?: unknown };
-  if (typeof script.default === 'function') return script.default as (task: unknown) => unknown;
-  throw new CliError(
-    `The script ${path} needs a function as its default export: export default async ({ input, page }) => …`,
-    EXIT.usage,
-  );
+/**
+ * Reads which inputs the earlier jobs of a checkpoint had, to refuse other inputs. More inputs at the end are allowed.
+ * With `--force`, one index may have had several inputs.
+ */
+export async function readInputCheck(checkpoint: string): Promise<CheckInput> {
+  const known = new Map<number, unknown>();
+  const others = new Set<string>();
+  for await (const { index, input } of readCheckpoint(checkpoint)) {
+    if (known.has(index) && known.get(index) !== input) others.add(`${index} ${String(input)}`);
+    else known.set(index, input);
+  }
+  return (input, index) => {
+    if (!known.has(index) || known.get(index) === input || others.has(`${index} ${input}`)) return;
+    const [now, before] = [input, String(known.get(index))].map((text) => excerpt(text, 100));
+    throw new CliError(
+      `These are not the inputs of ${checkpoint}: input ${index + 1} is ${now}, and was ${before}. Use the same inputs ` +
+        '(more at the end are fine), or add --force to run all inputs that have no result.',
+      EXIT.usage,
+    );
+  };
 }

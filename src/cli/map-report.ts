@@ -1,9 +1,12 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
-import type { MultiBar, SingleBar } from 'cli-progress';
 import type { RunEvent } from '../lease/events.js';
+import type { Outcome } from '../map/outcome.js';
 import type { MapProgress } from '../map/progress.js';
 import { describeReplays } from './lease.js';
+import { LiveLines } from './live-lines.js';
+import { barLines, describeProgress } from './map-bar.js';
+import { FailureSummary } from './map-failures.js';
 import { formatNote } from './terminal.js';
 
 type ReplaysEvent = Extract<RunEvent, { type: 'replays' }>;
@@ -14,25 +17,22 @@ const INTERVAL = 3000;
 /** Prints the progress and the end of a job on stderr: a bar at a terminal, otherwise a line from time to time. */
 export class MapReport implements Disposable {
   readonly #out: string | undefined;
-  readonly #bars: MultiBar | undefined;
+  readonly #failures = new FailureSummary();
   readonly #console = globalThis.console;
   readonly #start = performance.now();
   /** The latest event of each run: recordings of one session may be in several runs. */
   readonly #replays = new Map<number, ReplaysEvent>();
   #progress: MapProgress | undefined;
-  #bar: SingleBar | undefined;
+  #hasFailed = false;
+  #bar: LiveLines | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @param out File of the results; `undefined` for stdout. */
-  static async open(out: string | undefined): Promise<MapReport> {
+  constructor(out: string | undefined) {
+    this.#out = out;
     // On the same terminal, results would break the bar.
     const hasBar = process.stderr.isTTY && !(out === undefined && process.stdout.isTTY);
-    return new MapReport(out, hasBar ? await openBars() : undefined);
-  }
-
-  private constructor(out: string | undefined, bars: MultiBar | undefined) {
-    this.#out = out;
-    this.#bars = bars;
+    if (hasBar) this.#bar = new LiveLines(process.stderr);
     // The console output of the script must not break the results or the bar.
     const write = (text: unknown, _encoding: string, done: () => void) => {
       this.#print(String(text));
@@ -41,8 +41,13 @@ export class MapReport implements Disposable {
     globalThis.console = new Console(new Writable({ write, decodeStrings: false }));
   }
 
-  get failed(): number {
-    return this.#progress?.failed ?? 0;
+  /** Number of inputs with a result of this job. */
+  get done(): number {
+    return this.#progress?.done ?? 0;
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** Browsers leased now. */
@@ -54,18 +59,30 @@ export class MapReport implements Disposable {
 
   show(progress: MapProgress): void {
     this.#progress = progress;
-    if (this.#bars) return this.#showBar(this.#bars, progress);
+    if (this.#bar) return this.#bar.show((columns) => barLines(progress, columns));
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.note(describeProgress(this.#progress!));
     }, INTERVAL).unref();
   }
 
+  add(outcome: Outcome<string, unknown>): void {
+    if (outcome.status === 'fulfilled') return;
+    this.#hasFailed = true;
+    this.#failures.add(outcome.input, outcome.reason);
+  }
+
+  /** Prints why the job does not count as a success. */
+  fail(text: string): void {
+    this.#hasFailed = true;
+    this.note(text);
+  }
+
   addReplays(event: ReplaysEvent): void {
     this.#replays.set(event.run, event);
   }
 
-  /** Prints the links of the recordings, and a summary. */
+  /** Prints the links of the recordings, why inputs failed, and a summary. */
   end(isComplete: boolean): void {
     this.#stop();
     for (const event of this.#replays.values()) {
@@ -74,6 +91,8 @@ export class MapReport implements Disposable {
         this.note(`session ${event.sessionId}: ${line}`);
       }
     }
+    const failures = this.#failures.lines();
+    if (failures.length > 0) this.note(failures.join('\n'));
     this.note(this.#summarize(isComplete));
   }
 
@@ -82,26 +101,15 @@ export class MapReport implements Disposable {
     globalThis.console = this.#console;
   }
 
-  #showBar(bars: MultiBar, progress: MapProgress): void {
-    const { done, skipped, total } = progress;
-    const text = describeProgress(progress);
-    const format = total === undefined ? '{text}' : '[{bar}] {text}';
-    this.#bar ??= bars.create(total ?? 0, 0, { text }, { format });
-    this.#bar.update(done + skipped, { text });
-  }
-
   /** Leaves the bar on the screen: later messages are printed below it. */
   #stop(): void {
     clearTimeout(this.#timer);
-    if (!this.#bar) return;
-    // Without a last update, messages since the last redraw would be lost.
-    this.#bars!.update();
-    this.#bars!.stop();
+    this.#bar?.end();
     this.#bar = undefined;
   }
 
   #print(text: string): void {
-    if (this.#bar) this.#bars!.log(text);
+    if (this.#bar) this.#bar.print(text);
     else process.stderr.write(text);
   }
 
@@ -118,27 +126,4 @@ export class MapReport implements Disposable {
     if (this.#out === undefined) return `${text} With --out, a job can be resumed.`;
     return `${text} To ${isComplete ? 'retry the failed inputs' : 'continue'}, add --resume to the same command.`;
   }
-}
-
-/** Keeps the cursor and the line wrapping of the terminal: this program may be killed at any time. */
-async function openBars(): Promise<MultiBar> {
-  const { MultiBar } = await import('cli-progress');
-  return new MultiBar({ stream: process.stderr, barsize: 20, linewrap: true, hideCursor: false });
-}
-
-/** Describes the progress of a job in one short line. */
-function describeProgress({ done, failed, skipped, leases, rate, total, timeLeft }: MapProgress): string {
-  const facts = [
-    `${done + skipped}${total === undefined ? '' : ` of ${total}`} done`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(leases > 0 ? [`${leases} ${leases === 1 ? 'browser' : 'browsers'}`] : []),
-    `${rate.toFixed(1)}/s`,
-    ...(timeLeft !== undefined && timeLeft > 0 ? [`${describeTime(timeLeft)} left`] : []),
-  ];
-  return facts.join(', ');
-}
-
-function describeTime(milliseconds: number): string {
-  const minutes = Math.floor(milliseconds / 60_000);
-  return minutes === 0 ? `${Math.ceil(milliseconds / 1000)} s` : `${minutes} min`;
 }

@@ -13,6 +13,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
     .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
     .option('--retries <n>', 'retries of a task that failed', wholeNumber(0), 0)
+    .option('--stop-after-failures <n>', 'number of failed inputs at which the job stops', wholeNumber(1))
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
     .addOption(
       choice('--isolation <kind>', 'isolation between the tasks in one browser', [
@@ -40,7 +41,9 @@ export function define(command: Command, { signal }: Interruption): void {
       ]),
     )
     .option('--out <file>', 'file for the results, instead of stdout')
+    .addOption(choice('--format <name>', 'format of the results; csv needs --out', ['jsonl', 'csv']))
     .option('--resume', 'continue the job whose results are in --out')
+    .option('--force', 'with --resume: accept other inputs than those of the earlier job')
     .addOption(new Option('--ordered', 'results in the order of the inputs; only on stdout').conflicts('out'))
     .addHelpText('after', HELP)
     .action(async (pool: string, script: string, inputs: string | undefined, options: MapCommandOptions) =>
@@ -57,13 +60,20 @@ session, signal } and returns the value for the result, or a promise of it:
     return { title: await page.title() };
   };
 
+The script may be in TypeScript, with Node 22.18 or newer, or where tsx is installed. It may export
+shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried.
+
 Results are lines of JSON, written as the tasks end: {"status":"fulfilled","index":0,"input":"…",
 "attempts":1,"sessionId":"…","value":…} or {"status":"rejected",…,"reason":{"name":…,"message":…}}.
 The console output of the script goes to stderr, so that stdout contains only results.
 
 With --out, a result is in the file before the next task of its browser begins. After any end of the
 job, the same command with --resume continues it: inputs that succeeded are skipped, inputs that
-failed run again. Inputs are read when they are needed, so stdin may be endless.
+failed run again, and the file has one result per input. The inputs must be the same; there may be
+more at the end. Inputs are read when they are needed, so stdin may be endless.
+
+With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
+<file> is written with a column for each path in the results, such as value.title.
 
 Each result has the sessionId of its browser. With --replays record, it also has the links of its
 recording: "replays":["https://…"]; the videos are complete after the release. At the end, the
@@ -76,10 +86,12 @@ Ctrl-C stops the running tasks, which then have no result, and releases the brow
 With --name, the leases are called <name>-1, <name>-2, …
 ${ABOUT_TOKEN}
 
-Exit code 1 means that inputs failed, or that the job could not continue.
+With --stop-after-failures, no more tasks start after that many failed inputs, and the running tasks
+end as usual. Exit code 1 means that inputs failed, or that the job could not continue.
 
 Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --resume
+  $ pooled-browser map scrapers title.ts urls.txt --out titles.csv --format csv
   $ pooled-browser map scrapers title.mjs urls.txt --concurrency 8 --retries 2 --task-timeout 30s
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;

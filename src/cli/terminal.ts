@@ -43,7 +43,9 @@ export type Paint = (format: Format, text: string) => string;
 
 export function paintFor(stream: NodeJS.WriteStream): Paint {
   const hasColors = stream.isTTY && stream.hasColors();
-  return (format, text) => (hasColors ? styleText(format, printable(text)) : printable(text));
+  // By default, newer versions of Node check stdout, whatever the stream is.
+  const style: Paint = (format, text) => styleText(format, text, { validateStream: false });
+  return (format, text) => (hasColors ? style(format, printable(text)) : printable(text));
 }
 
 /**

@@ -36,7 +36,7 @@ export class Backlog<Input> {
   failure: { error: unknown } | undefined;
 
   readonly #source: InputSource<Input>;
-  readonly #isSkipped: (input: Input) => boolean;
+  readonly #isSkipped: (input: Input, index: number) => boolean;
   readonly #ready: Task<Input>[] = [];
   readonly #lanes = new Set<(task: Task<Input> | undefined) => void>();
   readonly #workers = new Map<LinkedAbort, (isNeeded: boolean) => void>();
@@ -55,7 +55,7 @@ export class Backlog<Input> {
    * @param isSkipped Whether an input already has its outcome.
    * @param room Number of tasks that may be pulled before the loop receives an outcome.
    */
-  constructor(source: InputSource<Input>, isSkipped: (input: Input) => boolean, room: number) {
+  constructor(source: InputSource<Input>, isSkipped: (input: Input, index: number) => boolean, room: number) {
     this.#source = source;
     this.#isSkipped = isSkipped;
     this.#room = room;
@@ -64,6 +64,11 @@ export class Backlog<Input> {
   /** Number of tasks that wait for a browser or for their next attempt. */
   get waiting(): number {
     return this.#ready.length + this.#delayed;
+  }
+
+  /** Whether no more tasks start. */
+  get isClosed(): boolean {
+    return this.#closed.signal.aborted;
   }
 
   /** Whether another task may still come. */
@@ -132,7 +137,7 @@ export class Backlog<Input> {
 
   /** Assigns ready tasks to waiting lanes and workers, and pulls inputs for those that still wait. */
   dispatch(): void {
-    const isClosed = this.#closed.signal.aborted;
+    const { isClosed } = this;
     if (!isClosed) this.#assign();
     if (isClosed || (this.#isExhausted && this.waiting === 0)) {
       for (const answer of this.#lanes) answer(undefined);
@@ -159,13 +164,13 @@ export class Backlog<Input> {
   }
 
   async #pull(): Promise<void> {
-    if (this.#isPulling || this.#isExhausted || this.#room === 0 || this.#closed.signal.aborted) return;
+    if (this.#isPulling || this.#isExhausted || this.#room === 0 || this.isClosed) return;
     this.#isPulling = true;
     try {
       const next = await this.#source.pull();
-      if (this.#closed.signal.aborted) return;
+      if (this.isClosed) return;
       if (!next) this.#isExhausted = true;
-      else if (!this.#isSkipped(next.input)) this.#add(next);
+      else if (!this.#isSkipped(next.input, next.index)) this.#add(next);
     } catch (error) {
       this.#isExhausted = true;
       this.failure = { error };

@@ -39,7 +39,9 @@ async function createLock(lock: string, path: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new CheckpointError(`The checkpoint ${path} cannot be opened.`, { cause });
+    throw new CheckpointError(`The checkpoint ${path} cannot be opened: ${(cause as Error).message}.`, {
+      cause,
+    });
   }
 }
 

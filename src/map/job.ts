@@ -2,11 +2,12 @@ import { setImmediate as soon } from 'node:timers/promises';
 import type { Connector } from '../connect/connector.js';
 import type { ConnectedLease } from '../lease/connected-lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { TaskResultError, TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoffDelay } from '../shared/retry.js';
 import { Backlog, type InputSource, type Task } from './backlog.js';
 import type { MapSettings } from './options.js';
 import type { Outcome, OutcomeSink, TaskCallback } from './outcome.js';
-import { Progress } from './progress.js';
+import { factsOf, Progress } from './progress.js';
 
 /** What a job runs, and where. */
 export interface JobPlan<Handles, Input, Value> {
@@ -30,6 +31,8 @@ export class Job<Handles, Input, Value> {
   readonly #abort = new AbortController();
   #sink: OutcomeSink | undefined;
   #delivered = 0;
+  /** Number of inputs that failed. */
+  #failures = 0;
   #isOver = false;
   #failure: { error: unknown } | undefined;
   #wakeLoop = () => {};
@@ -39,7 +42,7 @@ export class Job<Handles, Input, Value> {
     // Inputs wait while the loop has as many outcomes to receive as tasks run at once.
     const room = 2 * concurrency * pagesPerLease;
     this.plan = plan;
-    this.backlog = new Backlog(plan.source, (input) => this.#isStored(input), room);
+    this.backlog = new Backlog(plan.source, (input, index) => this.#isStored(input, index), room);
     this.progress = new Progress(onProgress, total, () => this.backlog.waiting);
   }
 
@@ -71,9 +74,8 @@ export class Job<Handles, Input, Value> {
 
   /** Yields the outcomes as they come, or in the order of the inputs; then throws the error that ended the job. */
   async *outcomes(): AsyncGenerator<Outcome<Input, Value>, undefined, void> {
-    const { ordered } = this.plan.settings;
     for (;;) {
-      const position = ordered ? this.#delivered : (this.#outcomes.keys().next().value ?? 0);
+      const position = this.#nextPosition();
       const outcome = this.#outcomes.get(position);
       if (outcome) {
         this.#outcomes.delete(position);
@@ -84,6 +86,13 @@ export class Job<Handles, Input, Value> {
       else if (this.#failure) throw this.#failure.error;
       else return undefined;
     }
+  }
+
+  /** After the end of a job, the order of the inputs has gaps: tasks without an outcome. */
+  #nextPosition(): number {
+    if (!this.plan.settings.ordered) return this.#outcomes.keys().next().value ?? 0;
+    if (!this.#isOver || this.#outcomes.has(this.#delivered)) return this.#delivered;
+    return Math.min(...this.#outcomes.keys());
   }
 
   /** Stops the job because the loop was left. */
@@ -101,7 +110,7 @@ export class Job<Handles, Input, Value> {
   /** Counts an attempt that starts now. */
   beginAttempt(task: Task<Input>): void {
     task.attempts++;
-    this.progress.add({ running: 1 });
+    this.progress.beginAttempt(task);
   }
 
   /** Retries the task of a failed attempt, or stores and delivers its outcome. */
@@ -110,33 +119,54 @@ export class Job<Handles, Input, Value> {
     attempt: PromiseSettledResult<Value>,
     lease: ConnectedLease<Handles>,
   ): Promise<void> {
-    const { retries, retry } = this.plan.settings;
-    const { position, index, input, attempts } = task;
-    const isFailed = attempt.status === 'rejected';
-    this.progress.add({ running: -1 });
+    this.progress.endAttempt(task, attempt);
     // A task that was ended with the job has no outcome.
     if (this.signal.aborted) return;
-    if (isFailed && attempts <= retries) {
-      this.progress.add({ retried: 1 });
-      void this.backlog.putBack(task, backoffDelay(retry, attempts));
-      return;
-    }
-    const { session } = lease;
-    const replays = lease.lease.replays?.started ?? [];
-    const outcome = { ...attempt, index, input, session, attempts, replays };
     try {
-      await this.#sink?.write(outcome);
+      if (attempt.status === 'rejected' && (await this.#mayRetry(task, attempt.reason))) this.#retry(task);
+      else await this.#deliver(task, attempt, lease);
     } catch (error) {
-      return this.fail(error);
+      this.fail(error);
     }
-    this.progress.add({ done: 1, failed: isFailed ? 1 : 0 });
+  }
+
+  async #mayRetry(task: Task<Input>, error: unknown): Promise<boolean> {
+    const { retries, shouldRetry } = this.plan.settings;
+    // The same task would return the same kind of value.
+    if (task.attempts > retries || error instanceof TaskResultError) return false;
+    const mayRetry = (await shouldRetry?.(error, factsOf(task))) ?? true;
+    return mayRetry && !this.backlog.isClosed;
+  }
+
+  #retry(task: Task<Input>): void {
+    this.progress.add({ retried: 1 });
+    void this.backlog.putBack(task, backoffDelay(this.plan.settings.retry, task.attempts));
+  }
+
+  async #deliver(
+    { position, index, input, attempts }: Task<Input>,
+    attempt: PromiseSettledResult<Value>,
+    { session, lease }: ConnectedLease<Handles>,
+  ): Promise<void> {
+    const replays = lease.replays?.started ?? [];
+    const outcome = { ...attempt, index, input, session, attempts, replays };
+    await this.#sink?.write(outcome);
+    this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });
+    if (attempt.status === 'rejected') this.#countFailure(attempt.reason);
     this.#outcomes.set(position, outcome);
     this.#wakeLoop();
     this.backlog.finishTask();
   }
 
-  #isStored(input: Input): boolean {
-    const isStored = this.#sink?.has(input) ?? false;
+  /** Starts no more tasks after too many failures. The running tasks end as usual. */
+  #countFailure(cause: unknown): void {
+    if (++this.#failures < this.plan.settings.stopAfterFailures) return;
+    this.#failure ??= { error: new TooManyFailuresError(this.#failures, { cause }) };
+    this.backlog.close();
+  }
+
+  #isStored(input: Input, index: number): boolean {
+    const isStored = this.#sink?.has(input, index) ?? false;
     if (isStored) this.progress.add({ skipped: 1 });
     return isStored;
   }

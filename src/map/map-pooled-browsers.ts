@@ -15,6 +15,7 @@ import { Job, type JobPlan } from './job.js';
 import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
 import { nameOfLease, readMapOptions, type MapOptions } from './options.js';
 import type { Outcome, TaskCallback } from './outcome.js';
+import { returningData } from './task-value.js';
 
 /** The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. */
 export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>, undefined, void> &
@@ -33,8 +34,8 @@ export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>
  *   running tasks have their outcomes.
  * @param fn The task, called once per attempt.
  * @throws `InvalidOptionError` at once. In the loop: `PoolServiceError` when the service refuses;
- *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`; the reason of
- *   `signal`.
+ *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`;
+ *   `TooManyFailuresError`; the reason of `signal`.
  */
 export function mapPooledBrowsers<Handles, Input, Value>(
   pool: BrowserPool | string,
@@ -48,8 +49,9 @@ export function mapPooledBrowsers<Handles, Input, Value>(
   expectDefaultRelease(resolved, settings);
   const { checkpoint } = settings;
   const source = iterableSource(inputs);
-  const openSink = checkpoint === undefined ? undefined : () => openCheckpoint(checkpoint);
-  return runJob({ pool: resolved, connector, fn, settings, source, openSink });
+  const plan = { pool: resolved, connector, settings, source };
+  if (checkpoint === undefined) return runJob({ ...plan, fn });
+  return runJob({ ...plan, fn: returningData(fn), openSink: () => openCheckpoint(checkpoint) });
 }
 
 /** Starts a job when its first outcome is requested. */

@@ -18,6 +18,7 @@ import {
   type OptionsInput,
   type OptionsOutput,
 } from '../shared/options.js';
+import type { AttemptFacts } from './outcome.js';
 import type { MapProgress } from './progress.js';
 
 const checkpointOptions = {
@@ -57,6 +58,18 @@ export const taskOptions = {
    */
   retries: withDefault(wholeNumber(0), 0),
   /**
+   * Returns whether a failed task is retried. Called after each failed attempt that `retries` would retry. An error that
+   * the function throws ends the job. Default: each failure is retried, except `TaskResultError`.
+   */
+  shouldRetry:
+    optional(callback<(error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>>()),
+  /**
+   * Number of failed inputs at which the job stops: no more tasks start, and the running tasks end. The loop receives
+   * their outcomes, and then `TooManyFailuresError`. With a checkpoint, the job can be resumed.
+   * @default Infinity
+   */
+  stopAfterFailures: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
+  /**
    * Timeout of each attempt, in ms. When it passes, the task's signal aborts and its page is closed.
    * @default Infinity
    */
@@ -65,10 +78,7 @@ export const taskOptions = {
    * Number of tasks after which a browser is released and another one leased.
    * @default Infinity
    */
-  tasksPerLease: withDefault(
-    anyOf('a whole number, 1 or more', wholeNumber(1), check<number>('Infinity', isInfinity)),
-    Number.POSITIVE_INFINITY,
-  ),
+  tasksPerLease: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
   /**
    * Age in ms at which a browser accepts no more tasks. When its running tasks have ended, the browser is released and
    * another one leased.
@@ -84,10 +94,12 @@ export const taskOptions = {
   total: optional(wholeNumber(0)),
   /**
    * A file of outcomes, one JSON object per line. Each outcome is appended before the loop receives it. Inputs whose
-   * outcome is already in the file are skipped, so that a job that was killed can be resumed. Default: none.
+   * outcome is already in the file are skipped, so that a job that was killed can be resumed. At the end of the job, the
+   * file has one line per input. A task whose value is not data that JSON can hold fails with `TaskResultError`.
+   * Default: none.
    */
   checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpointOptions))),
-  /** Receives the progress of the job, at most every 100 ms, and when the job ends. Default: none. */
+  /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 };
 
@@ -125,6 +137,7 @@ export function nameOfLease(name: string, lease: number): string {
   return `${name}-${lease}`;
 }
 
-function isInfinity(value: unknown): boolean {
-  return value === Number.POSITIVE_INFINITY;
+function countOrInfinity() {
+  const infinity = check<number>('Infinity', (value) => value === Number.POSITIVE_INFINITY);
+  return anyOf('a whole number, 1 or more', wholeNumber(1), infinity);
 }

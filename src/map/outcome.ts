@@ -32,6 +32,15 @@ export interface RejectedOutcome<Input> extends OutcomeFacts<Input> {
 /** The result of one input: its value, or the reason why it failed. */
 export type Outcome<Input, Value> = FulfilledOutcome<Input, Value> | RejectedOutcome<Input>;
 
+/** One attempt at a task. */
+export interface AttemptFacts {
+  input: unknown;
+  /** Position of the input among all inputs, from 0. */
+  index: number;
+  /** Number of the attempt, from 1. */
+  attempt: number;
+}
+
 /** What the callback receives besides the browser, context and page of its automation library. */
 export interface TaskFacts<Input> {
   input: Input;
@@ -52,8 +61,12 @@ export type TaskCallback<Handles, Input, Value> = (
 
 /** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
 export interface OutcomeSink {
-  /** Returns true once for each stored outcome of an equal input. Such an input is skipped. */
-  has(input: unknown): boolean;
+  /**
+   * Returns true once for each stored outcome of an equal input. Such an input is skipped.
+   *
+   * @param index Position of the input among all inputs, from 0.
+   */
+  has(input: unknown, index: number): boolean;
   /** Resolves when the outcome is stored. A rejection ends the job. */
   write(outcome: Outcome<unknown, unknown>): Promise<void>;
   close(): Promise<void>;
@@ -89,10 +102,16 @@ export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
     : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
 }
 
-function recordReason(reason: unknown): RecordedReason {
-  if (!(reason instanceof Error)) return { message: redact(String(reason)) };
+/** The codes of a terminal for colors, which automation libraries write into their messages. */
+// oxlint-disable-next-line no-control-regex
+const COLORS = /\u001B\[[\d;]*m/g;
+
+/** Converts the error of a task for storage: without secrets, and without colors. */
+export function recordReason(reason: unknown): RecordedReason {
+  const clean = (text: string) => redact(text.replaceAll(COLORS, ''));
+  if (!(reason instanceof Error)) return { message: clean(String(reason)) };
   const code: unknown = Reflect.get(reason, 'code');
-  const message = redact(reason.message);
+  const message = clean(reason.message);
   return { name: reason.name, ...(typeof code === 'string' && { code }), message };
 }
 

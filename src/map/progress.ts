@@ -1,4 +1,18 @@
 import { callListener } from '../shared/telemetry.js';
+import type { Task } from './backlog.js';
+import type { AttemptFacts } from './outcome.js';
+
+/** An attempt that runs now. */
+export interface RunningAttempt extends AttemptFacts {
+  /** Milliseconds since the attempt began. */
+  elapsed: number;
+}
+
+/** An attempt that failed. The task may be retried. */
+export interface FailedAttempt extends AttemptFacts {
+  /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
+  error: unknown;
+}
 
 /** The progress of a job. */
 export interface MapProgress {
@@ -12,6 +26,10 @@ export interface MapProgress {
   retried: number;
   /** Number of tasks that run now. */
   running: number;
+  /** The attempts that run now, the oldest first. */
+  attempts: readonly RunningAttempt[];
+  /** The latest failed attempt. */
+  lastFailure?: FailedAttempt;
   /** Number of tasks that were pulled and wait for a browser or for their next attempt. */
   waiting: number;
   /** Number of browsers that are leased now. */
@@ -24,19 +42,25 @@ export interface MapProgress {
   timeLeft?: number;
 }
 
-/** Minimum time between two reports, in ms. */
+/** Minimum and maximum time between two reports, in ms. */
 const INTERVAL = 100;
+const IDLE_INTERVAL = 1000;
 
-type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'running' | 'leases'>;
+type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'leases'>;
 
 /** Counts what happens in a job and reports it to the caller's listener. */
 export class Progress {
-  readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, running: 0, leases: 0 };
+  readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
+  readonly #running = new Map<Task<unknown>, { attempt: AttemptFacts; start: number }>();
   readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #waiting: () => number;
+  #lastFailure: FailedAttempt | undefined;
+  /** The timer of the next report. */
   #timer: NodeJS.Timeout | undefined;
+  /** Whether there is something new to report. */
+  #hasChanged = false;
 
   constructor(
     listener: ((progress: MapProgress) => void) | undefined,
@@ -51,25 +75,46 @@ export class Progress {
   /** Adds to the counts, and schedules a report. */
   add(changes: Partial<Counts>): void {
     for (const [name, change] of Object.entries(changes)) this.#counts[name as keyof Counts] += change;
-    if (!this.#listener) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#report();
-    }, INTERVAL);
+    if (!this.#listener || this.#hasChanged) return;
+    this.#hasChanged = true;
+    this.#schedule(INTERVAL);
+  }
+
+  beginAttempt(task: Task<unknown>): void {
+    this.#running.set(task, { attempt: factsOf(task), start: performance.now() });
+    this.add({});
+  }
+
+  endAttempt(task: Task<unknown>, result: PromiseSettledResult<unknown>): void {
+    this.#running.delete(task);
+    if (result.status === 'rejected') this.#lastFailure = { ...factsOf(task), error: result.reason };
+    this.add({});
   }
 
   /** Sends the last report. */
   end(): void {
-    clearTimeout(this.#timer);
     this.#report();
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(delay: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#report(), delay).unref();
   }
 
   #report(): void {
+    this.#hasChanged = false;
+    this.#schedule(IDLE_INTERVAL);
     const { done, skipped } = this.#counts;
-    const rate = (done / (performance.now() - this.#began)) * 1000;
+    const now = performance.now();
+    const rate = (done / (now - this.#began)) * 1000;
     const total = this.#total;
+    const running = [...this.#running.values()];
     const progress = {
       ...this.#counts,
+      running: running.length,
+      attempts: running.map(({ attempt, start }) => ({ ...attempt, elapsed: now - start })),
+      ...(this.#lastFailure && { lastFailure: this.#lastFailure }),
       waiting: this.#waiting(),
       rate,
       ...(total !== undefined && { total }),
@@ -77,4 +122,9 @@ export class Progress {
     };
     callListener(this.#listener, progress, 'onProgress');
   }
+}
+
+/** The attempt of a task that was started last. */
+export function factsOf({ input, index, attempts }: Task<unknown>): AttemptFacts {
+  return { input, index, attempt: attempts };
 }

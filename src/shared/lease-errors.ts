@@ -157,6 +157,27 @@ export class TaskTimeoutError extends PooledBrowserError {
   }
 }
 
+/** A task returned a value that is not data, such as a page. The value can't be stored as a result. */
+export class TaskResultError extends PooledBrowserError {
+  override readonly name = 'TaskResultError' as const;
+  override readonly code = 'ERR_TASK_RESULT' as const;
+}
+
+/** As many inputs failed as the option `stopAfterFailures` allows. The error of the last one is the `cause`. */
+export class TooManyFailuresError extends PooledBrowserError {
+  override readonly name = 'TooManyFailuresError' as const;
+  override readonly code = 'ERR_TOO_MANY_FAILURES' as const;
+
+  /** Number of inputs that failed. */
+  readonly failures: number;
+
+  constructor(failures: number, facts?: ErrorFacts) {
+    const inputs = failures === 1 ? '1 input' : `${failures} inputs`;
+    super(`The job stopped, because ${inputs} failed (option stopAfterFailures).`, facts);
+    this.failures = failures;
+  }
+}
+
 /** A checkpoint file can't be read or written. */
 export class CheckpointError extends PooledBrowserError {
   override readonly name = 'CheckpointError' as const;

@@ -118,11 +118,14 @@ describe('results', () => {
     expect(parse(stdout).map(({ value }) => (value as [string])[0])).toEqual(['a', 'b']);
   });
 
-  it('exits with 1 at a result that JSON cannot hold, and releases the browsers', async () => {
-    const running = start(script('export default () => 1n;'), file('in.txt', 'a\n'));
+  it('fails an input whose task returns the page, and says what to return', async () => {
+    const running = start(script('export default ({ page }) => page;'), file('in.txt', 'a\n'));
     const { code, stdout, stderr } = await running.ended;
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain("The result for a can't be written as JSON.");
+    expect(code).toBe(1);
+    expect(parse(stdout)).toMatchObject([{ status: 'rejected', reason: { name: 'TaskResultError' } }]);
+    const message = 'The task returned an object of class Page. Return data that JSON can hold';
+    expect(stdout).toContain(message);
+    expect(stderr).toContain(`1 input failed:\n  1 × TaskResultError: ${message}`);
     expect(leased()).toBe(0);
   });
 });
@@ -168,6 +171,10 @@ describe('a job that ends early', () => {
       .ended;
     expect(code).toBe(0);
     expect(stderr).toContain('Done: 1 fulfilled, 0 failed, 1 done before');
+    expect(results().map(({ input, status }) => [input, status])).toEqual([
+      ['a', 'fulfilled'],
+      ['b', 'fulfilled'],
+    ]);
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)(
@@ -323,7 +330,8 @@ describe('progress', () => {
     );
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
-    expect(stdout).toMatch(/\[=+\] 2 of 2 done/);
+    // oxlint-disable-next-line no-control-regex
+    expect(stdout.replaceAll(/\x1b\[[\d;]*m/g, '')).toMatch(/\[=+\] 2 of 2 done/);
     expect(stdout).toMatch(/at a\r\n/);
     expect(stdout.trimEnd()).toMatch(
       /\n(\S*\[0G)?pooled-browser: Done: 2 fulfilled, 0 failed, in [\d.]+ s\.$/,
@@ -344,6 +352,14 @@ describe('refusals', () => {
     ['inputs that are a folder', 'is a folder', () => [ok(), folder]],
     ['--resume without --out', '--resume needs --out', () => [ok(), inputs(), '--resume']],
     ['--out with results', 'is not empty. Pass --resume', () => [ok(), inputs(), '--out', usedUp()]],
+    [
+      '--out in no folder',
+      "--out /nope/x.jsonl can't be written: ENOENT",
+      () => [ok(), inputs(), '--out', '/nope/x.jsonl'],
+    ],
+    ['--out that is a folder', 'EISDIR', () => [ok(), inputs(), '--out', folder]],
+    ['--force without --resume', '--force needs --resume', () => [ok(), inputs(), '--force']],
+    ['CSV without --out', '--format csv needs --out', () => [ok(), inputs(), '--format', 'csv']],
     ['--ordered with --out', 'cannot be used with', () => [ok(), inputs(), '--out', out, '--ordered']],
     ['BiDi with Playwright', 'protocol', () => [ok(), inputs(), '--protocol', 'bidi']],
     ['no browsers', 'whole number, 1 or more', () => [ok(), inputs(), '--concurrency', '0']],

@@ -2,11 +2,11 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { processesOf } from '../support/processes.js';
 
-const MAIN = 'dist/cli/main.js';
+const MAIN = resolve('dist/cli/main.js');
 
 export interface Ended {
   code: number | null;
@@ -18,6 +18,8 @@ export interface ProgramOptions {
   stdin?: 'ignore' | 'pipe';
   /** The program; Node by default. */
   command?: string;
+  /** Working folder; ours by default. */
+  cwd?: string;
 }
 
 /** Least time between two signals, in ms: an earlier signal counts as an echo of the first. */
@@ -36,10 +38,10 @@ export class Program {
   constructor(
     args: readonly string[],
     environment: Record<string, string | undefined> = {},
-    { stdin = 'ignore', command = process.execPath }: ProgramOptions = {},
+    { stdin = 'ignore', command = process.execPath, cwd }: ProgramOptions = {},
   ) {
     const env = { ...process.env, TMPDIR: this.folder, ...environment };
-    this.child = spawn(command, args, { env, stdio: [stdin, 'pipe', 'pipe'] });
+    this.child = spawn(command, args, { env, cwd, stdio: [stdin, 'pipe', 'pipe'] });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.ended = once(this.child, 'close').then(([code]) => {
@@ -115,11 +117,17 @@ const TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.sp
 /** True on a machine that can emulate a terminal. */
 export const hasTerminals = spawnSync('python3', ['-c', 'import pty']).status === 0;
 
-/** Starts the command at a terminal: `child.stdin` is the keyboard, and all output is in `stdout`. */
+/**
+ * Starts the command at a terminal: `child.stdin` is the keyboard, and all output is in `stdout`.
+ *
+ * @param columns Width of the terminal; by default the terminal reports none.
+ */
 export function startAtTerminal(
   args: readonly string[],
   service: { baseUrl: string; token: string },
+  columns?: number,
 ): Program {
-  const whole = ['-c', TERMINAL, process.execPath, MAIN, ...args];
+  const sized = columns === undefined ? [] : ['sh', '-c', `stty cols ${columns} rows 20; exec "$@"`, 'sh'];
+  const whole = ['-c', TERMINAL, ...sized, process.execPath, MAIN, ...args];
   return startClient(whole, service, { stdin: 'pipe', command: 'python3' });
 }

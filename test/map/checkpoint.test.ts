@@ -1,11 +1,13 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { appendFile, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { CheckpointError, readCheckpoint } from '../../src/index.js';
-import { collect, MapBench } from './support.js';
+import { collect, MapBench, range } from './support.js';
 
 const path = join(tmpdir(), 'outcomes.jsonl');
 
@@ -15,6 +17,14 @@ async function records(): Promise<unknown[]> {
   const all: unknown[] = [];
   for await (const record of readCheckpoint(path)) all.push(record);
   return all;
+}
+
+/** Status, index and input of each line. */
+async function lines(): Promise<string[]> {
+  return (await records()).map((record) => {
+    const { status, index, input } = record as { status: string; index: number; input: string };
+    return `${status} ${index} ${input}`;
+  });
 }
 
 const failOn = (bad: string) => (task: { input: string }) => {
@@ -82,10 +92,100 @@ it('runs failed inputs again, unless retryRejected is false', async () => {
   expect(await job('', false)).toEqual([]);
   expect(await job('')).toMatchObject([{ input: 'b', index: 1, status: 'fulfilled' }]);
   expect(await job('')).toEqual([]);
-  expect((await records()).map((record) => (record as { status: string }).status)).toEqual([
-    'fulfilled',
-    'rejected',
-    'fulfilled',
+});
+
+it('has one line per input after a job that ran failed inputs again, also if they moved', async () => {
+  await using bench = await MapBench.start();
+  const job = (inputs: string[], bad: string) =>
+    collect(bench.map(inputs, failOn(bad), { checkpoint: path, concurrency: 1 }));
+  await job(['a', 'b', 'c', 'b'], 'b');
+  await chmod(path, 0o640);
+  await job(['a', 'b', 'c', 'b'], '');
+  expect(await lines()).toEqual(['fulfilled 0 a', 'fulfilled 2 c', 'fulfilled 1 b', 'fulfilled 3 b']);
+  expect([statSync(path).mode & 0o777, existsSync(`${path}.new`)]).toEqual([0o640, false]);
+  await job(['new', 'a', 'b', 'c', 'b'], 'new');
+  await job(['a', 'b', 'new', 'c', 'b'], '');
+  expect((await lines()).toSorted()).toEqual([
+    'fulfilled 0 a',
+    'fulfilled 1 b',
+    'fulfilled 2 c',
+    'fulfilled 2 new',
+    'fulfilled 3 b',
+  ]);
+  expect(await job(['a', 'b', 'new', 'c', 'b'], 'none')).toEqual([]);
+});
+
+it('keeps the outcome of a failed input that a resumed job does not reach', async () => {
+  await using bench = await MapBench.start();
+  const job = (bad: string) =>
+    bench.map(['a', 'b', 'c'], failOn(bad), { checkpoint: path, concurrency: 1, retries: 0 });
+  await collect(job('c'));
+  const signal = AbortSignal.abort(new Error('before the first task'));
+  const aborted = bench.map(['a', 'b', 'c'], failOn(''), { checkpoint: path, signal });
+  await expect(collect(aborted)).rejects.toThrow('before the first task');
+  expect(await lines()).toEqual(['fulfilled 0 a', 'fulfilled 1 b', 'rejected 2 c']);
+});
+
+it('loses no outcome when the process is killed while it removes the old lines', async () => {
+  const inputs = 20_000;
+  const line = (index: number, status: string) =>
+    `${JSON.stringify({ status, index, input: 'x'.repeat(100) + index, attempts: 1, value: 1, reason: {} })}\n`;
+  const text = (status: string) =>
+    range(inputs)
+      .map((index) => line(index, status))
+      .join('');
+  // As a killed job leaves the file: each input has failed, and succeeded later.
+  await writeFile(path, text('rejected') + text('fulfilled'));
+  const before = await readFile(path, 'utf8');
+  const { href } = new URL('../../src/map/checkpoint.ts', import.meta.url);
+  const program = `const { openCheckpoint } = await import('${href}');
+    await (await openCheckpoint('${path}')).close();`;
+  const args = ['--import', 'tsx', '--input-type=module', '-e', program];
+  let caught = 0;
+  for (let pause = 0; pause < 20; pause += 4) {
+    await rm(`${path}.new`, { force: true });
+    const child = spawn(process.execPath, args, { stdio: 'inherit' });
+    const ended = once(child, 'close');
+    while (!existsSync(`${path}.new`) && child.exitCode === null) await sleep(1);
+    await sleep(pause);
+    child.kill('SIGKILL');
+    await ended;
+    const now = await readFile(path, 'utf8');
+    if (now === before) caught++;
+    else expect(now).toBe(text('fulfilled'));
+    await writeFile(path, before);
+  }
+  expect(caught).toBeGreaterThan(0);
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(await readFile(path, 'utf8')).toBe(text('fulfilled'));
+  expect([existsSync(`${path}.new`), existsSync(`${path}.lock`)]).toEqual([false, false]);
+});
+
+it('runs each of several equal inputs once, also when one of them has failed', async () => {
+  await using bench = await MapBench.start();
+  let ran = 0;
+  const task = () => {
+    if (++ran === 1) throw new Error('the first one');
+  };
+  const job = () => collect(bench.map(['a', 'a', 'a'], task, { checkpoint: path, concurrency: 1 }));
+  await job();
+  expect(await job()).toMatchObject([{ index: 0, status: 'fulfilled' }]);
+  expect(await job()).toEqual([]);
+  expect(await lines()).toEqual(['fulfilled 1 a', 'fulfilled 2 a', 'fulfilled 0 a']);
+});
+
+it('contains no colors and no control characters of an error or a value', async () => {
+  await using bench = await MapBench.start();
+  const task = ({ input }: { input: string }) => {
+    if (input === 'bad') throw new Error('\u001B[2mCall log:\u001B[22m \u009B2J');
+    return 'a\u009B2J\u007F';
+  };
+  await collect(bench.map(['bad', 'good'], task, { checkpoint: path, concurrency: 1 }));
+  expect(await readFile(path, 'utf8')).toMatch(/^[\x20-\x7e\n]+$/);
+  expect(await records()).toMatchObject([
+    { reason: { message: 'Call log: \u009B2J' } },
+    { value: 'a\u009B2J\u007F' },
   ]);
 });
 
@@ -110,18 +210,12 @@ it('rejects a file that is not a checkpoint, and does not change it', async () =
   expect(bench.granted).toEqual([]);
 });
 
-it('ends the job with CheckpointError when a value cannot be written as JSON', async () => {
-  await using bench = await MapBench.start();
-  const outcomes = collect(bench.map(['a'], () => 1n, { checkpoint: path }));
-  await expect(outcomes).rejects.toMatchObject({ code: 'ERR_CHECKPOINT', message: /input 0/ });
-  expect(bench.leased).toBe(0);
-});
-
 it('ends the job with CheckpointError when the file cannot be opened', async () => {
   await using bench = await MapBench.start();
   const nowhere = join(path, 'nowhere');
   await expect(collect(bench.map(['a'], () => 1, { checkpoint: nowhere }))).rejects.toMatchObject({
     code: 'ERR_CHECKPOINT',
+    message: /cannot be opened: ENOENT/,
     cause: { code: 'ENOENT' },
   });
 });

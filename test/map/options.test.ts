@@ -13,6 +13,8 @@ it.each<[string, object]>([
   ['pagesPerLease', { pagesPerLease: '2' }],
   ['isolation', { isolation: 'page' }],
   ['retries', { retries: -1 }],
+  ['shouldRetry', { shouldRetry: true }],
+  ['stopAfterFailures', { stopAfterFailures: 0 }],
   ['taskTimeout', { taskTimeout: 0 }],
   ['tasksPerLease', { tasksPerLease: 0 }],
   ['maxLeaseAge', { maxLeaseAge: Number.NaN }],
@@ -47,7 +49,12 @@ it.each([
 it('accepts Infinity where it is the default', async () => {
   await using bench = await MapBench.start();
   const endless = Number.POSITIVE_INFINITY;
-  const options = { taskTimeout: endless, tasksPerLease: endless, maxLeaseAge: endless };
+  const options = {
+    taskTimeout: endless,
+    tasksPerLease: endless,
+    maxLeaseAge: endless,
+    stopAfterFailures: endless,
+  };
   expect(await collect(bench.map([1], () => {}, options))).toHaveLength(1);
 });
 

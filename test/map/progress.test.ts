@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { MapProgress } from '../../src/index.js';
-import { collect, MapBench, range } from './support.js';
+import { collect, gate, MapBench, range } from './support.js';
 
 it('reports the progress at intervals, and the exact counts at the end', async () => {
   await using bench = await MapBench.start();
@@ -30,6 +30,33 @@ it('reports the progress at intervals, and the exact counts at the end', async (
   expect(first.rate).toBeGreaterThan(0);
   expect(first.timeLeft).toBeCloseTo(((60 - first.done) / first.rate) * 1000);
   expect(first.leases).toBeLessThanOrEqual(2);
+});
+
+it('reports the running attempts with their age, the oldest first, and the latest failure', async () => {
+  await using bench = await MapBench.start();
+  const reports: MapProgress[] = [];
+  const error = new Error('of the first attempt');
+  const end = gate();
+  const task = async ({ input, attempt }: { input: string; attempt: number }) => {
+    if (input === 'a' && attempt === 1) throw error;
+    await end.promise;
+  };
+  const options = { retries: 1, onProgress: (progress: MapProgress) => void reports.push(progress) };
+  const outcomes = collect(bench.map(['a', 'b'], task, options));
+  await expect.poll(() => reports.at(-1)?.running).toBe(2);
+  // Without any change, the ages are reported again.
+  const count = reports.length;
+  await expect.poll(() => reports.length).toBeGreaterThan(count);
+  const { attempts, lastFailure } = reports.at(-1)!;
+  expect(attempts).toMatchObject([
+    { input: 'b', index: 1, attempt: 1 },
+    { input: 'a', index: 0, attempt: 2 },
+  ]);
+  expect(attempts[0]!.elapsed).toBeGreaterThan(attempts[1]!.elapsed);
+  expect(lastFailure).toEqual({ input: 'a', index: 0, attempt: 1, error });
+  end.open();
+  await outcomes;
+  expect(reports.at(-1)).toMatchObject({ running: 0, attempts: [], lastFailure: { input: 'a' } });
 });
 
 it('reports timeLeft only if the number of inputs is known or given as total', async () => {

@@ -1,6 +1,15 @@
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { BrowserLostError, TaskTimeoutError } from '../../src/index.js';
+import {
+  BrowserLostError,
+  TaskTimeoutError,
+  TooManyFailuresError,
+  readCheckpoint,
+  type AttemptFacts,
+} from '../../src/index.js';
 import { collect, MapBench, range } from './support.js';
 
 it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async () => {
@@ -43,6 +52,137 @@ it('lets many tasks wait for their retries without a warning about a listener le
   const outcomes = await collect(bench.map(range(15), task, { pagesPerLease: 5, retries: 1, retry }));
   expect(outcomes.map(({ attempts }) => attempts)).toEqual(range(15).map(() => 2));
   expect(warnings).toEqual([]);
+});
+
+describe('shouldRetry', () => {
+  it('decides whether a failed task is retried, and receives the error and the attempt', async () => {
+    await using bench = await MapBench.start();
+    const asked: [string, AttemptFacts][] = [];
+    const task = ({ input }: { input: string }) => {
+      throw new Error(input);
+    };
+    const shouldRetry = async (error: unknown, attempt: AttemptFacts) => {
+      asked.push([(error as Error).message, attempt]);
+      await sleep(1);
+      return (error as Error).message === 'busy';
+    };
+    const options = { retries: 2, shouldRetry, concurrency: 1, ordered: true };
+    const outcomes = await collect(bench.map(['gone', 'busy'], task, options));
+    expect(outcomes.map(({ input, attempts }) => [input, attempts])).toEqual([
+      ['gone', 1],
+      ['busy', 3],
+    ]);
+    expect(asked).toEqual([
+      ['gone', { input: 'gone', index: 0, attempt: 1 }],
+      ['busy', { input: 'busy', index: 1, attempt: 1 }],
+      ['busy', { input: 'busy', index: 1, attempt: 2 }],
+    ]);
+  });
+
+  it('is not asked without retries', async () => {
+    await using bench = await MapBench.start();
+    const asked: unknown[] = [];
+    const task = () => {
+      throw new Error('no');
+    };
+    await collect(bench.map(['a'], task, { shouldRetry: (error) => asked.push(error) > 0 }));
+    expect(asked).toEqual([]);
+  });
+
+  it('ends the job with the error that it throws', async () => {
+    await using bench = await MapBench.start();
+    const error = new Error('of shouldRetry');
+    const shouldRetry = () => {
+      throw error;
+    };
+    const outcomes = collect(
+      bench.map(['a'], () => Promise.reject(new Error('no')), { retries: 1, shouldRetry }),
+    );
+    await expect(outcomes).rejects.toBe(error);
+    expect(bench.leased).toBe(0);
+  });
+});
+
+describe('stopAfterFailures', () => {
+  /** Fails for even inputs; the last task that runs takes longest. */
+  const task = async ({ input }: { input: number }) => {
+    await sleep(input === 4 ? 5 : 50);
+    if (input % 2 === 0) throw new Error(`failure ${input}`);
+    return input;
+  };
+
+  it.each([false, true])(
+    'starts no more tasks, yields all outcomes and then throws TooManyFailuresError (ordered: %s)',
+    async (ordered) => {
+      await using bench = await MapBench.start();
+      const source = range(100);
+      const begun: number[] = [];
+      const seen: number[] = [];
+      const counting: typeof task = ({ input }) => {
+        begun.push(input);
+        return task({ input });
+      };
+      const options = { stopAfterFailures: 3, concurrency: 2, ordered };
+      const loop = async () => {
+        for await (const { index } of bench.map(source, counting, options)) seen.push(index);
+      };
+      const error = await loop().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(TooManyFailuresError);
+      expect(error).toMatchObject({
+        code: 'ERR_TOO_MANY_FAILURES',
+        failures: 3,
+        message: expect.stringContaining('3 inputs failed (option stopAfterFailures)') as string,
+        cause: { message: expect.stringMatching(/^failure [024]$/) as string },
+      });
+      expect(new Set(seen)).toEqual(new Set(begun));
+      expect(begun.length).toBeLessThan(10);
+      if (ordered) expect(seen).toEqual(seen.toSorted((one, other) => one - other));
+      expect([...bench.released.values()]).not.toContain('destroyed');
+      expect(bench.leased).toBe(0);
+    },
+  );
+
+  it('stores every outcome in the checkpoint, from which the job can be resumed', async () => {
+    await using bench = await MapBench.start();
+    const path = join(tmpdir(), 'stopped.jsonl');
+    onTestFinished(() => rm(path));
+    const options = { checkpoint: path, concurrency: 2 };
+    const stopped = collect(bench.map(range(10), task, { ...options, stopAfterFailures: 2 }));
+    await expect(stopped).rejects.toThrow('2 inputs failed');
+    const first: number[] = [];
+    for await (const { index, status } of readCheckpoint(path)) if (status === 'fulfilled') first.push(index);
+    expect(first.length).toBeGreaterThan(0);
+    const rest = await collect(bench.map(range(10), ({ input }) => input, options));
+    expect(new Set([...first, ...rest.map(({ index }) => index)])).toEqual(new Set(range(10)));
+    expect((await readFile(path, 'utf8')).trimEnd().split('\n')).toHaveLength(10);
+  });
+
+  it('does not retry the running tasks any more', async () => {
+    await using bench = await MapBench.start();
+    let begun = 0;
+    const failing = async ({ input }: { input: number }) => {
+      begun++;
+      if (input === 0) await expect.poll(() => begun).toBe(3);
+      else await sleep(100);
+      throw new Error(`failure ${input}`);
+    };
+    const seen: unknown[] = [];
+    const options = {
+      retries: 1,
+      stopAfterFailures: 1,
+      shouldRetry: (_: unknown, { index }: AttemptFacts) => index > 0,
+    };
+    const loop = async () => {
+      for await (const { index, attempts } of bench.map([0, 1, 2], failing, options))
+        seen.push([index, attempts]);
+    };
+    await expect(loop()).rejects.toThrow('1 input failed');
+    expect(seen).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+  });
 });
 
 describe('taskTimeout', () => {

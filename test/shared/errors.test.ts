@@ -25,6 +25,8 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.LeaseOverError('m', FACTS), 'ERR_LEASE_OVER'],
   [new errors.CheckpointError('m', FACTS), 'ERR_CHECKPOINT'],
   [new errors.TaskTimeoutError(5, FACTS), 'ERR_TASK_TIMEOUT'],
+  [new errors.TaskResultError('m', FACTS), 'ERR_TASK_RESULT'],
+  [new errors.TooManyFailuresError(5, FACTS), 'ERR_TOO_MANY_FAILURES'],
   [new errors.NestedLeaseError('m', 'outer', FACTS), 'ERR_NESTED_LEASE'],
   [new errors.LeaseNameTakenError('m', 'name', FACTS), 'ERR_LEASE_NAME_TAKEN'],
   [new errors.ConnectionDroppedError(FACTS), 'ERR_CONNECTION_DROPPED'],

@@ -29,7 +29,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Files that import a path which the user names at run time. */
-const RUN_TIME_IMPORTS = ['src/cli/map-inputs.ts'];
+const RUN_TIME_IMPORTS = ['src/cli/map-script.ts'];
 
 /** Packages that the build bundles into our own files. */
 const BUNDLED = ['valibot', 'leven'];

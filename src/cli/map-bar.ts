@@ -1,0 +1,71 @@
+import type { MapProgress, RunningAttempt } from '../map/progress.js';
+import { excerpt } from '../shared/redact.js';
+import type { Span } from './live-lines.js';
+import { describeReason, withInput } from './map-failures.js';
+
+/** Width of the bar, and of a terminal that has space for it, in columns. */
+const BAR = 20;
+const WIDTH_FOR_BAR = 60;
+/** Most running tasks that are shown, the oldest first. */
+const MOST_ATTEMPTS = 4;
+const LONGEST_INPUT = 200;
+
+/** Draws the progress of a job: a bar, the last error, and the tasks that run. */
+export function barLines(progress: MapProgress, columns: number): Span[][] {
+  const { attempts, lastFailure } = progress;
+  const lines = [[...(columns < WIDTH_FOR_BAR ? [] : barOf(progress)), ...joined(factsOf(progress))]];
+  if (lastFailure) {
+    const { input, error } = lastFailure;
+    lines.push([[`last error: ${withInput(describeReason(error), String(input))}`, 'red']]);
+  }
+  lines.push(...attempts.slice(0, MOST_ATTEMPTS).map(attemptLine));
+  if (attempts.length > MOST_ATTEMPTS)
+    lines.push([[`        and ${attempts.length - MOST_ATTEMPTS} more`, 'dim']]);
+  return lines;
+}
+
+/** Describes the progress of a job in one short line. */
+export function describeProgress(progress: MapProgress): string {
+  return factsOf(progress)
+    .map(([text]) => text)
+    .join(', ');
+}
+
+function barOf({ done, skipped, total }: MapProgress): Span[] {
+  if (total === undefined) return [];
+  const filled = total === 0 ? BAR : Math.min(BAR, Math.floor((BAR * (done + skipped)) / total));
+  return [['['], ['='.repeat(filled), 'green'], ['-'.repeat(BAR - filled), 'dim'], ['] ']];
+}
+
+function factsOf({ done, failed, retried, skipped, leases, rate, total, timeLeft }: MapProgress): Span[] {
+  return [
+    [`${done + skipped}${total === undefined ? '' : ` of ${total}`} done`],
+    ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
+    ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
+    ...(leases > 0 ? [[`${leases} ${leases === 1 ? 'browser' : 'browsers'}`] as const] : []),
+    [`${rate.toFixed(1)}/s`],
+    ...(timeLeft !== undefined && timeLeft > 0 ? [[`${describeTime(timeLeft)} left`] as const] : []),
+  ];
+}
+
+function joined(facts: readonly Span[]): Span[] {
+  return facts.flatMap((fact, at) => (at === 0 ? [fact] : [[', '] as const, fact]));
+}
+
+function attemptLine({ input, attempt, elapsed }: RunningAttempt): Span[] {
+  const age = describeTime(elapsed).padStart(6);
+  return [
+    [`${age}  `, 'dim'],
+    [attempt > 1 ? `attempt ${attempt}  ` : '', 'yellow'],
+    [shown(input), 'dim'],
+  ];
+}
+
+function shown(input: unknown): string {
+  return excerpt(String(input), LONGEST_INPUT);
+}
+
+function describeTime(milliseconds: number): string {
+  const minutes = Math.floor(milliseconds / 60_000);
+  return minutes === 0 ? `${Math.ceil(milliseconds / 1000)} s` : `${minutes} min`;
+}

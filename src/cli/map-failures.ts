@@ -1,0 +1,66 @@
+import { recordReason } from '../map/outcome.js';
+import { excerpt } from '../shared/redact.js';
+
+/** Why inputs failed, with one of them. */
+interface FailureGroup {
+  readonly reason: string;
+  readonly example: string;
+  count: number;
+}
+
+const LONGEST_REASON = 200;
+const LONGEST_INPUT = 100;
+/** Most reasons that are shown, and that are told apart. */
+const MOST_SHOWN = 10;
+const MOST_GROUPS = 1000;
+
+/** Groups the failed inputs of a job by their reason. */
+export class FailureSummary {
+  readonly #groups = new Map<string, FailureGroup>();
+  #count = 0;
+
+  add(input: string, error: unknown): void {
+    this.#count++;
+    const reason = describeReason(error);
+    const key = withoutDetails(reason, input);
+    const group = this.#groups.get(key);
+    if (group) group.count++;
+    else if (this.#groups.size < MOST_GROUPS) this.#groups.set(key, { reason, example: input, count: 1 });
+  }
+
+  /** A headline and a line for each reason, the most frequent first. Empty if no input failed. */
+  lines(): string[] {
+    if (this.#count === 0) return [];
+    const groups = [...this.#groups.values()].toSorted((one, other) => other.count - one.count);
+    const shown = groups.slice(0, MOST_SHOWN);
+    const others = this.#count - shown.reduce((sum, { count }) => sum + count, 0);
+    return [
+      `${this.#count} ${this.#count === 1 ? 'input' : 'inputs'} failed:`,
+      ...shown.map(
+        ({ reason, example, count }) => `${count} × ${withInput(reason, example, 'for example ')}`,
+      ),
+      ...(others > 0 ? [`${others} × other reasons`] : []),
+    ];
+  }
+}
+
+/** Describes the error of a task in one line. */
+export function describeReason(error: unknown): string {
+  const { name, message } = recordReason(error);
+  const [line = ''] = message.trim().split('\n', 1);
+  return excerpt(name === undefined ? line : `${name}: ${line}`, LONGEST_REASON);
+}
+
+/** Adds the input to a reason, unless the reason names it. */
+export function withInput(reason: string, input: string, introduction = ''): string {
+  return reason.includes(input) ? reason : `${reason} (${introduction}${excerpt(input, LONGEST_INPUT)})`;
+}
+
+/** Shorter inputs are also parts of ordinary words. */
+const SHORTEST_INPUT = 3;
+
+/** The part of a reason that is the same for many inputs: without the input, URLs and numbers. */
+function withoutDetails(reason: string, input: string): string {
+  const general = input.length < SHORTEST_INPUT ? reason : reason.replaceAll(input, '');
+  return general.replaceAll(/\bhttps?:\S+/g, '').replaceAll(/\d+/g, '0');
+}

@@ -1,0 +1,83 @@
+import { open, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { CheckpointError } from '../shared/lease-errors.js';
+
+/** A complete line of a file. */
+export interface Line {
+  /** With the line break. */
+  readonly bytes: Buffer;
+  /** Position in the file, in bytes. */
+  readonly start: number;
+}
+
+export async function openFile(path: string, flags: 'r' | 'a+'): Promise<FileHandle> {
+  return open(path, flags, 0o600).catch((cause: Error) => {
+    throw new CheckpointError(`The checkpoint ${path} cannot be opened: ${cause.message}.`, { cause });
+  });
+}
+
+/** Reads the complete lines. A killed job may have left an incomplete line at the end. */
+export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, undefined> {
+  let rest: Buffer[] = [];
+  let start = 0;
+  for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
+    let bytes = chunk as Buffer;
+    for (let at = bytes.indexOf('\n'); at !== -1; at = bytes.indexOf('\n')) {
+      const line = Buffer.concat([...rest, bytes.subarray(0, at + 1)]);
+      yield { bytes: line, start };
+      start += line.length;
+      rest = [];
+      bytes = bytes.subarray(at + 1);
+    }
+    rest.push(bytes);
+  }
+}
+
+/**
+ * Removes lines of a file.
+ *
+ * @param starts Positions of the lines, in bytes.
+ */
+export async function removeLines(path: string, starts: ReadonlySet<number>): Promise<void> {
+  const file = await openFile(path, 'r');
+  try {
+    await replaceFile(path, keptLines(file, starts));
+  } finally {
+    await file.close();
+  }
+}
+
+async function* keptLines(file: FileHandle, starts: ReadonlySet<number>): AsyncGenerator<Buffer> {
+  for await (const { bytes, start } of readLines(file)) if (!starts.has(start)) yield bytes;
+}
+
+/**
+ * Writes a file or replaces its content. If this process is killed, the file has either its old or its new content. A
+ * file `<path>.new` may be left over, which the next call replaces.
+ */
+export async function replaceFile(path: string, content: AsyncIterable<string | Buffer>): Promise<void> {
+  // A link to the file stays a link.
+  const target = await realpath(path).catch(() => path);
+  const temporary = `${target}.new`;
+  const { mode = 0o600 } = await stat(target).catch(() => ({ mode: undefined }));
+  await rm(temporary, { force: true });
+  // Not through a link that somebody else has made in a folder that is open to all.
+  const file = await open(temporary, 'wx', mode);
+  try {
+    // Flushed before it is closed.
+    await pipeline(content, file.createWriteStream({ flush: true }));
+    await rename(temporary, target);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(dirname(target));
+}
+
+/** After a power failure, the folder would still have the old file. Not all systems can sync a folder. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path).catch(() => undefined);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}
