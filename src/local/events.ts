@@ -54,3 +54,23 @@ export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'e
 
 /** Receives events. */
 export type Log = (event: LocalPoolEvent) => void;
+
+/** Numbers of browsers by state, and totals since the start. */
+export interface LocalPoolStats {
+  /** Browsers that are ready to be leased. */
+  readonly idle: number;
+  /** Browsers that are leased. */
+  readonly leased: number;
+  /** Browsers that are starting. */
+  readonly starting: number;
+  /** Acquire requests that are waiting. */
+  readonly waiting: number;
+  /** Leases granted. Leases whose response could not be delivered do not count. */
+  readonly granted: number;
+  /** Leases released, with or without reuse. */
+  readonly released: number;
+  /** Browsers destroyed, for any reason. */
+  readonly destroyed: number;
+  /** Leases that ended because nothing was connected for `timeoutSeconds`. */
+  readonly expired: number;
+}

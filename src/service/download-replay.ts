@@ -86,7 +86,7 @@ class VideoFile {
   }
 
   readonly write = async (
-    content: AsyncIterable<Buffer>,
+    content: AsyncIterable<Uint8Array>,
     headers: HttpResponse['headers'],
   ): Promise<void> => {
     this.#checkHeaders(headers);

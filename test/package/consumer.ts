@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -41,6 +41,19 @@ export class Consumer {
     await this.write(name, text);
     const { stdout } = await execute(process.execPath, [...flags, name], { cwd: this.folder });
     return stdout.trim();
+  }
+
+  /** Bytes on disk of all packages except these, in blocks of 4 KiB as `du` counts them. */
+  async installedSize(except: readonly string[]): Promise<number> {
+    const modules = join(this.folder, 'node_modules');
+    const files = await readdir(modules, { recursive: true, withFileTypes: true });
+    const folders = except.map((name) => join(modules, name));
+    const counted = files.filter((file) => {
+      const path = join(file.parentPath, file.name);
+      return !folders.some((folder) => path.startsWith(folder));
+    });
+    const sizes = await Promise.all(counted.map((file) => stat(join(file.parentPath, file.name))));
+    return sizes.reduce((sum, { size }) => sum + Math.ceil(size / 4096) * 4096, 0);
   }
 
   /** Packages that load with these imports, each once. */
