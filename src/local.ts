@@ -1,3 +1,8 @@
+/**
+ * The service's API over Chromium on this machine.
+ *
+ * @module pooled-browser/local
+ */
 export { startLocalPool } from './local/start-local-pool.js';
 export { findBrowser, type FindBrowserOptions } from './local/browser/find-browser.js';
 export type { LocalPool } from './local/start-local-pool.js';

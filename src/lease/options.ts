@@ -192,23 +192,27 @@ type ForLibrary<Input, ConnectOptions, P, Context = ContextChoice> = {
         : Input[Name];
 };
 
+/** Options of a lease that are common to all functions. @interface */
 export type LeaseOptions<C extends object = object, P = Protocol> = ForLibrary<
   OptionsInput<typeof leaseOptions>,
   C,
   P
 >;
+/** Options of `withPooledBrowser`. @interface */
 export type RunOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof runOptions>,
   C,
   P,
   Context
 >;
+/** Options of `leaseBrowser`. @interface */
 export type HeldLeaseOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof heldLeaseOptions>,
   C,
   P,
   Context
 >;
+/** Options of `attachBrowser`. @interface */
 export type AttachOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof attachOptions>,
   C,
@@ -235,11 +239,9 @@ export function readLeaseOptions(
   { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal'> },
 ): LeaseSettings {
   const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
-  if (settings.recording && settings.replays !== 'record') {
-    throw new InvalidOptionError(
-      'recording',
-      `recording needs replays: 'record', not '${settings.replays}'.`,
-    );
+  const { recording, replays } = settings;
+  if (recording && replays !== 'record') {
+    throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);

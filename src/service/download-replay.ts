@@ -16,6 +16,7 @@ const SHORTEST_PAUSE = 100;
 export interface DownloadedReplay {
   /** Path of the file. */
   path: string;
+  /** Size of the file. */
   bytes: number;
   /** MIME type, such as `video/mp4`; missing if the service sent none. */
   type?: string;

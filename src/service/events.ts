@@ -9,19 +9,31 @@ interface RequestedLease {
   tags?: Readonly<Record<string, string>>;
 }
 
-/** The service leased a browser after the caller had left, or in a broken response: the pool releases the browser. */
+/**
+ * The service leased a browser after the caller had left, or in a broken response: the pool releases the browser.
+ *
+ * @inline
+ */
 export interface GrantOrphanedEvent extends RequestedLease {
   type: 'grant-orphaned';
   sessionId: string;
 }
 
-/** The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout. */
+/**
+ * The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout.
+ *
+ * @inline
+ */
 export interface OutcomeUnknownEvent extends RequestedLease {
   type: 'outcome-unknown';
   error: Error;
 }
 
-/** A browser was released, or its session no longer exists. */
+/**
+ * A browser was released, or its session no longer exists.
+ *
+ * @inline
+ */
 export interface ReleasedEvent {
   type: 'released';
   pool: string;
@@ -32,6 +44,8 @@ export interface ReleasedEvent {
 /**
  * A browser could not be released: it stays leased until its inactivity timeout. Or it is unknown whether it was
  * released: then `error.released` is `'unknown'`.
+ *
+ * @inline
  */
 export interface ReleaseFailedEvent {
   type: 'release-failed';
@@ -40,4 +54,5 @@ export interface ReleaseFailedEvent {
   error: ReleaseError;
 }
 
+/** An event of `BrowserPool` itself, outside of a call. */
 export type PoolEvent = GrantOrphanedEvent | OutcomeUnknownEvent | ReleasedEvent | ReleaseFailedEvent;

@@ -72,7 +72,7 @@ export class Consumer {
   async compile(options: object): Promise<string[]> {
     const tsconfig = { compilerOptions: { ...STRICT, ...options }, files: ['consumer.ts'] };
     await this.write('tsconfig.json', JSON.stringify(tsconfig));
-    const tsc = join(require.resolve('typescript/package.json'), '../bin/tsc');
+    const tsc = join(require.resolve('@typescript/native/package.json'), '../bin/tsc');
     const run = execute(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: this.folder });
     const output = await run.then(
       ({ stdout }) => stdout,
