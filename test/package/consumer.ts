@@ -112,7 +112,7 @@ async function withVersion(library: string): Promise<string> {
 }
 
 /** npm hands its scripts the project that it runs them for; another npm would take that for its own. */
-function outsideNpm(): NodeJS.ProcessEnv {
+export function outsideNpm(): NodeJS.ProcessEnv {
   const own = /^npm_(package|lifecycle)_|^npm_config_local_prefix$/i;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
 }
