@@ -49,7 +49,7 @@ const recording = {
 };
 
 /** Options of every acquire. */
-export const acquireSet = {
+const acquireSet = {
   /**
    * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases (API: endpoint 2). With
    * a name, a repeated acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
@@ -90,7 +90,7 @@ export function acquireBody(
 }
 
 /** Options of every lease. */
-export const leaseSet = {
+const leaseSet = {
   /**
    * `'auto'`: reuse the browser if it is healthy and cleaned up, otherwise destroy it; a choice; or a function that
    * returns one. Default: `'auto'`.
@@ -127,7 +127,7 @@ export const leaseSet = {
 };
 
 /** Options of every connection. */
-export const connectSet = {
+const connectSet = {
   /** Time from the lease to a usable page, in ms. Default: 30,000. */
   connectTimeout: withDefault(milliseconds(), 30_000),
   /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */

@@ -14,7 +14,7 @@ interface RequestedLease {
  *
  * @inline
  */
-export interface GrantOrphanedEvent extends RequestedLease {
+interface GrantOrphanedEvent extends RequestedLease {
   type: 'grant-orphaned';
   sessionId: string;
 }
@@ -24,7 +24,7 @@ export interface GrantOrphanedEvent extends RequestedLease {
  *
  * @inline
  */
-export interface OutcomeUnknownEvent extends RequestedLease {
+interface OutcomeUnknownEvent extends RequestedLease {
   type: 'outcome-unknown';
   error: Error;
 }
@@ -34,7 +34,7 @@ export interface OutcomeUnknownEvent extends RequestedLease {
  *
  * @inline
  */
-export interface ReleasedEvent {
+interface ReleasedEvent {
   type: 'released';
   pool: string;
   sessionId: string;
@@ -47,7 +47,7 @@ export interface ReleasedEvent {
  *
  * @inline
  */
-export interface ReleaseFailedEvent {
+interface ReleaseFailedEvent {
   type: 'release-failed';
   pool: string;
   sessionId: string;

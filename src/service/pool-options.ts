@@ -89,7 +89,7 @@ export interface EndpointRequest {
   send(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
 }
 
-export const endpoints = {
+const endpoints = {
   /** Releases a browser. Default: `POST /browser_pools/{pool}/release`. */
   release: optional(callback<(request: EndpointRequest & { reuse: boolean }) => unknown>()),
   /** Starts a recording. Default: `POST /browsers/{id}/replays`. */
