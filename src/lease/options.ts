@@ -72,7 +72,7 @@ const acquireSet = {
     anyOf('a number of milliseconds above 0, or false', milliseconds(), off()),
     25_000,
   ),
-  /** Backoff between acquire requests that fail or are answered too early, in the terms of p-retry. */
+  /** Backoff between acquire requests that fail or are answered too early: {@link RetryOptions}. */
   retry: withDefault(group(retry), {}),
 };
 
@@ -118,7 +118,7 @@ const leaseSet = {
   replays: withDefault(oneOf('list', 'record', 'off'), 'list'),
   /** Time for stopping the recording, listing, and waiting for the video, in ms. Default: 10,000. */
   replaysTimeout: withDefault(milliseconds(), 10_000),
-  /** How to record, with `replays: 'record'`. */
+  /** How to record, with `replays: 'record'`: {@link RecordingOptions}. */
   recording: optional(group(recording)),
   /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal: optional(abortSignal()),
