@@ -1,3 +1,8 @@
+/**
+ * The client of the service, and everything that does not depend on an automation library.
+ *
+ * @module pooled-browser
+ */
 export type {
   Connection,
   Connector,
@@ -26,7 +31,7 @@ export type {
 export type { FailedAttempt, MapProgress, RunningAttempt } from './map/progress.js';
 export { readCheckpoint } from './map/checkpoint.js';
 export type { Callback, LeaseFacts } from './lease/connected-lease.js';
-export type { RunEvent, RunStep } from './lease/events.js';
+export type { RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { DetachedLease } from './lease/detached-lease.js';
 export { attachBrowser, leaseBrowser, type PooledBrowser } from './lease/lease-browser.js';
 export type {

@@ -1,8 +1,12 @@
+/**
+ * The service's API over Chromium on this machine.
+ *
+ * @module pooled-browser/local
+ */
 export { startLocalPool } from './local/start-local-pool.js';
 export { findBrowser, type FindBrowserOptions } from './local/browser/find-browser.js';
 export type { LocalPool } from './local/start-local-pool.js';
-export type { LocalPoolStats } from './local/pool/chromium-pool.js';
-export type { LocalPoolEvent } from './local/events.js';
+export type { LocalPoolEvent, LocalPoolStats } from './local/events.js';
 export type { LocalPoolChaos, LocalPoolFault, LocalPoolFaultRates } from './local/chaos/faults.js';
 export type {
   LocalPoolOptions,

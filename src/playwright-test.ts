@@ -1,2 +1,7 @@
+/**
+ * A leased browser as fixtures of Playwright Test.
+ *
+ * @module pooled-browser/playwright-test
+ */
 export { expect } from '@playwright/test';
 export { test, type PlaywrightTestOptions, type PooledFixtures } from './fixtures/playwright-test.js';

@@ -1,3 +1,8 @@
+/**
+ * Leased browsers with Playwright.
+ *
+ * @module pooled-browser/playwright
+ */
 export { playwright, type PlaywrightHandles, type PlaywrightOptions } from './connect/playwright.js';
 export { mapPooledBrowsers, type PlaywrightMapOptions } from './map/playwright.js';
 export {

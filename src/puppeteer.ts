@@ -1,3 +1,8 @@
+/**
+ * Leased browsers with Puppeteer, over CDP or WebDriver BiDi.
+ *
+ * @module pooled-browser/puppeteer
+ */
 export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './connect/puppeteer.js';
 export { mapPooledBrowsers, type PuppeteerMapOptions } from './map/puppeteer.js';
 export {

@@ -1,3 +1,8 @@
+/**
+ * A leased browser as fixtures of Vitest.
+ *
+ * @module pooled-browser/vitest
+ */
 export {
   createTest,
   test,

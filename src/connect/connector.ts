@@ -18,7 +18,9 @@ export type Isolation = 'context' | 'storage' | 'none';
 export interface ConnectRequest {
   /** An open WebSocket to the browser. */
   readonly socket: Socket;
+  /** The protocol of the option `protocol`. */
   readonly protocol: Protocol;
+  /** The context of the option `context`. */
   readonly context: ContextChoice;
   /** URL of the page to hand out, if the browser has such a page; otherwise any page. */
   readonly pageUrl: string | undefined;
@@ -44,6 +46,7 @@ export interface Connector<Handles = unknown> {
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
   /** Imports the library. The acquire request waits in the meantime. */
   load(): Promise<unknown>;
+  /** Connects to the browser, and chooses or opens its page. */
   connect(request: ConnectRequest): Promise<Connection<Handles>>;
 }
 
@@ -65,8 +68,10 @@ export interface Connection<Handles> {
 
 /** A page in a browser that runs one task after another. */
 export interface Workspace<Handles> {
+  /** What the task receives: browser, page, context. */
   readonly handles: Handles;
   /** Prepares the page for the next task. Resolves to false if the next task needs another workspace. */
   reset(): Promise<boolean>;
+  /** Closes the page, and the context that was opened for it. */
   close(): Promise<void>;
 }

@@ -11,11 +11,15 @@ import { expectAnswer, workspaceOf } from './workspace.js';
 
 /** What a callback receives from Playwright. */
 export interface PlaywrightHandles {
+  /** The leased browser. */
   browser: Browser;
+  /** The browser's own context, or with `context: 'new'` a fresh one. */
   context: BrowserContext;
+  /** A page of the context. */
   page: Page;
 }
 
+/** The option of every function for Playwright: which copy of the library to use. */
 export interface PlaywrightOptions {
   /** The caller's own copy of the library: `chromium` of playwright, @playwright/test or patchright. */
   chromium?: Pick<BrowserType, 'connectOverCDP'> | undefined;

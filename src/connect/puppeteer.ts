@@ -15,16 +15,27 @@ import { expectAnswer, workspaceOf } from './workspace.js';
 
 /** What a callback receives from Puppeteer; `context` only if it is a new one. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
+  /** The leased browser. */
   browser: Browser;
+  /** A page of the browser's own context, or of the new one. */
   page: Page;
-} & (Choice extends 'new' ? { context: BrowserContext } : unknown);
+} & (Choice extends 'new' ? NewContext : unknown);
 
+/** @inline */
+interface NewContext {
+  /** The fresh context. */
+  context: BrowserContext;
+}
+
+/** The option of every function for Puppeteer: which copy of the library to use. */
 export interface PuppeteerOptions {
   /** The caller's own copy of the library: puppeteer, or puppeteer-extra. */
   puppeteer?: PuppeteerLibrary | undefined;
 }
 
+/** @inline */
 interface PuppeteerLibrary {
+  /** As `puppeteer.connect`. */
   connect(options: ConnectOptions): Promise<Browser>;
 }
 

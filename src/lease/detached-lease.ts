@@ -19,6 +19,7 @@ export interface LeaseRecord {
 
 /** A lease without a connection. The caller of `attachBrowser` must release it. */
 export class DetachedLease {
+  /** `session_id` of the leased browser. */
   readonly sessionId: string;
   /** Milliseconds from the detachment until the service ends the session, if nobody connects. */
   readonly expiresAfter: number;

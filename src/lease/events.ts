@@ -4,7 +4,7 @@ import type { BrowserSession, Replay } from '../service/wire.js';
 import type { FailedRun, ReplayStatus } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */
-interface Steps {
+export interface Steps {
   /** Other calls of this process are before this one in the queue for the pool; `ahead` is their number. */
   queued: { ahead: number };
   /**
@@ -57,4 +57,11 @@ export type RunStep = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[ke
  * The argument of `onEvent`, and the message on the diagnostics channel `pooled-browser:event`, with the pool, the number
  * of the call in this process, and the milliseconds since the call began.
  */
-export type RunEvent = RunStep & { pool: string; run: number; elapsed: number };
+export type RunEvent = RunStep & {
+  /** Id or name of the pool. */
+  pool: string;
+  /** Number of the call in this process, from 1. */
+  run: number;
+  /** Milliseconds since the call began. */
+  elapsed: number;
+};

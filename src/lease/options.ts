@@ -49,7 +49,7 @@ const recording = {
 };
 
 /** Options of every acquire. */
-export const acquireSet = {
+const acquireSet = {
   /**
    * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases (API: endpoint 2). With
    * a name, a repeated acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
@@ -72,7 +72,7 @@ export const acquireSet = {
     anyOf('a number of milliseconds above 0, or false', milliseconds(), off()),
     25_000,
   ),
-  /** Backoff between acquire requests that fail or are answered too early, in the terms of p-retry. */
+  /** Backoff between acquire requests that fail or are answered too early: {@link RetryOptions}. */
   retry: withDefault(group(retry), {}),
 };
 
@@ -90,7 +90,7 @@ export function acquireBody(
 }
 
 /** Options of every lease. */
-export const leaseSet = {
+const leaseSet = {
   /**
    * `'auto'`: reuse the browser if it is healthy and cleaned up, otherwise destroy it; a choice; or a function that
    * returns one. Default: `'auto'`.
@@ -118,7 +118,7 @@ export const leaseSet = {
   replays: withDefault(oneOf('list', 'record', 'off'), 'list'),
   /** Time for stopping the recording, listing, and waiting for the video, in ms. Default: 10,000. */
   replaysTimeout: withDefault(milliseconds(), 10_000),
-  /** How to record, with `replays: 'record'`. */
+  /** How to record, with `replays: 'record'`: {@link RecordingOptions}. */
   recording: optional(group(recording)),
   /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal: optional(abortSignal()),
@@ -127,7 +127,7 @@ export const leaseSet = {
 };
 
 /** Options of every connection. */
-export const connectSet = {
+const connectSet = {
   /** Time from the lease to a usable page, in ms. Default: 30,000. */
   connectTimeout: withDefault(milliseconds(), 30_000),
   /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
@@ -192,23 +192,27 @@ type ForLibrary<Input, ConnectOptions, P, Context = ContextChoice> = {
         : Input[Name];
 };
 
+/** Options of a lease that are common to all functions. @interface */
 export type LeaseOptions<C extends object = object, P = Protocol> = ForLibrary<
   OptionsInput<typeof leaseOptions>,
   C,
   P
 >;
+/** Options of `withPooledBrowser`. @interface */
 export type RunOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof runOptions>,
   C,
   P,
   Context
 >;
+/** Options of `leaseBrowser`. @interface */
 export type HeldLeaseOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof heldLeaseOptions>,
   C,
   P,
   Context
 >;
+/** Options of `attachBrowser`. @interface */
 export type AttachOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
   OptionsInput<typeof attachOptions>,
   C,
@@ -235,11 +239,9 @@ export function readLeaseOptions(
   { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal'> },
 ): LeaseSettings {
   const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
-  if (settings.recording && settings.replays !== 'record') {
-    throw new InvalidOptionError(
-      'recording',
-      `recording needs replays: 'record', not '${settings.replays}'.`,
-    );
+  const { recording, replays } = settings;
+  if (recording && replays !== 'record') {
+    throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);

@@ -8,8 +8,11 @@ import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** Options of `leaseBrowser` for Playwright. @interface */
 export type PlaywrightLeaseOptions = HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+/** Options of `attachBrowser` for Playwright. @interface */
 export type PlaywrightAttachOptions = AttachOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+/** Options of `withPooledBrowser` for Playwright. @interface */
 export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
 /** `withPooledBrowser` for Playwright: the callback receives `{ browser, context, page, session, signal }`. */

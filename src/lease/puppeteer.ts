@@ -9,10 +9,13 @@ import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** Options of `leaseBrowser` for Puppeteer. @interface */
 export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
   HeldLeaseOptions<ConnectOptions, Protocol, Choice>;
+/** Options of `attachBrowser` for Puppeteer. @interface */
 export type PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
   AttachOptions<ConnectOptions, Protocol, Choice>;
+/** Options of `withPooledBrowser` for Puppeteer. @interface */
 export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
   RunOptions<ConnectOptions, Protocol, Choice>;
 

@@ -37,6 +37,7 @@ export interface LeaseOutcome {
   error?: unknown;
   /** The browser responds, and everything that this lease opened is closed. */
   healthy: boolean;
+  /** The leased session. */
   session: BrowserSession;
 }
 
@@ -55,13 +56,15 @@ export interface RunSummary {
   session: BrowserSession;
   /** The recordings of this lease, without those of earlier or later leases of the same browser. */
   replays: readonly Replay[];
+  /** Whether the recordings are complete. */
   replayStatus: ReplayStatus;
-  /** `'pending'` only with `awaitRelease: false`. */
+  /** What happened to the browser; `'pending'` only with `awaitRelease: false`. */
   released: Released | 'pending';
   /** Number of acquire requests. */
   acquireAttempts: number;
   /** Number of acquire requests that may have leased a browser that nobody knows (events `outcome-unknown`). */
   unknownAcquires: number;
+  /** Milliseconds in each stage. */
   timings: Timings;
   /** Errors of recording, cleanup and release. They never fail the run. */
   cleanupErrors: readonly Error[];
@@ -75,7 +78,9 @@ export interface Run<Value> extends RunSummary {
 
 /** The run behind an error; without a session if none was leased. */
 export interface FailedRun extends Omit<RunSummary, 'session' | 'released'> {
+  /** The leased session; missing if none was leased. */
   session?: BrowserSession;
+  /** What happened to the browser; missing if none was leased. */
   released?: Released | 'pending';
 }
 

@@ -30,6 +30,7 @@ export type LocalPoolEvent =
   | (Readonly<LocalPoolFault> & { readonly type: 'chaos'; readonly seed: number })
   | { readonly type: 'closed' };
 
+/** @inline */
 interface OfSession {
   /** Name of the pool. */
   readonly pool: string;
@@ -39,18 +40,50 @@ interface OfSession {
 /**
  * Why a recording ended: a request, its maximum duration, the end of the lease, the end of the browser, the limit of
  * bytes, a full disk, another disk error.
+ *
+ * @inline
  */
 export type RecordingEnd =
   'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-full' | 'disk-failed';
 
-/** The use of a connection to a leased browser. */
+/**
+ * The use of a connection to a leased browser.
+ *
+ * @inline
+ */
 export type Protocol = 'cdp' | 'bidi' | 'live-view';
 
 /**
  * Why a browser was destroyed: a release without reuse, a flush, a DELETE request, no connection for too long, the end of
  * its process, the end of the local pool.
+ *
+ * @inline
  */
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
-/** Receives events. */
+/**
+ * Receives events.
+ *
+ * @inline
+ */
 export type Log = (event: LocalPoolEvent) => void;
+
+/** Numbers of browsers by state, and totals since the start. */
+export interface LocalPoolStats {
+  /** Browsers that are ready to be leased. */
+  readonly idle: number;
+  /** Browsers that are leased. */
+  readonly leased: number;
+  /** Browsers that are starting. */
+  readonly starting: number;
+  /** Acquire requests that are waiting. */
+  readonly waiting: number;
+  /** Leases granted. Leases whose response could not be delivered do not count. */
+  readonly granted: number;
+  /** Leases released, with or without reuse. */
+  readonly released: number;
+  /** Browsers destroyed, for any reason. */
+  readonly destroyed: number;
+  /** Leases that ended because nothing was connected for `timeoutSeconds`. */
+  readonly expired: number;
+}

@@ -6,10 +6,10 @@ import { launchChromium } from './browser/chromium.js';
 import { findBrowser } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
 import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
-import type { Log } from './events.js';
+import type { LocalPoolStats, Log } from './events.js';
 import { PoolServer } from './http/server.js';
 import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
-import type { LocalPoolStats, PoolHost } from './pool/chromium-pool.js';
+import type { PoolHost } from './pool/chromium-pool.js';
 import { PoolSet } from './pool/pool-set.js';
 
 /** A running local pool. Its server keeps the process alive until `close()`. */

@@ -112,6 +112,8 @@ const mapOptions = { ...leaseOptionsOfMap, ...taskOptions };
  *
  * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the back-off between the attempts
  * of a task.
+ *
+ * @interface
  */
 export type MapOptions<C extends object = object, P = Protocol> = Omit<LeaseOptions<C, P>, 'context'> &
   OptionsInput<typeof taskOptions>;

@@ -5,6 +5,7 @@ import { redact } from '../shared/redact.js';
 interface OutcomeFacts<Input> {
   /** Position of the input among all inputs, from 0. */
   index: number;
+  /** The input of the task. */
   input: Input;
   /** The session in which the last attempt ran. */
   session: BrowserSession;
@@ -17,13 +18,17 @@ interface OutcomeFacts<Input> {
   replays: readonly Replay[];
 }
 
+/** The result of an input whose task succeeded. */
 export interface FulfilledOutcome<Input, Value> extends OutcomeFacts<Input> {
+  /** Distinguishes the two kinds of outcomes. */
   status: 'fulfilled';
   /** The value that the callback returned. */
   value: Value;
 }
 
+/** The result of an input whose last attempt failed. */
 export interface RejectedOutcome<Input> extends OutcomeFacts<Input> {
+  /** Distinguishes the two kinds of outcomes. */
   status: 'rejected';
   /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
   reason: unknown;
@@ -43,6 +48,7 @@ export interface AttemptFacts {
 
 /** What the callback receives besides the browser, context and page of its automation library. */
 export interface TaskFacts<Input> {
+  /** The input of this task. */
   input: Input;
   /** Position of the input among all inputs, from 0. */
   index: number;
@@ -72,6 +78,7 @@ export interface OutcomeSink {
   close(): Promise<void>;
 }
 
+/** @inline */
 interface RecordFacts extends Pick<OutcomeFacts<unknown>, 'index' | 'input' | 'attempts'> {
   /** Session of the last attempt. `pooled-browser replays` lists its recordings. */
   sessionId?: string;
@@ -86,8 +93,11 @@ export type OutcomeRecord =
 
 /** The part of a task's error that JSON can represent. */
 export interface RecordedReason {
+  /** Name of the error class. */
   name?: string;
+  /** The `code` of the error, if it is a string. */
   code?: string;
+  /** The message, without secrets. */
   message: string;
 }
 

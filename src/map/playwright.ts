@@ -5,7 +5,7 @@ import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.j
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
-/** Options of `mapPooledBrowsers` for Playwright. */
+/** Options of `mapPooledBrowsers` for Playwright. @interface */
 export type PlaywrightMapOptions = MapOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
 /**

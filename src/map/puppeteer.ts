@@ -6,7 +6,7 @@ import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.j
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
-/** Options of `mapPooledBrowsers` for Puppeteer. */
+/** Options of `mapPooledBrowsers` for Puppeteer. @interface */
 export type PuppeteerMapOptions = MapOptions<ConnectOptions> & PuppeteerOptions;
 
 /**

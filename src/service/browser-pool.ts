@@ -192,6 +192,7 @@ export class BrowserPool {
     return this.#closed;
   }
 
+  /** Calls `close()`, at the end of a block with `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -16,6 +16,7 @@ const SHORTEST_PAUSE = 100;
 export interface DownloadedReplay {
   /** Path of the file. */
   path: string;
+  /** Size of the file. */
   bytes: number;
   /** MIME type, such as `video/mp4`; missing if the service sent none. */
   type?: string;
@@ -86,7 +87,7 @@ class VideoFile {
   }
 
   readonly write = async (
-    content: AsyncIterable<Buffer>,
+    content: AsyncIterable<Uint8Array>,
     headers: HttpResponse['headers'],
   ): Promise<void> => {
     this.#checkHeaders(headers);

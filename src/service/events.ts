@@ -9,20 +9,32 @@ interface RequestedLease {
   tags?: Readonly<Record<string, string>>;
 }
 
-/** The service leased a browser after the caller had left, or in a broken response: the pool releases the browser. */
-export interface GrantOrphanedEvent extends RequestedLease {
+/**
+ * The service leased a browser after the caller had left, or in a broken response: the pool releases the browser.
+ *
+ * @inline
+ */
+interface GrantOrphanedEvent extends RequestedLease {
   type: 'grant-orphaned';
   sessionId: string;
 }
 
-/** The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout. */
-export interface OutcomeUnknownEvent extends RequestedLease {
+/**
+ * The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout.
+ *
+ * @inline
+ */
+interface OutcomeUnknownEvent extends RequestedLease {
   type: 'outcome-unknown';
   error: Error;
 }
 
-/** A browser was released, or its session no longer exists. */
-export interface ReleasedEvent {
+/**
+ * A browser was released, or its session no longer exists.
+ *
+ * @inline
+ */
+interface ReleasedEvent {
   type: 'released';
   pool: string;
   sessionId: string;
@@ -32,12 +44,15 @@ export interface ReleasedEvent {
 /**
  * A browser could not be released: it stays leased until its inactivity timeout. Or it is unknown whether it was
  * released: then `error.released` is `'unknown'`.
+ *
+ * @inline
  */
-export interface ReleaseFailedEvent {
+interface ReleaseFailedEvent {
   type: 'release-failed';
   pool: string;
   sessionId: string;
   error: ReleaseError;
 }
 
+/** An event of `BrowserPool` itself, outside of a call. */
 export type PoolEvent = GrantOrphanedEvent | OutcomeUnknownEvent | ReleasedEvent | ReleaseFailedEvent;

@@ -29,7 +29,7 @@ export interface HttpRequest {
   /** Aborts the request only before it is sent: afterwards the response must be read. */
   unsentSignal?: AbortSignal | undefined;
   /** Receives the content of a 200 as a stream of any size. Without it, the body is read into memory. */
-  onContent?: (content: AsyncIterable<Buffer>, headers: HttpResponse['headers']) => Promise<void>;
+  onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
 export interface HttpResponse {

@@ -74,6 +74,7 @@ export function isToken(token: unknown): boolean {
 export interface EndpointRequest {
   /** Id or name of the pool. */
   pool: string;
+  /** `session_id` of the browser. */
   sessionId: string;
   /** Aborts when nobody waits for the result any more. */
   signal: AbortSignal;
@@ -88,7 +89,7 @@ export interface EndpointRequest {
   send(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
 }
 
-export const endpoints = {
+const endpoints = {
   /** Releases a browser. Default: `POST /browser_pools/{pool}/release`. */
   release: optional(callback<(request: EndpointRequest & { reuse: boolean }) => unknown>()),
   /** Starts a recording. Default: `POST /browsers/{id}/replays`. */
@@ -161,11 +162,17 @@ export const replayRequest = {
   max_duration_in_seconds: optional(wholeNumber(1)),
 };
 
+/** Options of `new BrowserPool`. */
 export interface BrowserPoolOptions extends OptionsInput<typeof poolOptions> {}
+/** Functions for a service with other paths (extension). */
 export interface EndpointOptions extends OptionsInput<typeof endpoints> {}
+/** Options of every request of `BrowserPool`. */
 export interface RequestOptions extends OptionsInput<typeof requestOptions> {}
+/** Options of `BrowserPool.acquire`. */
 export interface AcquireOptions extends OptionsInput<typeof acquireOptions> {}
+/** Options of `BrowserPool.release`. */
 export interface ReleaseOptions extends OptionsInput<typeof releaseOptions> {}
+/** Options of `BrowserPool.downloadReplay`. */
 export interface DownloadOptions extends OptionsInput<typeof downloadOptions> {}
 /** Body of an acquire request (API: endpoint 2). */
 export interface AcquireRequest extends OptionsInput<typeof acquireRequest> {}

@@ -5,8 +5,11 @@ const BOUNDS = [10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 300_000] a
 
 /** Time from a call until it had a browser, in ms, as an explicit-bucket histogram. */
 export interface WaitHistogram {
+  /** Number of calls. */
   readonly count: number;
+  /** Sum of their times, in ms. */
   readonly sum: number;
+  /** The longest time, in ms. */
   readonly max: number;
   /** Upper bounds of the buckets, each inclusive: 10, 50, 100, 500, 1,000, 5,000, 10,000, 30,000, 60,000, 300,000. */
   readonly bounds: readonly number[];
@@ -39,7 +42,9 @@ export interface PoolStats {
   readonly leases: {
     /** Leases that are not released yet. */
     readonly active: number;
+    /** Released for reuse. */
     readonly reused: number;
+    /** Released for destruction. */
     readonly destroyed: number;
     /** Left leased on request, or detached. */
     readonly left: number;
@@ -48,6 +53,7 @@ export interface PoolStats {
     /** It is unknown whether the browser was released. */
     readonly unknown: number;
   };
+  /** How long the calls waited for a browser. */
   readonly waits: WaitHistogram;
 }
 

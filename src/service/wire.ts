@@ -27,7 +27,9 @@ export type WireObject<F> = {
 };
 
 const profile = {
+  /** Identifier. */
   id: optional(v.string()),
+  /** Name. */
   name: optional(v.string()),
   /** ISO 8601. */
   created_at: optional(v.string()),
@@ -52,8 +54,17 @@ const viewport = {
 /** Window size (API: Viewport). */
 export interface Viewport extends WireObject<typeof viewport> {}
 
-const poolReference = { id: optional(v.string()), name: optional(v.string()) };
-const usage = { uptime_ms: optional(v.number()) };
+const poolReference = {
+  /** Identifier. */
+  id: optional(v.string()),
+  /** Name. */
+  name: optional(v.string()),
+};
+
+const usage = {
+  /** Milliseconds since the browser started. */
+  uptime_ms: optional(v.number()),
+};
 
 /** The categories of telemetry (API: Telemetry shape). */
 export type TelemetryCategory =
@@ -69,7 +80,14 @@ export type TelemetryCategory =
 
 /** Which telemetry is enabled (API: Telemetry shape). */
 export interface Telemetry {
-  readonly browser?: { readonly [category in TelemetryCategory]?: { readonly enabled: boolean } };
+  /** By category. A missing category is off. */
+  readonly browser?: Readonly<Partial<Record<TelemetryCategory, TelemetrySwitch>>>;
+}
+
+/** @inline */
+interface TelemetrySwitch {
+  /** Events of this category are recorded. */
+  readonly enabled: boolean;
 }
 
 export const sessionFields = {
@@ -95,6 +113,7 @@ export const sessionFields = {
   gpu: optional(v.boolean()),
   /** Name of this lease. */
   name: optional(v.string()),
+  /** The browser profile, with cookies and logins. */
   profile: optional(object<Profile>(profile)),
   /** Identifier of the proxy. */
   proxy_id: optional(v.string()),
@@ -112,6 +131,7 @@ export const sessionFields = {
   tags: optional(stringRecord()),
   /** When the session was soft-deleted, ISO 8601. Only for deleted sessions. */
   deleted_at: optional(v.string()),
+  /** Resources that the session used. */
   usage: optional(object<WireObject<typeof usage>>(usage)),
   /** Active telemetry, or `null` for none. */
   telemetry: optional(v.custom<Telemetry | null>((value) => value === null || isRecord(value))),
@@ -124,6 +144,7 @@ export interface BrowserSession extends WireObject<typeof sessionFields> {
 }
 
 export const replayFields = {
+  /** Identifier. */
   replay_id: optional(v.string()),
   /** ISO 8601, by the service's clock. */
   started_at: optional(v.string()),
@@ -147,15 +168,21 @@ export interface PoolConfig {
   readonly fill_rate_per_minute?: number;
   /** Seconds of inactivity after which a leased browser is destroyed. */
   readonly timeout_seconds?: number;
+  /** The browsers run headless. */
   readonly headless?: boolean;
+  /** The browsers run in stealth mode. */
   readonly stealth?: boolean;
+  /** Initial window size. */
   readonly viewport?: Viewport;
+  /** URL that the browsers open. */
   readonly start_url?: string;
   readonly [field: string]: unknown;
 }
 
 export const poolFields = {
+  /** Identifier. */
   id: required(v.string()),
+  /** Name. */
   name: optional(v.string()),
   /** Number of idle browsers. */
   available_count: optional(v.number()),
@@ -163,6 +190,7 @@ export const poolFields = {
   acquired_count: optional(v.number()),
   /** ISO 8601. */
   created_at: optional(v.string()),
+  /** Configuration of the pool. */
   browser_pool_config: optional(v.custom<PoolConfig>(isRecord)),
 };
 

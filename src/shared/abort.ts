@@ -151,6 +151,9 @@ export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: P
 }
 
 /** `setTimeout` that never fires for a time beyond its range, where Node's fires at once. */
-export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
+export function startTimer(
+  milliseconds: number,
+  onEnd: () => void,
+): ReturnType<typeof setTimeout> | undefined {
   return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
 }

@@ -14,6 +14,9 @@ export const environment = {
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */
   programFolders: () => (read('PATH') ?? '').split(delimiter).filter(Boolean),
+  /** The folders of installed programs on Windows, of the user and of the machine. */
+  windowsPrograms: () =>
+    ['LOCALAPPDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'].flatMap((name) => read(name) ?? []),
   /** All variables for a program that is not Node. */
   forChild: (): NodeJS.ProcessEnv => {
     const { NODE_OPTIONS: _options, ...rest } = process.env;

@@ -21,15 +21,21 @@ export interface ErrorFacts {
 
 /** Base class of all errors of this library. */
 export class PooledBrowserError extends Error {
+  /** Name of the class, also in minified code. */
   override readonly name: string = 'PooledBrowserError';
 
   /** Stable and machine-readable: compare this, never the message. */
   readonly code: string = 'ERR_POOLED_BROWSER';
 
+  /** Id or name of the pool. */
   declare readonly pool?: string;
+  /** `session_id` of the leased browser. */
   declare readonly sessionId?: string;
+  /** Number of acquire requests so far. */
   declare readonly attempts?: number;
+  /** Milliseconds since the call began. */
   declare readonly elapsed?: number;
+  /** The service's id of the request, for its support. */
   declare readonly requestId?: string;
 
   constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {

@@ -28,6 +28,7 @@ export class LeaseNameTakenError extends PooledBrowserError {
   override readonly name = 'LeaseNameTakenError' as const;
   override readonly code = 'ERR_LEASE_NAME_TAKEN' as const;
 
+  /** The requested name. */
   readonly leaseName: string;
 
   constructor(message: string, leaseName: string, facts?: ErrorFacts) {
@@ -81,6 +82,7 @@ export class BrowserLostError extends PooledBrowserError {
   override readonly name = 'BrowserLostError' as const;
   override readonly code = 'ERR_BROWSER_LOST' as const;
 
+  /** How the connection was lost. */
   readonly reason: LossReason;
 
   constructor(message: string, reason: LossReason, facts?: ErrorFacts) {

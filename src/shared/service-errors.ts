@@ -3,7 +3,9 @@ import { redact } from './redact.js';
 
 /** A further error inside an error response (API: Errors). No field is required. */
 export interface ErrorDetail {
+  /** Machine-readable code. */
   code?: string;
+  /** Text for people. */
   message?: string;
 }
 
@@ -13,10 +15,15 @@ export interface ServiceFault {
   status: number;
   /** The `code` of the body, or `http_<status>` if the body has none. */
   code: string;
+  /** The `message` of the body. */
   message: string;
+  /** Additional errors. */
   details?: ErrorDetail[] | undefined;
+  /** A lower-level error. */
   inner_error?: ErrorDetail | undefined;
+  /** What to check. */
   hint?: string | undefined;
+  /** Milliseconds to wait before the next request. */
   retryAfter?: number | undefined;
 }
 

@@ -1,7 +1,10 @@
 import { accessSync, constants } from 'node:fs';
-import { devNull } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { devNull, tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { findBrowser } from '../../src/local.js';
+import { browserPaths } from '../../src/local/browser/find-browser.js';
 
 it('finds an executable browser and prints nothing', async () => {
   const printed = [vi.spyOn(console, 'log'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'error')];
@@ -29,4 +32,22 @@ it('does not use another browser when the configured path is not executable', as
 
 it('refuses an unknown option', async () => {
   await expect(findBrowser({ path: '/bin/sh' } as object)).rejects.toThrow('findBrowser has no option path');
+});
+
+it('finds a browser on the PATH, and prefers Chrome to Chromium', async () => {
+  vi.stubEnv('CHROME_PATH', '');
+  const folder = await mkdtemp(join(tmpdir(), 'browsers-'));
+  const install = (name: string) => writeFile(join(folder, name), '', { mode: 0o755 });
+  vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH']}`);
+  await install('chromium-browser');
+  expect(dirname(await findBrowser())).toBe(folder);
+  await install('google-chrome-stable');
+  expect(await findBrowser()).toBe(join(folder, 'google-chrome-stable'));
+  await rm(folder, { recursive: true });
+});
+
+it('knows the places of Chrome on macOS and Windows', () => {
+  vi.stubEnv('PROGRAMFILES', 'C:\\Program Files');
+  expect(browserPaths('darwin')).toContain('/Applications/Google Chrome.app/Contents/MacOS/Google Chrome');
+  expect(browserPaths('win32')).toContain('C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe');
 });

@@ -14,7 +14,7 @@ export interface Reply {
   body: ErrorBody;
 }
 
-export interface ErrorBody {
+interface ErrorBody {
   code?: string;
   message?: string;
   details?: { code?: string; message?: string }[];

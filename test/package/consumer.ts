@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -43,6 +43,19 @@ export class Consumer {
     return stdout.trim();
   }
 
+  /** Bytes on disk of all packages except these, in blocks of 4 KiB as `du` counts them. */
+  async installedSize(except: readonly string[]): Promise<number> {
+    const modules = join(this.folder, 'node_modules');
+    const files = await readdir(modules, { recursive: true, withFileTypes: true });
+    const folders = except.map((name) => join(modules, name));
+    const counted = files.filter((file) => {
+      const path = join(file.parentPath, file.name);
+      return !folders.some((folder) => path.startsWith(folder));
+    });
+    const sizes = await Promise.all(counted.map((file) => stat(join(file.parentPath, file.name))));
+    return sizes.reduce((sum, { size }) => sum + Math.ceil(size / 4096) * 4096, 0);
+  }
+
   /** Packages that load with these imports, each once. */
   async loadedBy(imports: string): Promise<string[]> {
     const loaded = join(this.folder, 'loaded.txt');
@@ -59,7 +72,7 @@ export class Consumer {
   async compile(options: object): Promise<string[]> {
     const tsconfig = { compilerOptions: { ...STRICT, ...options }, files: ['consumer.ts'] };
     await this.write('tsconfig.json', JSON.stringify(tsconfig));
-    const tsc = join(require.resolve('typescript/package.json'), '../bin/tsc');
+    const tsc = join(require.resolve('@typescript/native/package.json'), '../bin/tsc');
     const run = execute(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: this.folder });
     const output = await run.then(
       ({ stdout }) => stdout,
@@ -99,7 +112,7 @@ async function withVersion(library: string): Promise<string> {
 }
 
 /** npm hands its scripts the project that it runs them for; another npm would take that for its own. */
-function outsideNpm(): NodeJS.ProcessEnv {
+export function outsideNpm(): NodeJS.ProcessEnv {
   const own = /^npm_(package|lifecycle)_|^npm_config_local_prefix$/i;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
 }

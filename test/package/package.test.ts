@@ -25,6 +25,10 @@ afterAll(() => rm(folder, { recursive: true, force: true }), 120_000);
 
 const ROOT = ['BrowserPool', 'leaseBrowser', 'runOf', 'withPooledBrowser', 'AcquireTimeoutError'];
 
+it('adds at most 8 MB to node_modules, besides the automation library', async () => {
+  expect(await withPlaywright.installedSize(['playwright-core'])).toBeLessThan(8e6);
+});
+
 describe('import', () => {
   it('exports the functions and classes from the root', async () => {
     const program = "import * as names from 'pooled-browser'; console.log(Object.keys(names).join());";

@@ -39,7 +39,7 @@ export function describeCampaign(campaign: Campaign): string {
 }
 
 /** Runs a failing world again with only the faults that it needs to fail. */
-export async function shrink(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
+async function shrink(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
   const without = new Set<Fault>();
   for (const fault of FAULTS) {
     without.add(fault);

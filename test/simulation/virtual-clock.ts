@@ -160,7 +160,7 @@ class VirtualTimer {
 }
 
 /** Resolves when all pending microtasks and ticks have run. */
-export function settleMicrotasks(): Promise<void> {
+function settleMicrotasks(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
 

@@ -12,7 +12,7 @@ export const libraries = [
 ] as const;
 
 /** Packages that take tens of milliseconds to load: the root entry must not load them. */
-export const heavy = ['undici', 'ws', 'chrome-launcher', 'jose', 'commander'] as const;
+export const heavy = ['undici', 'ws', 'jose', 'commander'] as const;
 
 /** One import, re-export or `import()`. */
 export interface Import {

@@ -32,7 +32,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const RUN_TIME_IMPORTS = ['src/cli/map-script.ts'];
 
 /** Packages that the build bundles into our own files. */
-const BUNDLED = ['valibot', 'leven'];
+const BUNDLED = ['valibot', 'leven', 'mediabunny'];
 
 const MOST_LINES = 250;
 const LEAST_LINES = 25;

@@ -12,7 +12,7 @@ import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 
 /** What the pages of both libraries have in common, as far as these tests need it. */
-export interface AnyPage {
+interface AnyPage {
   goto(url: string): Promise<unknown>;
   title(): Promise<string>;
   evaluate<Value>(script: string): Promise<Value>;

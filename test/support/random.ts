@@ -1,12 +1,3 @@
-/** Random numbers for a test. Prints the seed; `SEED=… npm test` repeats the numbers. */
-export function seededRandom(): Random {
-  const seed = Number(
-    process.env['SEED'] ?? Math.trunc(performance.timeOrigin + performance.now()) % 2 ** 31,
-  );
-  process.stdout.write(`Random numbers of seed ${seed}; repeat them with SEED=${seed}\n`);
-  return new Random(seed);
-}
-
 /** Random numbers that repeat for the same seed (mulberry32). */
 export class Random {
   #state: number;

@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
 import { optional, readOptions, text, type OptionsInput } from '../../shared/options.js';
@@ -26,7 +27,7 @@ export async function findBrowser(options: FindBrowserOptions = {}): Promise<str
   if (fromEnvironment !== undefined) {
     return requireExecutable(fromEnvironment, 'The environment variable CHROME_PATH');
   }
-  const found = (await installedBrowser()) ?? debianChromium() ?? (await playwrightChromium());
+  const found = browserPaths().find(isExecutable) ?? (await playwrightChromium());
   if (found !== undefined) return found;
   throw new BrowserNotFoundError(`This machine has no Chrome or Chromium.\n${INSTRUCTIONS}`);
 }
@@ -41,18 +42,22 @@ function requireExecutable(path: string, source: string): string {
   throw new BrowserNotFoundError(`${source} is ${path}, which is not an executable file.\n${INSTRUCTIONS}`);
 }
 
-async function installedBrowser(): Promise<string | undefined> {
-  try {
-    const { Launcher } = await import('chrome-launcher');
-    return Launcher.getInstallations().find(isExecutable);
-  } catch {
-    // chrome-launcher throws when it finds no browser, and on unknown platforms.
-    return undefined;
+/** Paths where installers put Chrome and Chromium; the preferred browser first. */
+export function browserPaths(platform: string = process.platform): string[] {
+  if (platform === 'darwin') {
+    const names = ['Google Chrome', 'Google Chrome Canary', 'Chromium'];
+    const folders = ['/Applications', `${homedir()}/Applications`];
+    return names.flatMap((name) => folders.map((folder) => `${folder}/${name}.app/Contents/MacOS/${name}`));
   }
-}
-
-function debianChromium(): string | undefined {
-  return ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(isExecutable);
+  if (platform === 'win32') {
+    const names = ['Google\\Chrome', 'Google\\Chrome SxS', 'Chromium'];
+    const folders = environment.windowsPrograms();
+    return names.flatMap((name) => folders.map((folder) => `${folder}\\${name}\\Application\\chrome.exe`));
+  }
+  const names = ['google-chrome-stable', 'google-chrome', 'chromium-browser', 'chromium'];
+  // A PATH without /usr/bin, as of some services, must not hide the browser.
+  const folders = [...environment.programFolders(), '/usr/bin'];
+  return names.flatMap((name) => folders.map((folder) => `${folder}/${name}`));
 }
 
 async function playwrightChromium(): Promise<string | undefined> {

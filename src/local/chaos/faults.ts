@@ -73,7 +73,11 @@ const REQUESTS = [
 
 export type RequestPlace = (typeof REQUESTS)[number];
 
-/** What a fault can happen to. */
+/**
+ * What a fault can happen to.
+ *
+ * @inline
+ */
 export type FaultPlace = RequestPlace | 'socket' | 'lease';
 
 const faultNames = Object.keys(rates) as FaultName[];

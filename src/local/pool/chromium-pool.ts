@@ -1,30 +1,10 @@
 import type { Chromium } from '../browser/chromium.js';
 import { openUrl } from '../browser/page-commands.js';
-import type { DestroyReason, Log } from '../events.js';
+import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedOptions, CheckedSettings } from '../options.js';
 import { Filler, type StartLimit } from './filler.js';
 import { Lease, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
-
-/** Numbers of browsers by state, and totals since the start. */
-export interface LocalPoolStats {
-  /** Browsers that are ready to be leased. */
-  readonly idle: number;
-  /** Browsers that are leased. */
-  readonly leased: number;
-  /** Browsers that are starting. */
-  readonly starting: number;
-  /** Acquire requests that are waiting. */
-  readonly waiting: number;
-  /** Leases granted. Leases whose response could not be delivered do not count. */
-  readonly granted: number;
-  /** Leases released, with or without reuse. */
-  readonly released: number;
-  /** Browsers destroyed, for any reason. */
-  readonly destroyed: number;
-  /** Leases that ended because nothing was connected for `timeoutSeconds`. */
-  readonly expired: number;
-}
 
 /** What all pools of a server share. */
 export interface PoolHost {

@@ -1,9 +1,10 @@
 import { Chaos } from '../chaos/chaos.js';
+import type { LocalPoolStats } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
 import type { CheckedOptions } from '../options.js';
 import { Recorder } from '../replays/recorder.js';
 import { LeaseTokens } from '../sockets/jwt.js';
-import { ChromiumPool, type LocalPoolStats, type PoolHost } from './chromium-pool.js';
+import { ChromiumPool, type PoolHost } from './chromium-pool.js';
 import { StartLimit } from './filler.js';
 import type { Lease } from './lease.js';
 

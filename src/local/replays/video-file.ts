@@ -1,7 +1,6 @@
 import { createReadStream, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import type { StreamTargetChunk } from 'mediabunny';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { HttpFault, type Answer } from '../http/answer.js';
 
@@ -14,6 +13,12 @@ export interface Video {
   readonly duration: number;
   readonly width: number;
   readonly height: number;
+}
+
+/** Bytes of a file, and where they belong. */
+export interface FilePart {
+  readonly data: Uint8Array;
+  readonly position: number;
 }
 
 /** The bytes by which the reserved disk space grows; also the minimum reserve beyond the expected size. */
@@ -68,12 +73,12 @@ export class VideoFile {
    * @param write Writes the content of the video to the stream.
    * @returns The size of the video in bytes.
    */
-  async fill(write: (stream: WritableStream<StreamTargetChunk>) => Promise<void>): Promise<number> {
+  async fill(write: (stream: WritableStream<FilePart>) => Promise<void>): Promise<number> {
     await this.#growing;
     const file = await open(this.#part, 'r+');
     let size = 0;
     try {
-      const sink = async ({ data, position }: StreamTargetChunk) => {
+      const sink = async ({ data, position }: FilePart) => {
         await writeAll(file, data, position);
         size = Math.max(size, position + data.length);
       };

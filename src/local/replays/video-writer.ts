@@ -1,4 +1,3 @@
-import type { StreamTargetChunk } from 'mediabunny';
 import type { Chromium } from '../browser/chromium.js';
 import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
@@ -86,7 +85,8 @@ async function writeVideo(source: VideoSource, encoder: ChromiumEncoder): Promis
     const first = await frames.next();
     if (first.done) return undefined;
     const picture = await encoder.begin(first.value.jpeg, framesPerSecond);
-    const size = await file.fill((stream) => encodeAll(first.value, frames, encoder, stream));
+    const { writeWebm } = await import('./webm.js');
+    const size = await file.fill((stream) => writeWebm(encodeAll(first.value, frames, encoder), stream));
     return { path: file.path, type: VIDEO_TYPE, size, duration: length, ...picture };
   } finally {
     // Closes the file with the frames.
@@ -94,36 +94,12 @@ async function writeVideo(source: VideoSource, encoder: ChromiumEncoder): Promis
   }
 }
 
-/** Bytes of video that are collected for each write. */
-const WRITE_SIZE = 1024 * 1024;
-
-/** Encodes all frames, and writes them to the stream as WebM. */
-async function encodeAll(
+async function* encodeAll(
   first: TimedFrame,
   others: AsyncIterable<TimedFrame>,
   encoder: ChromiumEncoder,
-  stream: WritableStream<StreamTargetChunk>,
-): Promise<void> {
-  const { EncodedPacket, EncodedVideoPacketSource, Output, StreamTarget, WebMOutputFormat } =
-    await import('mediabunny');
-  const target = new StreamTarget(stream, { chunked: true, chunkSize: WRITE_SIZE });
-  const output = new Output({ format: new WebMOutputFormat(), target });
-  const packets = new EncodedVideoPacketSource('vp9');
-  output.addVideoTrack(packets);
-  const add = async (chunks: readonly EncodedChunk[]): Promise<void> => {
-    for (const { data, type, timestamp, duration, config } of chunks) {
-      const packet = new EncodedPacket(Buffer.from(data, 'base64'), type, timestamp / 1e6, duration / 1e6);
-      await packets.add(packet, config && { decoderConfig: config });
-    }
-  };
-  try {
-    await output.start();
-    await add(await encoder.encode(first));
-    for await (const frame of others) await add(await encoder.encode(frame));
-    await add(await encoder.finish());
-    await output.finalize();
-  } catch (error) {
-    await output.cancel().catch(() => {});
-    throw error;
-  }
+): AsyncGenerator<EncodedChunk[]> {
+  yield await encoder.encode(first);
+  for await (const frame of others) yield await encoder.encode(frame);
+  yield await encoder.finish();
 }

@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { StreamTargetChunk } from 'mediabunny';
 import { afterAll, beforeEach, expect, it, vi } from 'vitest';
 import { HttpFault } from '../../../src/local/http/answer.js';
-import { videoAnswer, VideoFile, type Video } from '../../../src/local/replays/video-file.js';
+import { videoAnswer, VideoFile, type FilePart, type Video } from '../../../src/local/replays/video-file.js';
 
 /** Free bytes of the simulated disk. */
 const disk = vi.hoisted(() => ({ free: Infinity }));
@@ -93,10 +92,10 @@ it('leaves no file when it is discarded, or when the disk has no space at the st
 function written(text: string) {
   const data = new Uint8Array(Buffer.from(text));
   const half = Math.floor(data.length / 2);
-  return async (stream: WritableStream<StreamTargetChunk>) => {
+  return async (stream: WritableStream<FilePart>) => {
     const writer = stream.getWriter();
-    await writer.write({ type: 'write', data: data.slice(half), position: half });
-    await writer.write({ type: 'write', data: data.slice(0, half), position: 0 });
+    await writer.write({ data: data.slice(half), position: half });
+    await writer.write({ data: data.slice(0, half), position: 0 });
     await writer.close();
   };
 }
