@@ -74,7 +74,10 @@ for (const [way, library, protocol] of WAYS) {
       const task = ({ page, input }) => page.evaluate(`${input} * 2`);
       for await (const outcome of mapPooledBrowsers(pool, [1, 2, 3], task, options))
         values.push(outcome.value);
-      assert.deepEqual(values.toSorted((a, b) => a - b), [2, 4, 6]);
+      assert.deepEqual(
+        values.toSorted((a, b) => a - b),
+        [2, 4, 6],
+      );
     });
   });
 }
