@@ -85,6 +85,7 @@ function versionOf(name: string): string {
 
 function checkAddress({ baseUrl = environment.baseUrl() }: Case): Result {
   if (baseUrl === undefined) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
+  if (baseUrl === 'local') return { status: 'ok', detail: 'local: Chromium on this machine' };
   return { status: 'ok', detail: checkBaseUrl(baseUrl).href };
 }
 
@@ -93,6 +94,10 @@ const REACH_TIMEOUT = 10_000;
 
 /** Accepts any answer. The request carries no token. */
 async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case): Promise<Result> {
+  if (baseUrl === 'local') {
+    const { findBrowser } = await import('../local/browser/find-browser.js');
+    return { status: 'ok', detail: await findBrowser() };
+  }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
     const { status, body } = await fetch(baseUrl!, { redirect: 'manual', signal: limit });
@@ -108,6 +113,7 @@ async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case)
 
 /** Lists the replays of a session that does not exist: with a valid token, the answer is a 404 or an empty list. */
 async function checkToken(on: Case): Promise<Result> {
+  if ((on.baseUrl ?? environment.baseUrl()) === 'local') return { status: 'ok', detail: 'not needed' };
   await using pool = await openPool(ANY_POOL, on);
   await pool.replays('pooled-browser-doctor', { signal: on.signal }).catch((error: unknown) => {
     if (!(error instanceof PoolServiceError && error.status === 404)) throw error;

@@ -6,7 +6,10 @@ export interface ServiceOptions {
 }
 
 export function addServiceOption(command: Command): Command {
-  return command.option('--base-url <url>', 'address of the service (default: BROWSER_POOL_BASE_URL)');
+  return command.option(
+    '--base-url <url>',
+    'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)',
+  );
 }
 
 export const ABOUT_TOKEN = `

@@ -15,7 +15,8 @@ export async function openPool(
   { baseUrl = environment.baseUrl() }: ServiceOptions,
 ): Promise<BrowserPool> {
   if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
-  if (environment.accessToken() === undefined) throw new CliError(NO_TOKEN, EXIT.usage);
+  if (baseUrl !== 'local' && environment.accessToken() === undefined)
+    throw new CliError(NO_TOKEN, EXIT.usage);
   const { BrowserPool } = await import('../service/browser-pool.js');
   return new BrowserPool(idOrName, { baseUrl });
 }
@@ -24,8 +25,8 @@ export async function openPool(
 export const ANY_POOL = '-';
 
 export const NO_ADDRESS =
-  'The address of the service is missing: pass --base-url or set BROWSER_POOL_BASE_URL. ' +
-  '"pooled-browser serve" starts a service on this machine and prints both variables.';
+  'The address of the service is missing: pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local ' +
+  'for Chromium on this machine: export BROWSER_POOL_BASE_URL=local';
 
 const NO_TOKEN =
   'The access token is missing: set the environment variable BROWSER_POOL_ACCESS_TOKEN. ' +

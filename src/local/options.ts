@@ -141,6 +141,8 @@ const poolOptions = {
   id: optional(leaseName()),
   /** Number of browsers. @default 1 */
   size: withDefault(wholeNumber(1), 1),
+  /** Start browsers when acquire requests need them, up to `size`. @default false: start `size` browsers at once */
+  onDemand: withDefault(flag(), false),
   /** Run the browsers without windows. @default true */
   headless: withDefault(flag(), true),
   /** Seconds without a connection after which a leased browser is destroyed. @default 60 */

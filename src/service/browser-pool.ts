@@ -2,7 +2,6 @@ import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { readOption, readOptions } from '../shared/options.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { checkBaseUrl } from '../shared/urls.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { callEndpoint } from './endpoints.js';
 import { requestGrant } from './grants.js';
@@ -33,7 +32,7 @@ import { PoolCounters, type PoolStats } from './pool-stats.js';
 import type { ReleaseTicket } from './release-helper.js';
 import type { Releaser } from './release.js';
 import { expectSuccess, readObject, readReplays } from './responses.js';
-import { Service } from './service.js';
+import { Service, serviceUrl } from './service.js';
 import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
 
 const NO_TOKEN = 'There is no access token. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
@@ -42,7 +41,7 @@ const NO_TOKEN = 'There is no access token. Pass the option token, or set BROWSE
 export class BrowserPool {
   /** Id or name of the pool. */
   readonly idOrName: string;
-  /** Address of the service. */
+  /** Address of the service; `local:<pool>` for browsers of this machine. */
   readonly baseUrl: string;
   /** @internal */
   readonly [INTERNALS]: PoolInternals;
@@ -56,10 +55,13 @@ export class BrowserPool {
    * @throws InvalidOptionError if the pool, the address or the token is missing or not allowed.
    */
   constructor(idOrName: string, options: BrowserPoolOptions = {}) {
-    const { baseUrl, token, endpoints } = readOptions(poolOptions, options, 'BrowserPool');
+    const { baseUrl, token, local, endpoints } = readOptions(poolOptions, options, 'BrowserPool');
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
-    const url = checkBaseUrl(baseUrl ?? environment.baseUrl());
-    const accessToken = token ?? readOption(poolOptions.token, 'token', environment.accessToken());
+    const url = serviceUrl(baseUrl ?? environment.baseUrl(), idOrName);
+    const service = Service.at(url);
+    if (local) service.local = local;
+    const given = token ?? readOption(poolOptions.token, 'token', environment.accessToken());
+    const accessToken = url.protocol === 'local:' ? () => service.localToken() : given;
     if (accessToken === undefined) throw new InvalidOptionError('token', NO_TOKEN);
     const client = new HttpClient(url, accessToken);
     this.#client = client;
@@ -239,7 +241,7 @@ export class BrowserPool {
 /** Returns the pool with that id or name at the service of the environment. All calls share it while the token stays. */
 export function namedPool(idOrName: string): BrowserPool {
   const token = environment.accessToken();
-  const { namedPools } = Service.at(checkBaseUrl(environment.baseUrl()));
+  const { namedPools } = Service.at(serviceUrl(environment.baseUrl(), idOrName));
   const known = namedPools.get(idOrName);
   if (known && known.token === token) return known.pool as BrowserPool;
   const pool = new BrowserPool(idOrName);

@@ -43,7 +43,6 @@ export interface HttpResponse {
 
 /** Sends authorized requests to one service. It opens no connection before the first request. */
 export class HttpClient {
-  readonly url: URL;
   readonly service: Service;
   readonly #leave: () => Promise<void>;
   readonly #token: Token;
@@ -53,7 +52,6 @@ export class HttpClient {
   #isClosed: Promise<void> | undefined;
 
   constructor(url: URL, token: Token) {
-    this.url = url;
     this.service = Service.at(url);
     this.#leave = this.service.join();
     this.#token = token;
@@ -68,13 +66,13 @@ export class HttpClient {
 
   /** The path of an endpoint. Each segment is encoded. */
   path(...segments: string[]): string {
-    const root = this.url.pathname.replace(/\/+$/, '');
+    const root = this.service.url.pathname.replace(/\/+$/, '');
     return [root, ...segments.map(encodeURIComponent)].join('/');
   }
 
   /** The absolute URL of an endpoint. */
   urlOf(...segments: string[]): string {
-    return new URL(this.path(...segments), this.url).href;
+    return new URL(this.path(...segments), this.service.url).href;
   }
 
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */

@@ -98,13 +98,34 @@ const endpoints = {
   stopReplay: optional(callback<(request: EndpointRequest & { replayId: string }) => unknown>()),
 };
 
+const localOptions = {
+  /**
+   * Most browsers; they start when they are needed. Default: the environment variable `BROWSER_POOL_LOCAL_SIZE`, or the
+   * number of processor cores.
+   */
+  size: optional(wholeNumber(1)),
+  /**
+   * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
+   * browsers belong to this process.
+   */
+  owner: optional(wholeNumber(1)),
+};
+
 export const poolOptions = {
-  /** Address of the service. Default: the environment variable `BROWSER_POOL_BASE_URL`. */
+  /**
+   * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with
+   * this process (extension). Default: the environment variable `BROWSER_POOL_BASE_URL`.
+   */
   baseUrl: optional(
-    check<string>('an absolute URL, such as https://pool.example.com', (value) => typeof value === 'string'),
+    check<string>(
+      "an absolute URL, such as https://pool.example.com, or 'local'",
+      (value) => typeof value === 'string',
+    ),
   ),
   /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
   token: optional(checked<Token>((token) => (isToken(token) ? undefined : TOKEN_FAULT))),
+  /** Settings of `baseUrl: 'local'`. */
+  local: optional(group(localOptions)),
   /**
    * Functions for a service that releases or records browsers in another way (extension). At process exit, when only
    * synchronous work is possible, and after a crash, a function of this process can't release a browser.
@@ -164,6 +185,8 @@ export const replayRequest = {
 
 /** Options of `new BrowserPool`. */
 export interface BrowserPoolOptions extends OptionsInput<typeof poolOptions> {}
+/** Settings of Chromium on this machine (extension). */
+export interface LocalOptions extends OptionsInput<typeof localOptions> {}
 /** Functions for a service with other paths (extension). */
 export interface EndpointOptions extends OptionsInput<typeof endpoints> {}
 /** Options of every request of `BrowserPool`. */

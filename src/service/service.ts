@@ -1,14 +1,33 @@
 import type { Dispatcher } from 'undici';
+import { readOption } from '../shared/options.js';
 import { services } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
+import { checkBaseUrl } from '../shared/urls.js';
 import { FairSemaphore } from './fair-semaphore.js';
+import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
+import { leaseName, type LocalOptions } from './pool-options.js';
 
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
 
+/** `baseUrl` of Chromium on this machine. Each pool is a service of its own. */
+const LOCAL = 'local';
+
+/**
+ * Returns the address of a service: a URL, or `local:<pool>`.
+ *
+ * @throws InvalidOptionError
+ */
+export function serviceUrl(baseUrl: string | undefined, idOrName: string): URL {
+  if (baseUrl !== LOCAL) return checkBaseUrl(baseUrl);
+  return new URL(`${LOCAL}:${readOption(leaseName(), 'pool', idOrName)}`);
+}
+
 interface Connections {
   dispatcher: Dispatcher;
+  /** The process that serves local browsers. */
+  local?: LocalService;
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
   connected: Promise<void>;
 }
@@ -21,7 +40,11 @@ export class Service {
   /** Pools that callers named by a string, with the token that they use. */
   readonly namedPools = new Map<string, { pool: object; token: string | undefined }>();
 
-  readonly #url: URL;
+  /** Settings of local browsers. */
+  local: LocalOptions = {};
+
+  readonly #key: string;
+  #url: URL;
   readonly #queues = new Map<string, FairSemaphore>();
   #users = 0;
   #connections: Promise<Connections> | undefined;
@@ -33,7 +56,13 @@ export class Service {
   }
 
   private constructor(url: URL) {
+    this.#key = url.href;
     this.#url = url;
+  }
+
+  /** Address of the requests. The address of local browsers is known after `dispatcher()`. */
+  get url(): URL {
+    return this.#url;
   }
 
   /** Joins the users of this service. The returned function leaves; the last user closes the connections. */
@@ -41,11 +70,13 @@ export class Service {
     this.#users++;
     return async () => {
       if (--this.#users > 0) return;
-      if (services.get(this.#url.href) === this) services.delete(this.#url.href);
+      if (services.get(this.#key) === this) services.delete(this.#key);
       const connections = this.#connections;
       this.#connections = Promise.reject(new PoolClosedError());
       this.#connections.catch(() => {});
-      await (await connections)?.dispatcher.close();
+      const open = await connections?.catch(() => undefined);
+      await open?.dispatcher.close();
+      await open?.local?.close();
     };
   }
 
@@ -65,8 +96,27 @@ export class Service {
     return (await this.#connect()).connected;
   }
 
+  /** The token of local browsers. */
+  async localToken(): Promise<string> {
+    return (await this.#connect()).local!.token;
+  }
+
   #connect(): Promise<Connections> {
-    return (this.#connections ??= openConnections(this.#url.origin));
+    return (this.#connections ??= this.#open());
+  }
+
+  async #open(): Promise<Connections> {
+    if (this.#url.protocol !== `${LOCAL}:`) return openConnections(this.#url.origin);
+    const { startLocalService } = await import('./local-service.js');
+    try {
+      const local = await startLocalService(this.#url.pathname, this.local);
+      this.#url = local.url;
+      return { ...(await openConnections(local.url.origin)), local };
+    } catch (error) {
+      // The next request tries again.
+      this.#connections = undefined;
+      throw error;
+    }
   }
 }
 

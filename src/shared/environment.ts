@@ -4,6 +4,8 @@ import { delimiter } from 'node:path';
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
+  /** Most browsers of a local service. */
+  localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
   /** Path of the Chrome or Chromium for local pools. */

@@ -9,7 +9,7 @@ export function isLoopback(hostname: string): boolean {
 export function checkBaseUrl(baseUrl: unknown): URL {
   if (typeof baseUrl !== 'string' || !URL.canParse(baseUrl)) {
     throw invalid(
-      'baseUrl must be an absolute URL, such as https://pool.example.com. Pass it or set BROWSER_POOL_BASE_URL.',
+      'There is no service: set BROWSER_POOL_BASE_URL to the address of your service, or to local for Chromium on this machine (export BROWSER_POOL_BASE_URL=local).',
     );
   }
   const url = new URL(baseUrl);
@@ -37,7 +37,8 @@ export function webSocketFault(endpoint: string, baseUrl: string): string | unde
   if (url.username || url.password) return 'contains a user name or a password';
   if (url.protocol === 'wss:') return undefined;
   if (!isLoopback(url.hostname)) return 'is not encrypted (ws) and leaves this machine';
-  return isLoopback(new URL(baseUrl).hostname)
+  const service = new URL(baseUrl);
+  return service.protocol === 'local:' || isLoopback(service.hostname)
     ? undefined
     : 'points to this machine, but the service is elsewhere';
 }

@@ -5,10 +5,19 @@ import { describe, expect, it, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { hasTerminals, startAtTerminal, startClient } from './support.js';
+import { hasTerminals, startAtTerminal, startCli, startClient } from './support.js';
 
 /** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
 const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];
+
+it('runs a command with a browser of this machine, with local as the address', async () => {
+  const command = ['sh', '-c', 'echo $BROWSER_POOL_CDP_WS_URL'];
+  const exec = startCli(['exec', 'any', '--base-url', 'local', '--', ...command]);
+  const { code, stdout, stderr } = await exec.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/browsers\/\w+\/cdp\?jwt=/);
+  await exec.leavesNothing();
+});
 
 describe('exec', () => {
   const used = useLocalPool();

@@ -4,7 +4,7 @@ import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedOptions, CheckedSettings } from '../options.js';
 import { Filler, type StartLimit } from './filler.js';
-import { Lease, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
+import { Lease, nameOf, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
 
 /** What all pools of a server share. */
 export interface PoolHost {
@@ -39,7 +39,7 @@ export class ChromiumPool {
     this.#filler = new Filler({
       settings,
       limit: host.startLimit,
-      present: () => this.#idle.length + this.#leases.size,
+      missing: () => this.#missing,
       start: (signal) => this.#start(signal),
       onStarted: (chromium) => this.#onStarted(chromium),
       onFailed: (error) => this.#onFailed(error),
@@ -96,6 +96,7 @@ export class ChromiumPool {
     }
     const lease = waitInQueue(this.#queue, request, wait, signal);
     this.#serveQueue();
+    this.#filler.refill();
     return lease;
   }
 
@@ -135,6 +136,13 @@ export class ChromiumPool {
     for (const browser of [...this.#idle, ...leased]) this.#destroy(browser, 'closed');
     await this.#filler.stop();
     await Promise.all(this.#ending);
+  }
+
+  /** With `onDemand`, the pool has a browser for each lease and each waiting request, and at least one. */
+  get #missing(): number {
+    const { size, onDemand } = this.settings;
+    const wanted = onDemand ? Math.min(size, Math.max(1, this.#leases.size + this.#queue.size)) : size;
+    return wanted - this.#idle.length - this.#leases.size;
   }
 
   #serveQueue(): void {
@@ -217,8 +225,4 @@ export class ChromiumPool {
     const inner_error = { code: 'browser_start_failed', message: failure.message };
     return new HttpFault(500, 'internal_error', 'No browser could be started.', { inner_error });
   }
-}
-
-function nameOf({ name }: LeaseRequest): { name?: string } {
-  return name === undefined ? {} : { name };
 }

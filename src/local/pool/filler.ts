@@ -7,8 +7,8 @@ interface FillerHost {
   readonly settings: Pick<CheckedSettings, 'size' | 'fillRatePerMinute'>;
   /** Limits the starts of all pools. */
   readonly limit: StartLimit;
-  /** Counts idle and leased browsers. */
-  readonly present: () => number;
+  /** Counts the browsers that the pool should have now, without those it has. */
+  readonly missing: () => number;
   readonly start: (signal: AbortSignal) => Promise<Chromium>;
   readonly onStarted: (chromium: Chromium) => void;
   readonly onFailed: (error: Error) => void;
@@ -60,8 +60,7 @@ export class Filler {
   }
 
   #fill(delay: () => number): void {
-    const { settings, present } = this.#host;
-    while (!this.#stop.signal.aborted && this.#jobs.size + present() < settings.size) {
+    while (!this.#stop.signal.aborted && this.#jobs.size < this.#host.missing()) {
       const job: Promise<Chromium | Error> = this.#startOne(delay(), () => this.#jobs.delete(job));
       this.#jobs.add(job);
     }

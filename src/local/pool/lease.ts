@@ -101,6 +101,11 @@ export class Lease {
   }
 }
 
+/** The name for an event. */
+export function nameOf({ name }: LeaseRequest): { name?: string } {
+  return name === undefined ? {} : { name };
+}
+
 /** Completes a checked upgrade request. @returns A function that closes the connection when the lease ends. */
 export type OpenSocket = (lease: Lease, request: IncomingMessage, socket: Socket, head: Buffer) => () => void;
 

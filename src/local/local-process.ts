@@ -1,0 +1,51 @@
+/**
+ * The process of the local service that `baseUrl: 'local'` starts. It reads its settings from the first line of its
+ * input, and writes its address as one line of JSON. It ends with its input, or with the process that owns it.
+ */
+import { once } from 'node:events';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADDRESS_FILE, type LocalServiceSettings } from '../service/local-service.js';
+import { startLocalPool } from './start-local-pool.js';
+
+/** Milliseconds between two looks at the owner. */
+const OWNER_INTERVAL = 500;
+
+const input = createInterface({ input: process.stdin });
+const ended = once(input, 'close');
+const [line] = (await once(input, 'line')) as [string];
+const { pool: name, size, shared } = JSON.parse(line) as LocalServiceSettings;
+try {
+  await using pool = await startLocalPool({ pools: [{ name, size, onDemand: true }] });
+  tell({ baseUrl: pool.baseUrl, token: pool.token });
+  await (shared ? endOf(shared.owner) : ended);
+} catch (error) {
+  tell({ name: (error as Error).name, message: (error as Error).message });
+  if (shared) await endOf(shared.owner);
+}
+if (shared) rmSync(shared.folder, { recursive: true, force: true });
+// After a failed start the input is still open.
+process.stdin.destroy();
+
+function tell(answer: object): void {
+  const text = `${JSON.stringify(answer)}\n`;
+  if (!shared) return void process.stdout.write(text);
+  const path = join(shared.folder, ADDRESS_FILE);
+  writeFileSync(`${path}.part`, text, { mode: 0o600 });
+  renameSync(`${path}.part`, path);
+}
+
+async function endOf(owner: number): Promise<void> {
+  while (isRunning(owner)) await sleep(OWNER_INTERVAL);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,160 @@
+import type { ChildProcess } from 'node:child_process';
+import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { environment } from '../shared/environment.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
+import { readOption, wholeNumber } from '../shared/options.js';
+import { beforeProcessEnds } from '../shared/process-end.js';
+
+/** What the process of a local service reads from its input. */
+export interface LocalServiceSettings {
+  readonly pool: string;
+  readonly size: number;
+  /** The service ends with this process, and writes its address into the folder. Otherwise it ends with its input. */
+  readonly shared?: { readonly owner: number; readonly folder: string };
+}
+
+/** A local pool in a process of its own. */
+export interface LocalService {
+  readonly url: URL;
+  readonly token: string;
+  /** Resolves when the process and its browsers have ended. A shared service ends with its owner. */
+  close(): Promise<void>;
+}
+
+/** Name of the file with the address in the folder of a shared service. */
+export const ADDRESS_FILE = 'address.json';
+const LOCAL_PROCESS = fileURLToPath(new URL('local-process.js', import.meta.url));
+/** Milliseconds within which the first process has started a shared service. */
+const START_TIMEOUT = 60_000;
+const POLL_INTERVAL = 50;
+
+/**
+ * Starts Chromium on this machine behind the API of the pool service (extension). A process of its own serves it: this
+ * process may block its event loop, may be killed, and ends when it has nothing else to do.
+ *
+ * @param owner Id of a process: all processes with the same owner share one service. By default it is not shared.
+ * @throws BrowserNotFoundError, LocalPoolError
+ */
+export async function startLocalService(
+  pool: string,
+  { size = defaultSize(), owner }: { size?: number | undefined; owner?: number | undefined },
+): Promise<LocalService> {
+  if (owner !== undefined) return joinSharedService({ pool, size }, owner);
+  const child = spawnLocal({ pool, size });
+  const exited = new Promise<void>((resolve) => {
+    child.once('error', () => resolve());
+    child.once('exit', () => resolve());
+  });
+  const { baseUrl, token } = readAddress(await firstLine(child, exited));
+  // The service must not keep this process alive.
+  child.unref();
+  for (const stream of [child.stdin, child.stdout]) (stream as unknown as { unref(): void }).unref();
+  // At exit no request reaches a service that ends with this process.
+  const unregister = beforeProcessEnds({ servedOrigin: baseUrl });
+  const close = async () => {
+    unregister();
+    child.ref();
+    child.stdin!.end();
+    await exited;
+  };
+  return { url: new URL(baseUrl), token, close };
+}
+
+/** The first process starts the service; the others wait for its address. */
+async function joinSharedService(settings: LocalServiceSettings, owner: number): Promise<LocalService> {
+  const folder = join(tmpdir(), `pooled-browser-${owner}-${settings.pool}`);
+  if (isFirst(folder)) {
+    const child = spawnLocal({ ...settings, shared: { owner, folder } });
+    child.stdin!.end();
+    child.stdout!.destroy();
+    child.unref();
+  }
+  const end = performance.now() + START_TIMEOUT;
+  while (performance.now() < end) {
+    const text = readOwn(folder);
+    if (text !== undefined) {
+      const { baseUrl, token } = readAddress(text);
+      return { url: new URL(baseUrl), token, close: async () => {} };
+    }
+    await sleep(POLL_INTERVAL);
+  }
+  throw new LocalPoolError(
+    `The local browsers that ${folder} describes did not start within ${START_TIMEOUT} ms.`,
+  );
+}
+
+function isFirst(folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Another user of the machine could have created the folder. */
+function readOwn(folder: string): string | undefined {
+  try {
+    if (process.getuid && lstatSync(folder).uid !== process.getuid()) {
+      throw new LocalPoolError(`${folder} belongs to another user.`);
+    }
+    return readFileSync(join(folder, ADDRESS_FILE), 'utf8');
+  } catch (error) {
+    if (error instanceof LocalPoolError) throw error;
+    return undefined;
+  }
+}
+
+function defaultSize(): number {
+  const size = environment.localSize();
+  if (size === undefined) return availableParallelism();
+  return readOption(wholeNumber(1), 'BROWSER_POOL_LOCAL_SIZE', Number(size));
+}
+
+function spawnLocal(settings: LocalServiceSettings): ChildProcess {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  const { args, env } = environment.forHelper();
+  // Detached: Ctrl-C in the terminal must not end the browsers before their leases.
+  const child = spawn(process.execPath, [...args, LOCAL_PROCESS], {
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env,
+  });
+  // A process that can't start, or ends early, is noticed by its missing address.
+  child.on('error', () => {});
+  child.stdin!.on('error', () => {});
+  child.stdin!.write(`${JSON.stringify(settings)}\n`);
+  return child;
+}
+
+async function firstLine(child: ChildProcess, exited: Promise<void>): Promise<string> {
+  let output = '';
+  const line = new Promise<void>((resolve) => {
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (output.includes('\n')) resolve();
+    });
+  });
+  await Promise.race([line, exited]);
+  return output;
+}
+
+/** Reads the address of the service, or why it could not start. */
+function readAddress(text: string): { baseUrl: string; token: string } {
+  const answer = text === '' ? undefined : parseJson(text);
+  if (!isRecord(answer))
+    throw new LocalPoolError('The process of the local browsers ended before it was ready.');
+  const { baseUrl, token, message, name } = answer as Record<string, string>;
+  if (baseUrl !== undefined && token !== undefined) return { baseUrl, token };
+  if (name === 'BrowserNotFoundError') throw new BrowserNotFoundError(message!);
+  if (name === 'InvalidOptionError') throw new InvalidOptionError('pool', message!);
+  throw new LocalPoolError(message!);
+}

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { processesOf } from '../support/processes.js';
+
+const PROGRAM = fileURLToPath(new URL('programs/local.mjs', import.meta.url));
+
+/** Runs the program until it ends by itself. The check after this file finds what it leaves behind. */
+async function run(args: readonly string[], environment: Record<string, string> = {}): Promise<string[]> {
+  const { child, lines } = start(args, environment);
+  expect(await once(child, 'close')).toEqual([0, null]);
+  return lines();
+}
+
+function start(args: readonly string[], environment: Record<string, string> = {}) {
+  const env = { ...process.env, BROWSER_POOL_BASE_URL: 'local', ...environment };
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (text) => (output += String(text)));
+  return { child, lines: () => output.trim().split('\n') };
+}
+
+const running = (name: string) =>
+  processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes(name));
+
+it('leases Chromium of this machine without a service, and ends by itself', async () => {
+  const lines = await run(['runs'], { BROWSER_POOL_LOCAL_SIZE: '2' });
+  // Three runs at once on at most two browsers.
+  expect(lines).toHaveLength(2);
+  for (const line of lines) expect(line).toMatch(/^\w+ 42$/);
+  await expect.poll(() => running('local-process')).toEqual([]);
+});
+
+it('starts no more browsers than leases need', async () => {
+  const { child, lines } = start(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
+  await expect.poll(lines, { timeout: 20_000 }).toEqual(['leased']);
+  const browsers = running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
+  expect(browsers).toHaveLength(1);
+  child.kill('SIGKILL');
+  await expect.poll(() => running('--user-data-dir')).toEqual([]);
+});
+
+it('ends with the pool', async () => {
+  expect(await run(['closed'])).toEqual(['local:mine', '42']);
+});
+
+it('is shared by all processes with the same owner, and ends with the owner', async () => {
+  const owner = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 100_000)'], { stdio: 'ignore' });
+  const args = ['shared', String(owner.pid)];
+  const sessions = await Promise.all([run(args), run(args), run(args)]);
+  expect(new Set(sessions.flat()).size).toBe(1);
+  expect(running('local-process')).toHaveLength(1);
+  owner.kill();
+  await expect.poll(() => running('local-process')).toEqual([]);
+});
+
+it('says what to do when there is no Chromium', async () => {
+  const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });
+  expect(line).toMatch(/^BrowserNotFoundError ERR_BROWSER_NOT_FOUND: .*\/nowhere\/chromium/);
+});
+
+it('says how to get a service when no address is set', async () => {
+  const [line] = await run(['runs'], { BROWSER_POOL_BASE_URL: '' });
+  expect(line).toContain('InvalidOptionError ERR_INVALID_OPTION');
+  expect(line).toContain('export BROWSER_POOL_BASE_URL=local');
+});

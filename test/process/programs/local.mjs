@@ -1,0 +1,38 @@
+// Leases from `baseUrl: 'local'` in the way that its first argument says. Run by ../local-service.test.ts.
+import { BrowserPool } from '../../../dist/index.js';
+import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
+
+const [, , way, owner] = process.argv;
+const ways = {
+  /** Named by a string: nothing closes the pool. */
+  async runs() {
+    const sessions = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const { value, session } = await withPooledBrowser('default', ({ page }) => page.evaluate('6 * 7'));
+        return `${session.session_id} ${value}`;
+      }),
+    );
+    return [...new Set(sessions)];
+  },
+  async closed() {
+    const pool = new BrowserPool('mine', { baseUrl: 'local', local: { size: 1 } });
+    const { value } = await withPooledBrowser(pool, ({ page }) => page.evaluate('6 * 7'));
+    await pool.close();
+    return [pool.baseUrl, value];
+  },
+  async shared() {
+    const pool = new BrowserPool('shared', { baseUrl: 'local', local: { size: 1, owner: Number(owner) } });
+    const { session } = await withPooledBrowser(pool, ({ page }) => page.title());
+    await pool.close();
+    return [session.session_id];
+  },
+  async hang() {
+    await leaseBrowser('default');
+    process.stdout.write('leased\n');
+    return new Promise((resolve) => setTimeout(resolve, 60_000));
+  },
+};
+await ways[way]().then(
+  (lines) => process.stdout.write(lines.map((line) => `${line}\n`).join('')),
+  ({ name, code, message }) => process.stdout.write(`${name} ${code}: ${message}\n`),
+);
