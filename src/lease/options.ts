@@ -65,6 +65,11 @@ export const acquireSet = {
   /** Total time to wait for a browser, in ms. Default: 300,000. */
   acquireTimeout: withDefault(milliseconds(), 300_000),
   /**
+   * Time in ms after which a call fails with `PoolConnectionError` if this process could never connect to the service. Once
+   * it could, only `acquireTimeout` counts: a service that restarts is waited for. Default: 30,000.
+   */
+  unreachableTimeout: withDefault(milliseconds(), 30_000),
+  /**
    * Time that each acquire request asks the service to wait, in ms, rounded up to seconds (API:
    * acquire_timeout_seconds). `false`: the service decides. Default: 25,000.
    */
@@ -236,10 +241,8 @@ export function readLeaseOptions(
 ): LeaseSettings {
   const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
   if (settings.recording && settings.replays !== 'record') {
-    throw new InvalidOptionError(
-      'recording',
-      `recording needs replays: 'record', not '${settings.replays}'.`,
-    );
+    const fault = `recording needs replays: 'record', not '${settings.replays}'.`;
+    throw new InvalidOptionError('recording', fault);
   }
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);

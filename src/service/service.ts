@@ -3,6 +3,7 @@ import { services } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { FairSemaphore } from './fair-semaphore.js';
 import { OutageGate } from './outage-gate.js';
+import { Reachability } from './reachability.js';
 
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
@@ -21,6 +22,7 @@ export class Service {
   /** Pools that callers named by a string, with the token that they use. */
   readonly namedPools = new Map<string, { pool: object; token: string | undefined }>();
 
+  readonly reachability: Reachability;
   readonly #url: URL;
   readonly #queues = new Map<string, FairSemaphore>();
   #users = 0;
@@ -34,6 +36,7 @@ export class Service {
 
   private constructor(url: URL) {
     this.#url = url;
+    this.reachability = Reachability.of(url.origin);
   }
 
   /** Joins the users of this service. The returned function leaves; the last user closes the connections. */
@@ -66,11 +69,11 @@ export class Service {
   }
 
   #connect(): Promise<Connections> {
-    return (this.#connections ??= openConnections(this.#url.origin));
+    return (this.#connections ??= openConnections(this.#url.origin, this.reachability));
   }
 }
 
-async function openConnections(origin: string): Promise<Connections> {
+async function openConnections(origin: string, reachability: Reachability): Promise<Connections> {
   const { Pool } = await import('undici');
   // undici's own timeouts of 300 s would end a long poll that the service still answers: each request has its own.
   const dispatcher = new Pool(origin, {
@@ -78,6 +81,8 @@ async function openConnections(origin: string): Promise<Connections> {
     bodyTimeout: 0,
     connect: { timeout: CONNECT_TIMEOUT },
   });
+  dispatcher.on('connect', () => reachability.connected());
+  dispatcher.on('connectionError', (_origin, _targets, error) => reachability.failed(error));
   const connected = new Promise<void>((resolve) => {
     dispatcher.once('connect', () => setImmediate(resolve));
   });

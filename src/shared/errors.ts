@@ -78,6 +78,12 @@ export class MissingLibraryError extends PooledBrowserError {
   }
 }
 
+/** Returns a text as a sentence, so that another one can follow on the same line. */
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  return /[.!?…]$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
 const MOST_CAUSES = 8;
 
 /**
