@@ -127,7 +127,7 @@ describe('unreachableTimeout', () => {
     );
     onTestFinished(() => restarted.closeAllConnections());
     onTestFinished(() => void restarted.close());
-    restarted.listen(port, '127.0.0.1');
+    restarted.listen(Number(port), '127.0.0.1');
     expect(await waiting).toMatchObject({ session_id: 'session-1' });
   });
 
