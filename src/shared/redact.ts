@@ -54,7 +54,7 @@ function base64Forms(secret: string): string[] {
 const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 
 /** The codes with which libraries colour their messages. */
-const COLORS = /\u001B\[[\d;]*m/g;
+const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
 
 /**
  * Escapes text from outside: the characters that control a terminal, forge a line, or change the direction of text. In
