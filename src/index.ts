@@ -39,9 +39,9 @@ export type {
   HeldLeaseOptions,
   LeaseOptions,
   RecordingOptions,
-  RetryOptions,
   RunOptions,
 } from './lease/options.js';
+export type { RetryOptions } from './lease/acquire-options.js';
 export {
   runOf,
   type FailedRun,

@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module';
 import { environment } from '../shared/environment.js';
-import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../lease/options.js';
 import type { Run } from '../lease/run.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
-import { ANY_POOL, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT } from './service.js';
+import { ANY_POOL, BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT } from './service.js';
 
 /** The service and the pool to check. */
 export interface Case {
@@ -72,6 +73,7 @@ function checkLibraries(): Result {
     return { status: 'failed', detail: `neither ${LIBRARIES.join(' nor ')} is installed`, advice };
   }
   const versions = LIBRARIES.map((name) => (isInstalled(name) ? `${name} ${versionOf(name)}` : `no ${name}`));
+  if (!isInstalled(BIDI_LIBRARY)) versions.push(`no ${BIDI_LIBRARY} (a local pool needs it for BiDi)`);
   return { status: 'ok', detail: versions.join(', ') };
 }
 
@@ -105,9 +107,7 @@ async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case)
     return { status: 'ok', detail: `the service answers (status ${status})` };
   } catch (error) {
     // The error of fetch only says that the request failed; its cause says why.
-    const cause = (error as Error).cause ?? error;
-    const { message, code } = cause as NodeJS.ErrnoException;
-    throw new PoolConnectionError(message || code || 'no answer', 'ERR_POOL_UNREACHABLE', { cause });
+    throw unreachable(new URL(baseUrl!), (error as Error).cause ?? error, {});
   }
 }
 
@@ -147,7 +147,13 @@ async function checkPool(on: Case): Promise<Result> {
 async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Case): Promise<Result> {
   if (name === undefined) return NEEDS_POOL;
   await using pool = await openPool(name, service);
-  await using lease = await leaseSession(pool, { acquireTimeout, release: 'reuse', replays: 'list', signal });
+  await using lease = await leaseSession(pool, {
+    acquireTimeout,
+    unreachableTimeout: acquireTimeout,
+    release: 'reuse',
+    replays: 'list',
+    signal,
+  });
   const { released, replayStatus, cleanupErrors } = await lease.end();
   if (released === 'failed' || released === 'unknown') {
     const advice =

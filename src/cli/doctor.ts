@@ -87,12 +87,15 @@ function diagnose(error: unknown): Result {
 function adviceFor(error: unknown): string | undefined {
   if (error instanceof PoolConnectionError) return adviceForNetwork(error);
   if (error instanceof AcquireTimeoutError) {
+    if (error.cause instanceof PoolConnectionError) return adviceForNetwork(error.cause);
     return (
       'All browsers may be leased: see the counts of the pool above. A lease that nobody releases ends after ' +
       'its inactivity timeout. To wait longer, pass --acquire-timeout.'
     );
   }
   if (error instanceof ConnectError) {
+    // The message of the service says what is missing there.
+    if (error.status === NOT_IMPLEMENTED) return undefined;
     const other =
       error.status === undefined
         ? 'a service that returns addresses of another network'
@@ -106,7 +109,11 @@ function adviceFor(error: unknown): string | undefined {
   return isServerError ? 'The service has an internal problem. Try again later.' : undefined;
 }
 
-function adviceForNetwork({ cause }: PoolConnectionError): string {
+const NOT_IMPLEMENTED = 501;
+
+function adviceForNetwork({ cause, isPermanent }: PoolConnectionError): string | undefined {
+  // Its message says what to correct.
+  if (isPermanent) return undefined;
   const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
   const [, advice] = NETWORK_ADVICE.find(([pattern]) => pattern.test(code))!;
   const proxies = environment.proxyVariables().join(', ');
@@ -119,7 +126,6 @@ const NETWORK_ADVICE: readonly (readonly [RegExp, string])[] = [
     /ECONNREFUSED/,
     'Nothing listens at this address. Check the address and the port, and that the service runs.',
   ],
-  [/CERT|TLS|UNABLE_TO/, 'The certificate is not trusted. NODE_EXTRA_CA_CERTS can name more certificates.'],
   [/^/, 'Check the address, and that this network can reach it.'],
 ];
 

@@ -141,7 +141,7 @@ async function ensureDisplay(signal: AbortSignal): Promise<boolean> {
     await runAll(commandsForDisplay(readMachine()), signal);
   } catch (error) {
     signal.throwIfAborted();
-    process.stderr.write(`${(error as Error).message}\n`);
+    process.stderr.write(`${printable((error as Error).message)}\n`);
   }
   if (!opensWindows()) {
     process.stderr.write(

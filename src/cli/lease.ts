@@ -4,9 +4,11 @@ import type { RunSummary } from '../lease/run.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
 import { LinkedAbort } from '../shared/abort.js';
+import { sentence } from '../shared/errors.js';
+import { PoolConnectionError } from '../shared/service-errors.js';
 import type { LeaseOptions } from './options.js';
 import { POLL_TIMEOUT } from './service.js';
-import { note } from './terminal.js';
+import { note, oneLine } from './terminal.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
 export interface SessionLease extends AsyncDisposable {
@@ -24,13 +26,14 @@ export async function leaseSession(
   pool: BrowserPool,
   { signal, tag: tags, ...options }: LeaseOptions & { signal: AbortSignal },
 ): Promise<SessionLease> {
-  const { name, startUrl, acquireTimeout, release, releaseOnCrash, replays } = options;
+  const { name, startUrl, acquireTimeout, unreachableTimeout, release, releaseOnCrash, replays } = options;
   const acquiring = new LinkedAbort(signal);
   const lease = await acquireSession(pool, {
     name,
     tags,
     startUrl,
     acquireTimeout,
+    unreachableTimeout,
     release,
     releaseOnCrash,
     replays,
@@ -68,17 +71,19 @@ export function createLeaseLog(acquireTimeout: number, print = note): (event: Ru
 function describeEvent(event: RunEvent, acquireTimeout: number): string | undefined {
   switch (event.type) {
     case 'waiting': {
-      const reason = event.error?.message ?? `No browser is free in pool ${event.pool}.`;
-      return `${reason} Retrying for up to ${acquireTimeout / 1000} s in total.`;
+      const reason = event.error ? oneLine(event.error.message) : `No browser is free in pool ${event.pool}.`;
+      // A service that was never reached is given up earlier.
+      if (event.error instanceof PoolConnectionError) return `${reason} Retrying.`;
+      return `${sentence(reason)} Retrying for up to ${acquireTimeout / 1000} s in total.`;
     }
     case 'outcome-unknown':
-      return `${event.error.message} A browser may be leased now, until its inactivity timeout ends the lease.`;
+      return `${oneLine(event.error.message)} A browser may be leased now, until its inactivity timeout ends the lease.`;
     case 'release-failed':
-      return event.error.message;
+      return oneLine(event.error.message);
     case 'recording-unavailable':
-      return `Not recorded: ${event.error.message}`;
+      return `Not recorded: ${oneLine(event.error.message)}`;
     case 'replays':
-      return event.error && `The replays could not be listed: ${event.error.message}`;
+      return event.error && `The replays could not be listed: ${oneLine(event.error.message)}`;
     default:
       return undefined;
   }

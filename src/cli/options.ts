@@ -23,6 +23,8 @@ export interface LeaseRequestOptions extends ServiceOptions {
   startUrl?: string;
   /** In ms. */
   acquireTimeout: number;
+  /** In ms. */
+  unreachableTimeout: number;
   releaseOnCrash?: true;
 }
 
@@ -32,6 +34,9 @@ export function addLeaseRequestOptions(command: Command): Command {
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
     .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
+    .addOption(
+      timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),
+    )
     .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
 }
 

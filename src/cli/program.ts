@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { EXIT, EXIT_CODES } from './errors.js';
 import type { Interruption } from './interruption.js';
+import { note, oneLine } from './terminal.js';
 
 /** A file of a command defines its arguments, options and help, and runs it. */
 interface CommandFile {
@@ -33,8 +34,7 @@ export async function createProgram(args: readonly string[], interruption: Inter
     .option('-V, --version', 'print the version')
     .on('option:version', printVersion)
     .exitOverride()
-    .showHelpAfterError('(For help, run: pooled-browser --help)')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'pooled-browser: ')) })
+    .configureOutput({ outputError: (text) => note(`${oneLine(text.replace(/^error: /, ''))} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', EXIT_CODES);
   for (const [name, summary, load] of COMMANDS) {
@@ -43,6 +43,8 @@ export async function createProgram(args: readonly string[], interruption: Inter
   }
   return program;
 }
+
+const HELP_HINT = 'For help, run: pooled-browser --help';
 
 const EXAMPLES = `
 Examples:

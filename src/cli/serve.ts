@@ -5,7 +5,7 @@ import type { DestroyReason, LocalPoolEvent, Protocol, RecordingEnd } from '../l
 import type { LocalPoolOptions } from '../local/options.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
-import { startPool } from './service.js';
+import { BIDI_LIBRARY, isInstalled, startPool } from './service.js';
 import { paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -115,6 +115,8 @@ function createPrinter(paint: Paint): (event: ServingEvent | LocalPoolEvent) => 
   };
 }
 
+const WITHOUT_BIDI = `CDP only: WebDriver BiDi needs a package. Install it: npm install ${BIDI_LIBRARY}`;
+
 function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, paint: Paint): string {
   const list = pools.map(({ name, size }) => `${name} (${size} ${size === 1 ? 'browser' : 'browsers'})`);
   const known = paint('dim', '# BROWSER_POOL_ACCESS_TOKEN: use the value from this environment.');
@@ -134,6 +136,7 @@ function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, pai
     '',
     `  ${dashboardUrl}`,
     '',
+    ...(isInstalled(BIDI_LIBRARY) ? [] : [paint('yellow', WITHOUT_BIDI), '']),
     'Press Ctrl-C to stop.',
   ].join('\n');
 }

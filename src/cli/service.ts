@@ -46,6 +46,9 @@ export async function startPool(options: LocalPoolOptions, signal: AbortSignal):
   return raceAbort(startLocalPool(options), signal, (late) => void late.close());
 }
 
+/** Without this package, a local pool serves no BiDi. */
+export const BIDI_LIBRARY = 'chromium-bidi';
+
 /** True when this package can import the other package. */
 export function isInstalled(name: string): boolean {
   try {

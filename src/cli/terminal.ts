@@ -1,8 +1,7 @@
 import { inspect, styleText } from 'node:util';
 import { CommanderError, type Command } from 'commander';
-import { InvalidOptionError, isPooledBrowserError, withoutSecrets } from '../shared/errors.js';
-import { isAcquireTimeoutError } from '../shared/lease-errors.js';
-import { printable, printableLines, redact } from '../shared/redact.js';
+import { InvalidOptionError, isPooledBrowserError, sentence, withoutSecrets } from '../shared/errors.js';
+import { excerpt, printable, printableLines, redact } from '../shared/redact.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
 
 /** Prints a message on stderr; stdout is reserved for results. */
@@ -58,19 +57,25 @@ export function reportError(error: unknown, program: Command): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (error instanceof ExitStatus) return error.exitCode;
   const { debug } = program.opts<{ debug?: boolean }>();
-  note(redact(debug ? inspect(withoutSecrets(error)) : messageOf(error, program)));
+  note(redact(debug ? inspect(withoutSecrets(error)) : oneLine(messageOf(error, program))));
   if (error instanceof CliError) return error.exitCode;
   return error instanceof InvalidOptionError ? EXIT.usage : EXIT.failed;
+}
+
+/** Longest message of an error without `--debug`, in characters: Chromium and libraries can write pages. */
+const LONGEST_MESSAGE = 1000;
+
+/** Joins the lines of a message, each as a sentence of its own. */
+export function oneLine(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return excerpt(lines.length < 2 ? text : lines.map(sentence).join(' '), LONGEST_MESSAGE);
 }
 
 function messageOf(error: unknown, program: Command): string {
   if (error instanceof InvalidOptionError) return nameFlag(error, program);
   const message = error instanceof Error ? error.message : String(error);
-  const isExpected = error instanceof CliError || isPooledBrowserError(error);
-  if (!isExpected) return `${message}\nTo see the stack, add --debug.`;
-  // The timeout alone does not show that the service never answered.
-  const last = isAcquireTimeoutError(error) && error.cause instanceof Error ? error.cause.message : undefined;
-  return last === undefined ? message : `${message}\nThe last failure: ${last}`;
+  if (error instanceof CliError || isPooledBrowserError(error)) return message;
+  return `${message}\nTo see the stack, add --debug.`;
 }
 
 /** Replaces the name of a library option by the flag or variable that set its value. */

@@ -1,4 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
+import { explain } from '../service/reachability.js';
+import { messageOfBody } from '../service/responses.js';
+import { sentence } from '../shared/errors.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
@@ -143,14 +147,40 @@ function endOf(code: number, reason: string): SocketEnd {
 
 function opened(websocket: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
+    let isRefused = false;
     websocket.once('open', resolve);
-    websocket.once('error', (cause) =>
-      reject(new ConnectError(`The WebSocket failed: ${cause.message}.`, { cause })),
-    );
-    websocket.once('unexpected-response', (_request, { statusCode }) => {
-      const message = `The WebSocket upgrade was refused with status ${statusCode}.`;
-      reject(new ConnectError(message, { status: statusCode }));
-      websocket.terminate();
+    websocket.once('error', (cause) => {
+      if (!isRefused) reject(new ConnectError(`The WebSocket failed: ${explain(cause)}.`, { cause }));
+    });
+    websocket.once('unexpected-response', (_request, response) => {
+      isRefused = true;
+      const { statusCode: status } = response;
+      void readBeginning(response).then((body) => {
+        const reason = body === '' ? '.' : `: ${sentence(messageOfBody(body))}`;
+        const message = `The WebSocket upgrade was refused with status ${status}${reason}`;
+        reject(new ConnectError(message, { status }));
+        websocket.terminate();
+      });
     });
   });
+}
+
+/** Bytes and ms of a refusal's body that are read. */
+const LONGEST_REFUSAL = 16 * 1024;
+const REFUSAL_TIMEOUT = 1000;
+
+/** Reads the body of a refusal as far as it arrives in time. Never rejects. */
+async function readBeginning(response: IncomingMessage): Promise<string> {
+  let body = '';
+  const timer = setTimeout(() => response.destroy(), REFUSAL_TIMEOUT);
+  try {
+    for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+      body += chunk;
+      if (body.length >= LONGEST_REFUSAL) break;
+    }
+  } catch {
+    // What has arrived is enough.
+  }
+  clearTimeout(timer);
+  return body;
 }

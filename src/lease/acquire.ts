@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { INTERNALS } from '../service/pool-internals.js';
 import { isOutage, isOutcomeUnknown, meaningOf } from '../service/status.js';
 import type { BrowserSession } from '../service/wire.js';
-import { LONGEST_TIMER, type LinkedAbort } from '../shared/abort.js';
-import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
+import { LONGEST_TIMER, startTimer, type LinkedAbort } from '../shared/abort.js';
 import { withRetries } from '../shared/retry.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
+import { nameTakenError, neverReachedError, timeoutError } from './acquire-errors.js';
 import type { LeaseCall } from './lease-call.js';
 import { NestedWait } from './nesting.js';
-import { acquireBody } from './options.js';
+import { acquireBody } from './acquire-options.js';
 
 /** If the service decides how long a request waits, a response within this many ms came too early. */
 const EARLY = 1000;
@@ -27,6 +27,9 @@ export async function acquireSession(call: LeaseCall, deadline: LinkedAbort): Pr
   }
 }
 
+/** The reason of the deadline when the service was never reached. */
+class NeverReached extends Error {}
+
 /** Thrown for a response without a browser that came earlier than the request asked for. */
 class NoBrowserYet extends Error {}
 
@@ -36,8 +39,11 @@ class Acquire {
   readonly #nested: NestedWait | undefined;
   /** The last error of the service, for the final error. */
   #lastError: Error | undefined;
+  /** The last request failed: the service may have browsers. */
+  #isFailing = false;
   /** Broken responses whose browser was released. */
   #brokenGrants = 0;
+  #patience: NodeJS.Timeout | undefined;
 
   constructor(call: LeaseCall, deadline: LinkedAbort, nested: NestedWait | undefined) {
     this.#call = call;
@@ -54,6 +60,7 @@ class Acquire {
       session = await this.#request();
     };
     try {
+      this.#watch();
       leaveQueue = await this.#enterQueue();
       // After a request without a session the service has waited as asked: the next request follows at once.
       while (!session) {
@@ -70,8 +77,22 @@ class Acquire {
       if (session) return session;
       throw this.#explain(error);
     } finally {
+      clearTimeout(this.#patience);
       leaveQueue?.();
     }
+  }
+
+  /** Ends the wait when the service counts as unreachable: also of a caller in a queue, which sends no request. */
+  #watch(): void {
+    const left = this.#timeToReach;
+    if (left > 0) this.#patience = startTimer(left, () => this.#watch());
+    else if (this.#patience) this.#deadline.abort(new NeverReached());
+  }
+
+  /** Milliseconds until the service counts as unreachable. */
+  get #timeToReach(): number {
+    const { pool, settings } = this.#call;
+    return pool[INTERNALS].client.service.reachability.timeLeft(settings.unreachableTimeout);
   }
 
   /** A nested call skips the queue: the calls before it may wait for the browser that its own caller holds. */
@@ -100,6 +121,7 @@ class Acquire {
       const { gate } = pool[INTERNALS].client.service;
       const session = await gate.run({ send, isOutage: isGateClosing, backoff: settings.retry, signal });
       if (session) return session;
+      this.#isFailing = false;
       if (!hasWaited()) throw new NoBrowserYet();
       emit({ type: 'waiting', ...this.#progress() });
     } catch (error) {
@@ -128,7 +150,7 @@ class Acquire {
   }
 
   #mayRetry(error: Error): boolean {
-    if (this.#deadline.signal.aborted) return false;
+    if (this.#deadline.signal.aborted || this.#timeToReach <= 0) return false;
     const outcome = outcomeOf(error);
     const { name } = this.#call.settings;
     // At most one lease that nobody knows, and one broken response, in a call.
@@ -142,6 +164,7 @@ class Acquire {
     if (retriesLeft <= 0 || !this.#mayRetry(error)) return;
     const isEmpty = error instanceof NoBrowserYet;
     if (!isEmpty) this.#lastError = error;
+    this.#isFailing = !isEmpty;
     this.#call.emit({ type: 'waiting', ...this.#progress(), ...(!isEmpty && { error }) });
     // p-retry adds its backoff. At the deadline the signal ends the pause.
     const retryAfter = error instanceof PoolServiceError ? (error.retryAfter ?? 0) : 0;
@@ -151,32 +174,16 @@ class Acquire {
 
   #explain(error: unknown): unknown {
     const { signal, settings, unknownAcquires } = this.#call;
+    const { timedOut } = this.#deadline;
     if (signal.aborted) return signal.reason;
-    if (this.#deadline.timedOut || error instanceof NoBrowserYet) return this.#timeoutError();
+    if (!timedOut && this.#timeToReach <= 0) return neverReachedError(this.#call, this.#deadline);
+    if (timedOut || error instanceof NoBrowserYet) {
+      const facts = { cause: this.#lastError, isFailing: this.#isFailing, nested: this.#nested };
+      return timeoutError(this.#call, this.#deadline, facts);
+    }
     const { name } = settings;
     if (name === undefined || unknownAcquires === 0 || !isNameTaken(error)) return error;
-    const message =
-      `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
-      'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
-    return new LeaseNameTakenError(message, name, { ...this.#facts, cause: error });
-  }
-
-  #timeoutError(): AcquireTimeoutError {
-    const { pool, settings, acquireAttempts: attempts } = this.#call;
-    const [limit, advice] = this.#deadline.timedOut
-      ? [`within ${duration(settings.acquireTimeout)}`, 'Increase acquireTimeout']
-      : [`with retry.retries at ${settings.retry.retries}`, 'Increase retry.retries'];
-    const message =
-      `No browser became available in pool "${pool.idOrName}" ${limit} ` +
-      `(${attempts} acquire ${attempts === 1 ? 'request' : 'requests'}). ` +
-      `${advice}, enlarge the pool, or look for leases that are not released.`;
-    const where = this.#nested ? ` ${this.#nested.where}` : '';
-    return new AcquireTimeoutError(message + where, { ...this.#facts, cause: this.#lastError });
-  }
-
-  get #facts() {
-    const { pool, acquireAttempts: attempts } = this.#call;
-    return { pool: pool.idOrName, attempts, elapsed: this.#deadline.elapsed };
+    return nameTakenError(this.#call, this.#deadline, { name, cause: error });
   }
 
   #progress(further = 0): { attempt: number; waited: number } {
@@ -193,7 +200,7 @@ function outcomeOf(error: unknown): 'unavailable' | 'unknown' | 'released' | 'fi
   if (error instanceof NoBrowserYet) return 'unavailable';
   if (error instanceof PoolResponseError) return error.sessionId === undefined ? 'final' : 'released';
   if (isOutcomeUnknown(error)) return 'unknown';
-  if (error instanceof PoolConnectionError) return 'unavailable';
+  if (error instanceof PoolConnectionError) return error.isPermanent ? 'final' : 'unavailable';
   const isUnavailable =
     error instanceof PoolServiceError && meaningOf(error.status).acquire === 'unavailable';
   return isUnavailable ? 'unavailable' : 'final';
@@ -212,8 +219,4 @@ function isNameConflict(error: Error): boolean {
 
 function isNameTaken(error: unknown): boolean {
   return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
-}
-
-function duration(milliseconds: number): string {
-  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Math.round(milliseconds / 100) / 10} s`;
 }

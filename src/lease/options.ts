@@ -1,7 +1,5 @@
 import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { withLeaseTag } from '../service/ownership.js';
-import { pageUrl, leaseName, leaseTags, type AcquireRequest } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -22,24 +20,9 @@ import {
   type OptionsInput,
   type OptionsOutput,
 } from '../shared/options.js';
+import { acquireSet } from './acquire-options.js';
 import type { RunEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './run.js';
-
-const notNegative = () =>
-  check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
-
-const retry = {
-  /** Attempts after the first one that failed or was answered too early. Default: limited by `acquireTimeout` only. */
-  retries: withDefault(notNegative(), Number.POSITIVE_INFINITY),
-  /** Factor by which the backoff grows. Default: 2. */
-  factor: withDefault(notNegative(), 2),
-  /** First backoff in ms. Default: 250. */
-  minTimeout: withDefault(notNegative(), 250),
-  /** Longest backoff in ms. Default: 10,000. */
-  maxTimeout: withDefault(notNegative(), 10_000),
-  /** Multiplies each backoff by a random factor from 1 to 2. Default: `true`. */
-  randomize: withDefault(flag(), true),
-};
 
 const recording = {
   /** Frames per second, 1 to 60. Default: the service's. */
@@ -47,47 +30,6 @@ const recording = {
   /** Maximum duration in ms, rounded up to seconds. Default: the service's. */
   maxDuration: optional(milliseconds()),
 };
-
-/** Options of every acquire. */
-const acquireSet = {
-  /**
-   * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases (API: endpoint 2). With
-   * a name, a repeated acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
-   */
-  name: optional(leaseName()),
-  /**
-   * Up to 50 key-value pairs (API: endpoint 2). The library adds the tag `pooled-browser-lease`, by which it recognizes
-   * its own lease.
-   */
-  tags: optional(leaseTags()),
-  /** URL that the service opens in the browser, best effort (API: endpoint 2). Default: the pool's. */
-  startUrl: optional(pageUrl()),
-  /** Total time to wait for a browser, in ms. Default: 300,000. */
-  acquireTimeout: withDefault(milliseconds(), 300_000),
-  /**
-   * Time that each acquire request asks the service to wait, in ms, rounded up to seconds (API:
-   * acquire_timeout_seconds). `false`: the service decides. Default: 25,000.
-   */
-  pollTimeout: withDefault(
-    anyOf('a number of milliseconds above 0, or false', milliseconds(), off()),
-    25_000,
-  ),
-  /** Backoff between acquire requests that fail or are answered too early: {@link RetryOptions}. */
-  retry: withDefault(group(retry), {}),
-};
-
-/** Returns the body of an acquire request. */
-export function acquireBody(
-  { name, tags, startUrl }: LeaseSettings,
-  wait: number | undefined,
-): AcquireRequest {
-  return {
-    ...(wait !== undefined && { acquire_timeout_seconds: wait }),
-    ...(name && { name }),
-    tags: withLeaseTag(tags),
-    ...(startUrl && { start_url: startUrl }),
-  };
-}
 
 /** Options of every lease. */
 const leaseSet = {
@@ -223,8 +165,6 @@ export type AttachOptions<C extends object = object, P = Protocol, Context = Con
   pool?: BrowserPool | string | undefined;
 };
 export interface SessionLeaseOptions extends OptionsInput<typeof sessionLeaseOptions> {}
-/** Backoff between acquire requests, in the terms of p-retry. */
-export interface RetryOptions extends OptionsInput<typeof retry> {}
 /** How to record a lease (extension). */
 export interface RecordingOptions extends OptionsInput<typeof recording> {}
 

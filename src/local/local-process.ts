@@ -7,7 +7,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADDRESS_FILE, type LocalServiceSettings } from '../service/local-service.js';
+import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../service/local-service.js';
 import { startLocalPool } from './start-local-pool.js';
 
 /** Milliseconds between two looks at the owner. */
@@ -29,7 +29,7 @@ if (shared) rmSync(shared.folder, { recursive: true, force: true });
 // After a failed start the input is still open.
 process.stdin.destroy();
 
-function tell(answer: object): void {
+function tell(answer: StartAnswer): void {
   const text = `${JSON.stringify(answer)}\n`;
   if (!shared) return void process.stdout.write(text);
   const path = join(shared.folder, ADDRESS_FILE);

@@ -4,6 +4,7 @@ import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import { isToken, type Token } from './pool-options.js';
+import { explain, unreachable } from './reachability.js';
 import { Service } from './service.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
@@ -12,10 +13,6 @@ export const REQUEST_TIMEOUT = 30_000;
 const LARGEST_BODY = 4 * 1024 * 1024;
 /** Milliseconds without a byte after which streamed content counts as broken. */
 const LONGEST_PAUSE = 30_000;
-
-/** Errors from before the request was sent: the service can't have processed it. */
-const NEVER_SENT =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+|DEPTH_ZERO_\w+)$/;
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -82,9 +79,9 @@ export class HttpClient {
     const abort = new LinkedAbort(request.signal, request.timeout);
     try {
       const token = await this.#currentToken(request, abort);
-      const response = await exchange(dispatcher, token, request, abort);
+      const response = await this.#exchange(dispatcher, token, request, abort);
       if (response.status !== 401 || typeof this.#token === 'string') return response;
-      return await exchange(dispatcher, await this.#currentToken(request, abort), request, abort);
+      return await this.#exchange(dispatcher, await this.#currentToken(request, abort), request, abort);
     } finally {
       abort.dispose();
     }
@@ -120,53 +117,54 @@ export class HttpClient {
     this.#lastToken = token;
     return token;
   }
-}
 
-/** Sends one request. It follows no redirect: the token must not leave the origin. */
-async function exchange(
-  dispatcher: Dispatcher,
-  token: string,
-  request: HttpRequest,
-  abort: LinkedAbort,
-): Promise<HttpResponse> {
-  const { signal, onContent } = request;
-  const { statusCode: status, headers, body } = await requestHead(dispatcher, token, request, abort.signal);
-  if (onContent && status === 200) {
-    abort.clearTimeout();
-    // Content that is not read to its end would keep its connection busy.
-    await onContent(contentOf(body, request), headers).finally(() => body.on('error', () => {}).destroy());
-    return { status, headers, body: '' };
-  }
-  const read = await readBody(body);
-  signal?.throwIfAborted();
-  return { status, headers, ...read };
-}
-
-async function requestHead(
-  dispatcher: Dispatcher,
-  token: string,
-  request: HttpRequest,
-  abortSignal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  const { method, path, body, signal, onContent } = request;
-  try {
-    return await dispatcher.request({
-      method,
-      path,
-      headers: {
-        authorization: `Bearer ${token}`,
-        accept: onContent ? '*/*' : 'application/json',
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      body: body ? JSON.stringify(body) : null,
-      signal: abortSignal,
-      ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
+  /** Sends one request. It follows no redirect: the token must not leave the origin. */
+  async #exchange(
+    dispatcher: Dispatcher,
+    token: string,
+    request: HttpRequest,
+    abort: LinkedAbort,
+  ): Promise<HttpResponse> {
+    const { signal, onContent } = request;
+    const sent = send(dispatcher, token, request, abort.signal);
+    const head = await sent.catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      if (this.service.reachability.isFailure(error))
+        throw unreachable(this.service.url, error, request.facts);
+      const timeout = `no response arrived within ${request.timeout} ms`;
+      throw noResponse(abort.signal.aborted ? timeout : explain(error), error, request);
     });
-  } catch (error) {
-    if (signal?.aborted) throw signal.reason;
-    const timeout = `no response arrived within ${request.timeout} ms`;
-    throw connectionError(abortSignal.aborted ? timeout : explain(error), error, request);
+    const { statusCode: status, headers, body } = head;
+    if (onContent && status === 200) {
+      abort.clearTimeout();
+      // Content that is not read to its end would keep its connection busy.
+      await onContent(contentOf(body, request), headers).finally(() => body.on('error', () => {}).destroy());
+      return { status, headers, body: '' };
+    }
+    const read = await readBody(body);
+    signal?.throwIfAborted();
+    return { status, headers, ...read };
   }
+}
+
+function send(
+  dispatcher: Dispatcher,
+  token: string,
+  { method, path, body, onContent }: HttpRequest,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  return dispatcher.request({
+    method,
+    path,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: onContent ? '*/*' : 'application/json',
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    body: body ? JSON.stringify(body) : null,
+    signal,
+    ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
+  });
 }
 
 async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: string; brokenBy?: Error }> {
@@ -193,26 +191,11 @@ async function* contentOf(
     yield* body as AsyncIterable<Buffer>;
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
-    throw connectionError(explain(error), error, request);
+    throw noResponse(explain(error), error, request);
   }
 }
 
-/** An error for several addresses has a code and no message. */
-function explain(error: unknown): string {
-  const { message, code } = error as NodeJS.ErrnoException;
-  return message || code || 'unknown failure';
-}
-
-function connectionError(
-  why: string,
-  cause: unknown,
-  { method, path, facts }: HttpRequest,
-): PoolConnectionError {
-  const { code } = cause as NodeJS.ErrnoException;
-  if (code === undefined || !NEVER_SENT.test(code)) {
-    const message = `The service sent no complete response to ${method} ${path}: ${why}.`;
-    return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
-  }
-  const message = `The service could not be reached for ${method} ${path}: ${why}. Check baseUrl and the network.`;
-  return new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause });
+function noResponse(why: string, cause: unknown, { method, path, facts }: HttpRequest): PoolConnectionError {
+  const message = `The service sent no complete response to ${method} ${path}: ${why}.`;
+  return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
 }

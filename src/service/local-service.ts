@@ -19,6 +19,14 @@ export interface LocalServiceSettings {
   readonly shared?: { readonly owner: number; readonly folder: string };
 }
 
+/** What the process answers: its address, or an error. */
+export interface StartAnswer {
+  readonly baseUrl?: string;
+  readonly token?: string;
+  readonly name?: string;
+  readonly message?: string;
+}
+
 /** A local pool in a process of its own. */
 export interface LocalService {
   readonly url: URL;
@@ -54,7 +62,7 @@ export async function startLocalService(
   const { baseUrl, token } = readAddress(await firstLine(child, exited));
   // The service must not keep this process alive.
   child.unref();
-  for (const stream of [child.stdin, child.stdout]) (stream as unknown as { unref(): void }).unref();
+  for (const stream of [child.stdin, child.stdout] as unknown as { unref(): void }[]) stream.unref();
   // At exit no request reaches a service that ends with this process.
   const unregister = beforeProcessEnds({ servedOrigin: baseUrl });
   const close = async () => {
@@ -152,9 +160,9 @@ function readAddress(text: string): { baseUrl: string; token: string } {
   const answer = text === '' ? undefined : parseJson(text);
   if (!isRecord(answer))
     throw new LocalPoolError('The process of the local browsers ended before it was ready.');
-  const { baseUrl, token, message, name } = answer as Record<string, string>;
+  const { baseUrl, token, name, message = 'The local browsers did not start.' } = answer as StartAnswer;
   if (baseUrl !== undefined && token !== undefined) return { baseUrl, token };
-  if (name === 'BrowserNotFoundError') throw new BrowserNotFoundError(message!);
-  if (name === 'InvalidOptionError') throw new InvalidOptionError('pool', message!);
-  throw new LocalPoolError(message!);
+  if (name === 'BrowserNotFoundError') throw new BrowserNotFoundError(message);
+  if (name === 'InvalidOptionError') throw new InvalidOptionError('pool', message);
+  throw new LocalPoolError(message);
 }

@@ -98,8 +98,13 @@ function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceErr
   );
 }
 
-function excerptOf({ body }: HttpResponse): string {
+function excerptOf({ body }: { body: string }): string {
   return excerpt(body, EXCERPT) || 'no message';
+}
+
+/** The message of an error body, on one line, escaped and without secrets. */
+export function messageOfBody(body: string): string {
+  return readErrorBody({ body }).message ?? excerptOf({ body });
 }
 
 interface ErrorBody {
@@ -110,7 +115,7 @@ interface ErrorBody {
 }
 
 /** Reads as much of an error body (API: Errors) as the response has. */
-function readErrorBody({ body }: HttpResponse): ErrorBody {
+function readErrorBody({ body }: { body: string }): ErrorBody {
   let json: unknown;
   try {
     json = parseJson(body);

@@ -7,6 +7,7 @@ import { FairSemaphore } from './fair-semaphore.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
+import { Reachability } from './reachability.js';
 
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
@@ -43,6 +44,7 @@ export class Service {
   /** Settings of local browsers. */
   local: LocalOptions = {};
 
+  readonly reachability: Reachability;
   readonly #key: string;
   #url: URL;
   readonly #queues = new Map<string, FairSemaphore>();
@@ -58,6 +60,7 @@ export class Service {
   private constructor(url: URL) {
     this.#key = url.href;
     this.#url = url;
+    this.reachability = Reachability.of(url.href);
   }
 
   /** Address of the requests. The address of local browsers is known after `dispatcher()`. */
@@ -106,12 +109,12 @@ export class Service {
   }
 
   async #open(): Promise<Connections> {
-    if (this.#url.protocol !== `${LOCAL}:`) return openConnections(this.#url.origin);
+    if (this.#url.protocol !== `${LOCAL}:`) return openConnections(this.#url.origin, this.reachability);
     const { startLocalService } = await import('./local-service.js');
     try {
       const local = await startLocalService(this.#url.pathname, this.local);
       this.#url = local.url;
-      return { ...(await openConnections(local.url.origin)), local };
+      return { ...(await openConnections(local.url.origin, this.reachability)), local };
     } catch (error) {
       // The next request tries again.
       this.#connections = undefined;
@@ -120,7 +123,7 @@ export class Service {
   }
 }
 
-async function openConnections(origin: string): Promise<Connections> {
+async function openConnections(origin: string, reachability: Reachability): Promise<Connections> {
   const { Pool } = await import('undici');
   // undici's own timeouts of 300 s would end a long poll that the service still answers: each request has its own.
   const dispatcher = new Pool(origin, {
@@ -128,6 +131,8 @@ async function openConnections(origin: string): Promise<Connections> {
     bodyTimeout: 0,
     connect: { timeout: CONNECT_TIMEOUT },
   });
+  dispatcher.on('connect', () => reachability.connected());
+  dispatcher.on('connectionError', (_origin, _targets, error) => reachability.failed(error));
   const connected = new Promise<void>((resolve) => {
     dispatcher.once('connect', () => setImmediate(resolve));
   });

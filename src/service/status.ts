@@ -67,11 +67,12 @@ export function isOutcomeUnknown(
 /** Returns true if the same request can succeed later. */
 export function isTransientError(error: unknown): boolean {
   if (error instanceof PoolServiceError) return meaningOf(error.status).isTransient;
-  return error instanceof PoolConnectionError || error instanceof PoolResponseError;
+  if (error instanceof PoolConnectionError) return !error.isPermanent;
+  return error instanceof PoolResponseError;
 }
 
 /** Returns true if the error shows a problem of the service itself. */
 export function isOutage(error: unknown): boolean {
-  if (error instanceof PoolConnectionError) return true;
+  if (error instanceof PoolConnectionError) return !error.isPermanent;
   return error instanceof PoolServiceError && meaningOf(error.status).isOutage;
 }

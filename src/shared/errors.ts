@@ -39,7 +39,7 @@ export class PooledBrowserError extends Error {
   declare readonly requestId?: string;
 
   constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {
-    super(printableLines(redact(message)), cause === undefined ? {} : { cause: withoutSecrets(cause) });
+    super(safe(message), cause === undefined ? {} : { cause: withoutSecrets(cause) });
     for (const [fact, value] of Object.entries(facts)) {
       if (value === undefined) continue;
       const shown = typeof value === 'string' ? redact(value) : value;
@@ -84,6 +84,12 @@ export class MissingLibraryError extends PooledBrowserError {
   }
 }
 
+/** Returns a text as a sentence, so that another one can follow on the same line. */
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  return /[.!?…]\)?$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
 const MOST_CAUSES = 8;
 
 /**
@@ -92,15 +98,20 @@ const MOST_CAUSES = 8;
  */
 export function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (isPooledBrowserError(cause)) return cause;
-  if (typeof cause === 'string') return redact(cause);
+  if (typeof cause === 'string') return safe(cause);
   if (typeof cause !== 'object' || cause === null) return cause;
   if (depth === MOST_CAUSES) return undefined;
   const { message, name, code, stack, cause: deeper, error } = cause as Record<string, unknown>;
-  const copy = new Error(redact(typeof message === 'string' ? message : 'no message'));
-  copy.name = typeof name === 'string' ? redact(name) : 'Error';
-  copy.stack = redact(typeof stack === 'string' ? stack : `${copy.name}: ${copy.message}`);
-  if (typeof code === 'string') Object.assign(copy, { code: redact(code) });
+  const copy = new Error(safe(typeof message === 'string' ? message : 'no message'));
+  copy.name = typeof name === 'string' ? safe(name) : 'Error';
+  copy.stack = safe(typeof stack === 'string' ? stack : `${copy.name}: ${copy.message}`);
+  if (typeof code === 'string') Object.assign(copy, { code: safe(code) });
   const inner = withoutSecrets(deeper ?? error, depth + 1);
   if (inner !== undefined) copy.cause = inner;
   return copy;
+}
+
+/** Removes secrets, and escapes what controls a terminal: errors of libraries are often printed as they are. */
+function safe(text: string): string {
+  return printableLines(redact(text));
 }

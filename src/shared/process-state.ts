@@ -27,5 +27,8 @@ export const endTasks = { tasks: new Set<EndTask>(), isEnding: false };
 /** Services by address: all pools at one address share its connections, its queues and its outage gate. */
 export const services = new Map<string, object>();
 
+/** Whether services could be reached, by origin. */
+export const reachabilities = new Map<string, object>();
+
 /** The number of calls so far, and the runs behind thrown errors, for `runOf`. */
 export const runs = { count: 0, failed: new WeakMap<object, object>() };

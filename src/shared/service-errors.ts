@@ -1,4 +1,4 @@
-import { PooledBrowserError, type ErrorFacts } from './errors.js';
+import { PooledBrowserError, sentence, type ErrorFacts } from './errors.js';
 import { redact } from './redact.js';
 
 /** A further error inside an error response (API: Errors). No field is required. */
@@ -49,7 +49,7 @@ export class PoolServiceError extends PooledBrowserError {
       ?.map(({ code, message }) => [code, message].filter(Boolean).join(': '))
       .join('; ');
     const sentences = [`${status} ${code}: ${message}`, further && `Details: ${further}`, hint];
-    super(sentences.filter(Boolean).join('\n'), facts);
+    super(sentences.flatMap((text) => (text ? sentence(text) : [])).join(' '), facts);
     this.code = redact(code);
     this.status = status;
     if (details) this.details = details.map(redactDetail);
@@ -76,10 +76,20 @@ export function isPoolServiceError(error: unknown): error is PoolServiceError {
 export class PoolConnectionError extends PooledBrowserError {
   override readonly name = 'PoolConnectionError' as const;
   override readonly code: 'ERR_POOL_UNREACHABLE' | 'ERR_POOL_NO_RESPONSE';
+  /**
+   * To repeat the request does not help: the service does not speak TLS, its certificate is not trusted, or it was never
+   * reached within `unreachableTimeout`.
+   */
+  readonly isPermanent: boolean;
 
-  constructor(message: string, code: PoolConnectionError['code'], facts?: ErrorFacts) {
+  constructor(
+    message: string,
+    code: PoolConnectionError['code'],
+    { isPermanent = false, ...facts }: ErrorFacts & { isPermanent?: boolean } = {},
+  ) {
     super(message, facts);
     this.code = code;
+    this.isPermanent = isPermanent;
   }
 }
 

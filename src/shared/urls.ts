@@ -7,23 +7,38 @@ export function isLoopback(hostname: string): boolean {
 
 /** Checks the address of a service. It receives the token, so plain http is allowed on loopback only. */
 export function checkBaseUrl(baseUrl: unknown): URL {
-  if (typeof baseUrl !== 'string' || !URL.canParse(baseUrl)) {
+  if (typeof baseUrl !== 'string' || baseUrl === '') {
     throw invalid(
       'There is no service: set BROWSER_POOL_BASE_URL to the address of your service, or to local for Chromium on this machine (export BROWSER_POOL_BASE_URL=local).',
     );
   }
+  if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
+    throw invalid(
+      `baseUrl must be an absolute URL that begins with https:// or http://, not ${proposeAddress(baseUrl)}`,
+    );
+  }
   const url = new URL(baseUrl);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw invalid('baseUrl must begin with https://.');
   if (url.username || url.password)
     throw invalid('baseUrl must not contain a user name or a password. Pass the option token.');
   if (url.search || url.hash) throw invalid('baseUrl must not have a query or a fragment.');
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw invalid(
-      'baseUrl must begin with https://, because requests carry the token (http:// is allowed on this machine only).',
+      `baseUrl must begin with https://, because requests carry the token (http:// is allowed on this machine only). ` +
+        `Did you mean ${baseUrl.replace(/^http:/i, 'https:')}?`,
     );
   }
   return url;
+}
+
+/** Shows a wrong address, unless a part of it can be a secret, and the address that is probably meant. */
+function proposeAddress(baseUrl: string): string {
+  if (/[@?#]/.test(baseUrl)) return 'this value, which is not shown because it may contain a secret.';
+  const shown = `${JSON.stringify(baseUrl)}.`;
+  const rest = baseUrl.replace(/^\w*:?\/\//, '');
+  if (!URL.canParse(`https://${rest}`)) return shown;
+  const isLocal = isLoopback(new URL(`https://${rest}`).hostname);
+  if (!isLocal && !/[.:]/.test(rest)) return shown;
+  return `${shown} Did you mean ${isLocal ? 'http' : 'https'}://${rest}?`;
 }
 
 /**

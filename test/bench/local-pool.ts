@@ -11,7 +11,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { chromiumFlags } from '../../src/local/browser/chromium.js';
+import { chromiumFlags } from '../../src/local/browser/chromium-flags.js';
 import { findBrowser } from '../../src/local/browser/find-browser.js';
 import { startLocalPool, type LocalPool } from '../../src/local.js';
 import { realSession } from '../support/real-session.js';

@@ -19,7 +19,7 @@ import { chromium } from 'playwright-core';
 import { Cluster } from 'puppeteer-cluster';
 import puppeteer from 'puppeteer-core';
 import { BrowserPool, type Isolation } from '../../src/index.js';
-import { chromiumFlags } from '../../src/local/browser/chromium.js';
+import { chromiumFlags } from '../../src/local/browser/chromium-flags.js';
 import { findBrowser, startLocalPool } from '../../src/local.js';
 import * as ourPlaywright from '../../src/playwright.js';
 import * as ourPuppeteer from '../../src/puppeteer.js';

@@ -113,6 +113,24 @@ describe('doctor, on a pool', () => {
   });
 });
 
+it('says, like serve, that BiDi needs chromium-bidi', async () => {
+  const main = installWithoutLibraries('puppeteer-core');
+  const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+  const serve = new Program([main, 'serve', '--size', '1'], environment);
+  onTestFinished(() => void serve.child.kill());
+  const [, baseUrl] = await serve.prints(/BASE_URL=(.*)[^]*CDP only.* npm install chromium-bidi/);
+  const args = [main, 'doctor', 'default', '--json', '--base-url', baseUrl!];
+  const ended = await new Program(args, environment).ended;
+  const { checks } = JSON.parse(ended.stdout) as Report;
+  expect(checks.find(({ check }) => check === 'libraries')?.detail).toContain(
+    'no chromium-bidi (a local pool',
+  );
+  const found = faults(ended);
+  expect(Object.keys(found)).toEqual(['puppeteer bidi']);
+  expect(found['puppeteer bidi']).toMatch(/status 501: .*npm install chromium-bidi\. -> undefined$/);
+  expect(await serve.end('SIGINT')).toMatchObject({ code: 0 });
+});
+
 describe('doctor, on a service with a fault,', () => {
   async function examineFake(prepare: (service: FakeService) => unknown): Promise<Record<string, string>> {
     await using service = await FakeService.start();
@@ -218,13 +236,13 @@ it.runIf(hasTerminals)('colors its signs at a terminal, unless NO_COLOR is set',
 });
 
 /** Installs the package without its optional peers, and returns the path of its command line. */
-function installWithoutLibraries(): string {
+function installWithoutLibraries(...others: string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'i-'));
   cpSync('dist', join(folder, 'dist'), { recursive: true });
   cpSync('package.json', join(folder, 'package.json'));
   mkdirSync(join(folder, 'node_modules'));
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
-  for (const name of Object.keys(dependencies)) {
+  for (const name of [...Object.keys(dependencies), ...others]) {
     symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
   }
   return join(folder, 'dist/cli/main.js');

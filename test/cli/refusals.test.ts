@@ -59,8 +59,39 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
     const { code, stdout, stderr } = await startClient(whole, { baseUrl: 'https://other.test', token: TOKEN })
       .ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('The service could not be reached');
+    expect(stderr).toContain(`The service at ${UNREACHABLE} could not be reached: connect ECONNREFUSED`);
   });
+});
+
+it('says at once that the service does not speak TLS', async () => {
+  await using service = await FakeService.start();
+  const baseUrl = service.baseUrl.replace('http:', 'https:');
+  const { code, stderr } = await startClient(['acquire', 'pool'], { baseUrl, token: TOKEN }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    `pooled-browser: The service at ${baseUrl} does not speak TLS. Did you mean ${service.baseUrl}?\n`,
+  );
+});
+
+it('prints an error on one line, and everything with --debug', async () => {
+  await using service = await FakeService.start();
+  const details = [{ code: 'a', message: 'first\n\u001b[31msecond\u001b[39m' }];
+  service.script('acquire', { status: 400, json: { code: 'bad', message: 'wrong', details } });
+  const { stderr } = await startClient(['acquire', 'pool'], service.options).ended;
+  expect(stderr).toBe(
+    'pooled-browser: 400 bad: wrong. Details: a: first second. Check the fields in the details.\n',
+  );
+  const debug = await startClient(['--debug', 'acquire', 'pool'], service.options).ended;
+  expect(debug.stderr).toMatch(/^pooled-browser: PoolServiceError: 400 bad: wrong.*\n +at .*status: 400/s);
+});
+
+it('ends early for a service that was never reached', async () => {
+  const args = ['acquire', 'pool', '--unreachable-timeout', '1s'];
+  const { code, stderr } = await startClient(args, { baseUrl: UNREACHABLE, token: TOKEN }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 1 s\./,
+  );
 });
 
 it.each([
@@ -74,6 +105,8 @@ it.each([
   [['acquire', 'pool', '--acquire-timeout', '0s'], 'such as 500ms, 30s or 5m'],
   [['acquire', 'pool', '--release', 'leave'], 'Allowed choices are destroy, reuse.'],
   [['acquire', 'pool', '--token', 'abc'], "unknown option '--token'"],
+  [['acquire', 'pool', '--acquire-timeot', '3s'], '(Did you mean --acquire-timeout?) For help'],
+  [['acquire', 'pool', '--base-url', 'localhost:4411'], 'Did you mean http://localhost:4411?'],
   [['exec', 'pool'], "missing required argument 'command'"],
   [['exec', 'pool', 'ls', '-l'], "unknown option '-l'"],
   [['exec', 'pool', '--replays', 'all', '--', 'ls'], 'Allowed choices are list, record, off.'],

@@ -11,6 +11,10 @@ it('escapes the characters that control a terminal, and no others', () => {
   expect(printable('Größe: 1 €, 日本語 🫖 \\n')).toBe('Größe: 1 €, 日本語 🫖 \\n');
 });
 
+it('removes the colours of libraries', () => {
+  expect(printable('\x1b[31mred\x1b[39m \x1b[1;2mdim\x1b[0m')).toBe('red dim');
+});
+
 it('indents further lines of a message, so that no text can look like another message', () => {
   expect(formatNote(`first${HOSTILE}\npooled-browser: second`)).toBe(
     `pooled-browser: first${ESCAPED}\n  pooled-browser: second\n`,

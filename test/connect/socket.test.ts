@@ -2,7 +2,16 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
-import { accept, acceptWith, FaultRoad, ignore, refuse, textFrame } from '../support/fault-road.js';
+import {
+  accept,
+  acceptWith,
+  answerWith,
+  FaultRoad,
+  ignore,
+  refuse,
+  textFrame,
+} from '../support/fault-road.js';
+import { JWT } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 
@@ -282,6 +291,26 @@ describe('opening a socket', () => {
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject({ status, message: expect.stringContaining(`status ${status}`) });
     expect(road.dialled).toBe(1);
+  });
+
+  it.each<[string, string, string | RegExp]>([
+    [
+      'the message of JSON',
+      JSON.stringify({ code: 'not_implemented', message: 'Install\r\n\u001b[31mchromium-bidi\u001b[0m' }),
+      /^The WebSocket upgrade was refused with status 501: Install chromium-bidi\.$/,
+    ],
+    ['the beginning of a text', `No. ${'x'.repeat(100_000)}`, /status 501: No\. x{190,200}…$/],
+    ['no secret', `?jwt=${JWT}`, /status 501: \?jwt=\[redacted\]$/],
+  ])('fails with %s of a refusal', async (_what, body, message) => {
+    road.play(answerWith(`HTTP/1.1 501 No\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
+    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
+    expect(error.message).toMatch(message);
+  });
+
+  it('does not wait for a body without an end', async () => {
+    road.play((socket) => void socket.write('HTTP/1.1 503 No\r\n\r\nDown'));
+    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
+    expect(error.message).toBe('The WebSocket upgrade was refused with status 503: Down.');
   });
 
   it('fails with the cause where nobody listens', async () => {

@@ -20,6 +20,15 @@ describe('a BiDi socket', () => {
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
     }));
 
+  it('answers session.new with the capabilities of the browser as chromedriver does', () =>
+    withSocket(api, async (socket) => {
+      const { result } = (await ask(socket, NEW)) as { result: { capabilities: Record<string, unknown> } };
+      const { browserName, browserVersion, platformName } = result.capabilities;
+      expect(browserName).toBe('chrome');
+      expect(browserVersion).toMatch(/^\d+(\.\d+){3}$/);
+      expect(platformName).toMatch(/^(linux|mac|windows)$/);
+    }));
+
   it('refuses invalid messages, unknown commands and wrong parameters', () =>
     withSocket(api, async (socket) => {
       const failure = { type: 'error', error: 'invalid argument' };

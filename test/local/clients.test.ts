@@ -1,6 +1,9 @@
-import { chromium } from 'playwright-core';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium, type Page } from 'playwright-core';
 import puppeteer, { type Browser, type ConnectOptions } from 'puppeteer-core';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { BrowserSession } from '../../src/service/wire.js';
 import { startApi, titled } from './support.js';
 
@@ -20,6 +23,32 @@ it('serves an unmodified Playwright in consecutive leases', async () => {
     await browser.close();
     expect(await api.release(session)).toBe(204);
   }
+});
+
+it('lets Playwright go back and forward over CDP', async () => {
+  const site = await startSite();
+  await withPlaywright(async (page) => {
+    await page.goto(`${site}/one`);
+    await page.goto(`${site}/two`);
+    await page.goBack({ timeout: 10_000 });
+    expect(await page.title()).toBe('/one');
+    await page.goForward({ timeout: 10_000 });
+    expect(await page.title()).toBe('/two');
+  });
+});
+
+it('opens popups without a click, and shows pages the layout for a mouse', async () => {
+  const site = await startSite();
+  await withPlaywright(async (page) => {
+    await page.goto(site);
+    const [popup] = await Promise.all([
+      page.waitForEvent('popup', { timeout: 10_000 }),
+      page.evaluate(() => setTimeout(() => open('/popup'))),
+    ]);
+    await popup.waitForURL(`${site}/popup`);
+    await popup.close();
+    expect(await page.evaluate(() => matchMedia('(hover: hover) and (pointer: fine)').matches)).toBe(true);
+  });
 });
 
 it('serves an unmodified Puppeteer over CDP in consecutive leases', async () => {
@@ -74,4 +103,29 @@ async function drive(options: (session: BrowserSession) => ConnectOptions): Prom
   await page.close();
   await browser.disconnect();
   expect(await api.release(session)).toBe(204);
+}
+
+/** Leases a browser and drives its first page with an unmodified Playwright. */
+async function withPlaywright(use: (page: Page) => Promise<void>): Promise<void> {
+  const session = await api.lease();
+  try {
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+    await use(browser.contexts()[0]!.pages()[0]!);
+    await browser.close();
+  } finally {
+    await api.release(session);
+  }
+}
+
+/** Serves pages whose titles are their paths. Chromium keeps no data URLs in its back-forward cache. */
+async function startSite(): Promise<string> {
+  const server = createServer(({ url }, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${url}</title>`);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

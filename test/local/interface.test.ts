@@ -153,6 +153,17 @@ describe('an unknown path or method', () => {
   });
 });
 
+it.each([
+  ['/browser_pools/default', 200],
+  ['/pages/base.css', 200],
+  ['/nowhere', 404],
+  ['/browser_pools/default/acquire', 405],
+])('answers HEAD %s with %i and without a body', async (path, status) => {
+  const { body, headers, ...head } = await api.call('HEAD', path);
+  expect({ ...head, body }).toEqual({ status, body: {} });
+  expect(Number(headers['content-length'])).toBeGreaterThan(0);
+});
+
 it('gives every response a unique x-request-id', async () => {
   const replies = [await api.call('GET', '/browser_pools/default'), await api.call('GET', '/nowhere')];
   const ids = replies.map(({ headers }) => headers['x-request-id']);

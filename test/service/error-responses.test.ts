@@ -144,8 +144,9 @@ it('keeps an error message short, however long the one of the service is', async
 });
 
 it('shows no control characters of an error page: they would drive the terminal', async () => {
-  const { acquire } = await errorsFor({ status: 502, text: 'red \u001b[31m bell \u0007 nul \u0000 end' });
-  expect(acquire?.message).toContain(String.raw`red \u001b[31m bell \u0007 nul \u0000 end`);
+  const text = '\u001b[31mred\u001b[0m erase \u001b[2J bell \u0007 nul \u0000 end';
+  const { acquire } = await errorsFor({ status: 502, text });
+  expect(acquire?.message).toContain(String.raw`red erase \u001b[2J bell \u0007 nul \u0000 end`);
 });
 
 it.each<[string, Answer]>([

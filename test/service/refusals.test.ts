@@ -156,6 +156,22 @@ it.each([
 });
 
 it.each([
+  ['localhost:4411', 'not "localhost:4411". Did you mean http://localhost:4411?'],
+  ['127.0.0.1:4411/v1', 'not "127.0.0.1:4411/v1". Did you mean http://127.0.0.1:4411/v1?'],
+  ['pool.example.com', 'not "pool.example.com". Did you mean https://pool.example.com?'],
+  ['http://pool.example.com', 'Did you mean https://pool.example.com?'],
+  ['not a url', 'not "not a url".'],
+  ['undefined', 'not "undefined".'],
+])('proposes the address that the base URL %s probably means', (baseUrl, message) => {
+  const error = thrown(() => new BrowserPool('pool', { baseUrl, token: TOKEN }));
+  expect(error.message.endsWith(message)).toBe(true);
+});
+
+it.each(['user:canary-password@pool', 'pool?token=canary-query'])('does not show %s', (baseUrl) => {
+  expectNoSecret(thrown(() => new BrowserPool('pool', { baseUrl, token: TOKEN })));
+});
+
+it.each([
   'https://pool.example.com/v1',
   'http://localhost:1',
   'http://127.0.0.1',

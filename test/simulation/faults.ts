@@ -3,6 +3,7 @@ import type { Random } from '../support/random.js';
 /** What can go wrong around the library, by where it does. */
 export const FAULTS = [
   'http: refused',
+  'http: broken handshake',
   'http: reset before it was heard',
   'http: reset after it was done',
   'http: no answer',

@@ -2,6 +2,7 @@ import { drawRates, type Fault, type Rates } from './faults.js';
 import { Caller, type Way } from './caller.js';
 import { Random } from '../support/random.js';
 import { sender, SimulatedService } from './simulated-service.js';
+import type { Reachability } from '../../src/service/reachability.js';
 import { openSimulatedSocket } from './simulated-socket.js';
 import { library as ours, World, type Library } from './world.js';
 
@@ -55,7 +56,8 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   });
   const restore = takeOver(world, service);
   try {
-    const pool = new library.api.BrowserPool('pool', { baseUrl: newOrigin(), token: drawToken(world) });
+    const baseUrl = newOrigin();
+    const pool = new library.api.BrowserPool('pool', { baseUrl, token: drawToken(world) });
     const callers = ways.map((way, index) => new Caller(index, way, { world, service, pool }));
     options.beforeRun?.(world, callers);
     let isClosed = false;
@@ -63,7 +65,9 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
     void lives.then(() => pool.close()).then(() => (isClosed = true));
     await world.clock.run();
     judge(world, { service, callers, isClosed });
-    return { seed, violations: world.violations, story: world.story ?? [], ...figuresOf(service, callers) };
+    // The origin is the only part of a world that does not come from its seed.
+    const log = (world.story ?? []).map((line) => line.replaceAll(baseUrl, 'https://w.sim'));
+    return { seed, violations: world.violations, story: log, ...figuresOf(service, callers) };
   } finally {
     restore();
   }
@@ -88,7 +92,9 @@ function takeOver(world: World, service: SimulatedService): () => void {
   const warn = process.emitWarning;
   // Listeners that throw cause warnings.
   process.emitWarning = () => {};
-  Service.prototype.dispatcher = async () => service.dispatcher;
+  Service.prototype.dispatcher = async function (this: { reachability: Reachability }) {
+    return service.dispatcher(this.reachability);
+  };
   Service.prototype.connected = async () => {};
   Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
   world.clock.install();

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Dispatcher } from 'undici';
+import type { Reachability } from '../../src/service/reachability.js';
 import { isRecord } from '../../src/shared/json.js';
 import { SimulatedReplays } from './simulated-replays.js';
 import type { World } from './world.js';
@@ -40,6 +41,7 @@ interface Request {
   signal: AbortSignal;
   /** The call that sent it. */
   call?: number | undefined;
+  reachability: Reachability;
 }
 
 interface Waiting {
@@ -79,10 +81,10 @@ export class SimulatedService {
     this.#idle = Array.from({ length: size }, () => this.#newSession());
   }
 
-  /** Stands in for undici's. */
-  get dispatcher(): Dispatcher {
+  /** Stands in for undici's, whose events say whether a connection was opened. */
+  dispatcher(reachability: Reachability): Dispatcher {
     return {
-      request: (request: Request) => this.#request(request),
+      request: (request: Request) => this.#request({ ...request, reachability }),
       close: async () => {},
     } as unknown as Dispatcher;
   }
@@ -105,7 +107,7 @@ export class SimulatedService {
     return `s${++this.#sessions}`;
   }
 
-  #request({ method, path, body, signal }: Request): Promise<Dispatcher.ResponseData> {
+  #request({ method, path, body, signal, reachability }: Request): Promise<Dispatcher.ResponseData> {
     this.counts.requests++;
     const call = sender.getStore();
     if (path.endsWith('/release')) this.#checkNotConfirmed(String(body), call);
@@ -113,7 +115,7 @@ export class SimulatedService {
       const hangUp = () => reject(signal.reason as Error);
       signal.addEventListener('abort', hangUp, { once: true });
       const stopListening = () => signal.removeEventListener('abort', hangUp);
-      const travel = this.#travel({ method, path, body, signal, call }, () => signal.aborted);
+      const travel = this.#travel({ method, path, body, signal, call, reachability }, () => signal.aborted);
       void travel.finally(stopListening).then(resolve, reject);
     });
   }
@@ -131,7 +133,9 @@ export class SimulatedService {
     const strikes = this.#world.strikes.bind(this.#world);
     const never = new Promise<never>(() => {});
     await clock.sleep(random.between(0, 5));
-    if (strikes('http: refused')) throw networkError('ECONNREFUSED');
+    if (strikes('http: refused')) throw unsent(request, 'ECONNREFUSED');
+    if (strikes('http: broken handshake')) throw unsent(request, 'ECONNRESET');
+    request.reachability.connected();
     if (strikes('http: reset before it was heard')) throw networkError('ECONNRESET');
     if (strikes('http: no answer')) return never;
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
@@ -359,6 +363,13 @@ function raceSignal(work: Promise<unknown>, signal: AbortSignal): Promise<void> 
       resolve();
     });
   });
+}
+
+/** The connection of a request could not be opened. */
+function unsent({ reachability }: Request, code: string): Error {
+  const error = networkError(code);
+  reachability.failed(error);
+  return error;
 }
 
 function networkError(code: string): Error {

@@ -73,7 +73,11 @@ class BidiSocket {
     const answer = await this.#open(command);
     if (answer['type'] !== 'success') return this.#send(answer);
     // chromium-bidi gives every session the id "unknown".
-    const result = { ...(answer['result'] as object), sessionId: this.#lease.browser.sessionId };
+    const { capabilities } = answer['result'] as { capabilities: Message };
+    const result = {
+      sessionId: this.#lease.browser.sessionId,
+      capabilities: { ...capabilities, ...describeBrowser(String(capabilities['browserName'])) },
+    };
     this.#send({ ...answer, result });
   }
 
@@ -116,6 +120,22 @@ class BidiSocket {
     this.#session?.close();
     closeWebSocket(this.#socket, code, reason);
   }
+}
+
+const PLATFORM_NAMES: Readonly<Record<string, string>> = { darwin: 'mac', win32: 'windows' };
+
+/**
+ * The capabilities of the browser as chromedriver answers them; clients compare them.
+ *
+ * @param product The `browserName` of chromium-bidi, such as `Chrome/156.0.0.0`.
+ */
+function describeBrowser(product: string): Message {
+  const { platform } = process;
+  return {
+    browserName: 'chrome',
+    browserVersion: product.split('/').at(-1),
+    platformName: PLATFORM_NAMES[platform] ?? platform,
+  };
 }
 
 /** A command from a client. */

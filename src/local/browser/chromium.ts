@@ -10,19 +10,9 @@ import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
 import type { Screen } from '../display/virtual-display.js';
-import type { LocalPoolViewport } from '../options.js';
 import { CdpConnection } from './cdp-connection.js';
 import { CdpPipe, type CdpBrowser, type CdpClient, type CdpReceiver } from './cdp-pipe.js';
-
-export interface LaunchOptions {
-  readonly executablePath: string;
-  readonly headless: boolean;
-  readonly viewport?: LocalPoolViewport | undefined;
-  /** The virtual screen to open windows on, where the machine has no screen. */
-  readonly screen?: Screen | undefined;
-  /** Additional flags. They come last, so that they override ours. */
-  readonly args: readonly string[];
-}
+import { chromiumFlags, type LaunchOptions } from './chromium-flags.js';
 
 /**
  * Starts a Chromium with a fresh profile.
@@ -134,49 +124,6 @@ export class Chromium implements CdpBrowser {
     rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
-
-/** Chromium's command line. Other users of the machine can read it: it must contain no secret. */
-export function chromiumFlags(profile: string, options: Omit<LaunchOptions, 'executablePath'>): string[] {
-  const { headless, screen, args } = options;
-  const viewport = options.viewport ?? (headless ? undefined : screen?.size);
-  const isLinux = process.platform === 'linux';
-  return [
-    // No port, which other users of the machine could open. Chromium ends when the pipe breaks, also when this process is
-    // killed.
-    '--remote-debugging-pipe',
-    `--user-data-dir=${profile}`,
-    ...(headless ? ['--headless', '--disable-gpu', '--mute-audio', '--hide-scrollbars'] : []),
-    // Xvfb has no window manager to place windows, and no GPU.
-    ...(screen && !headless ? ['--window-position=0,0', '--disable-gpu', '--ozone-platform=x11'] : []),
-    // Chromium refuses to run as root with its sandbox.
-    ...(isLinux && process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-    // Containers limit /dev/shm to 64 MB, and a renderer that fills it crashes.
-    ...(isLinux ? ['--disable-dev-shm-usage'] : []),
-    ...(viewport ? [`--window-size=${viewport.width},${viewport.height}`] : []),
-    ...QUIET,
-    ...args,
-    'about:blank',
-  ];
-}
-
-/** No first-run pages, no network traffic of Chromium's own, no throttling of background tabs. */
-const QUIET = [
-  '--no-first-run',
-  '--no-default-browser-check',
-  '--disable-background-networking',
-  '--disable-background-timer-throttling',
-  '--disable-backgrounding-occluded-windows',
-  '--disable-breakpad',
-  '--disable-component-update',
-  '--disable-default-apps',
-  '--disable-quic',
-  '--disable-renderer-backgrounding',
-  '--disable-search-engine-choice-screen',
-  '--disable-sync',
-  '--hide-crash-restore-bubble',
-  '--password-store=basic',
-  '--use-mock-keychain',
-];
 
 /** `<folder>/org.chromium.Chromium.XXXXXX/SingletonSocket` must fit into the 107 characters of a Unix socket path. */
 const LONGEST_TMPDIR = 62;

@@ -40,13 +40,18 @@ export async function send(response: ServerResponse, answer: Answer): Promise<vo
     if (response.destroyed || response.socket?.destroyed)
       throw new Error('The client closed its connection.');
     response.writeHead(status, { ...(content && contentHeaders(content)), ...headers });
-    const data = content?.data ?? [];
-    await pipeline(data instanceof Readable ? data : Readable.from(data), response);
+    if (response.req.method === 'HEAD') response.end();
+    else await pipeline(streamOf(content?.data ?? []), response);
   } catch {
+    onUndelivered?.();
+  } finally {
     // An unread file stream would stay open.
     if (content?.data instanceof Readable) content.data.destroy();
-    onUndelivered?.();
   }
+}
+
+function streamOf(data: Buffer | Readable | never[]): Readable {
+  return data instanceof Readable ? data : Readable.from(data);
 }
 
 /** The body of an answer as it is sent; undefined when it has none. */

@@ -36,6 +36,11 @@ export function checkSource({ headers }: IncomingMessage, host: string): void {
   }
 }
 
+/** Method of a request. HEAD counts as GET: the answer is sent without its body. */
+export function methodOf({ method }: IncomingMessage): string | undefined {
+  return method === 'HEAD' ? 'GET' : method;
+}
+
 /** URL of a request. @throws HttpFault 404 when the request has no valid URL */
 export function urlOf({ url = '/' }: IncomingMessage): URL {
   const base = 'http://127.0.0.1';

@@ -9,7 +9,7 @@ import { callPage } from '../pages/call-page.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { upgrade } from '../sockets/upgrade.js';
 import { closing, faultAnswer, send, toFault, type Answer } from './answer.js';
-import { checkSource, checkToken } from './request.js';
+import { checkSource, checkToken, methodOf } from './request.js';
 import { findRoute } from './router.js';
 
 /** Milliseconds for the last responses while the server closes. */
@@ -102,7 +102,7 @@ export class PoolServer {
     if (page) return page;
     checkToken(request, pools.token);
     if (this.#closing) throw closing();
-    const { name, call } = findRoute(request.method, path);
+    const { name, call } = findRoute(methodOf(request), path);
     return await pools.chaos.answer(name, response, () => call({ request, pools, signal }));
   }
 }

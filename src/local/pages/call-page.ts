@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { faultAnswer, notFound, toFault, type Answer } from '../http/answer.js';
-import { urlOf } from '../http/request.js';
+import { methodOf, urlOf } from '../http/request.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { DASHBOARD_STYLE, dashboardPage } from './dashboard-page.js';
 import { LIVE_STYLE, livePage } from './live-page.js';
@@ -25,7 +25,7 @@ const ROUTES: readonly (readonly [path: RegExp, route: PageRoute])[] = [
 /** Answers a request for a page or for its content. @returns undefined for other requests. */
 export async function callPage(pools: PoolSet, request: IncomingMessage): Promise<Answer | undefined> {
   const { pathname, searchParams: query } = urlOf(request);
-  const found = ROUTES.find(([path]) => request.method === 'GET' && path.test(pathname));
+  const found = ROUTES.find(([path]) => methodOf(request) === 'GET' && path.test(pathname));
   if (!found) return undefined;
   const [path, route] = found;
   const answer = await callRoute(route, { pools, request, query, id: path.exec(pathname)![1] ?? '' });

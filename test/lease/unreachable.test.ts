@@ -1,0 +1,164 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { BrowserPool, type RunEvent } from '../../src/index.js';
+import type { SessionLeaseOptions } from '../../src/lease/options.js';
+import { FakeService, reply, session, TOKEN } from '../support/fake-service.js';
+import { rejection } from '../service/support.js';
+import { acquire } from './support.js';
+
+const RETRY = { minTimeout: 10, maxTimeout: 50 };
+
+/** What a call at this address throws, and its events. */
+async function fail(baseUrl: string, options: SessionLeaseOptions = {}) {
+  await using pool = new BrowserPool('pool', { baseUrl, token: TOKEN });
+  const events: RunEvent[] = [];
+  const onEvent = (event: RunEvent) => void events.push(event);
+  const error = await rejection(acquire(pool, { retry: RETRY, onEvent, ...options }));
+  return { error, types: events.map(({ type }) => type) };
+}
+
+/** An address of this machine at which a server does this with each connection. */
+async function serve(answer: (socket: Socket) => unknown): Promise<string> {
+  const server = createServer((socket) => {
+    onTestFinished(() => void socket.destroy());
+    answer(socket.on('error', () => {}));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** An address at which nothing listens, and nothing has listened in this process. */
+async function closedPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return `http://127.0.0.1:${port}`;
+}
+
+describe('a service that cannot be reached over TLS', () => {
+  it.each([
+    ['HTTP', 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n'],
+    ['another protocol', 'SSH-2.0-not-tls\r\n'],
+  ])('is named with the address to use, at once, if it speaks %s', async (_what, bytes) => {
+    const host = await serve((socket) => socket.end(bytes));
+    const { error, types } = await fail(`https://${host}/v1`);
+    expect(error).toMatchObject({
+      name: 'PoolConnectionError',
+      code: 'ERR_POOL_UNREACHABLE',
+      isPermanent: true,
+    });
+    expect(error.message).toBe(
+      `The service at https://${host} does not speak TLS. Did you mean http://${host}?`,
+    );
+    expect(types).toStrictEqual(['acquiring']);
+  });
+
+  it.runIf(spawnSync('openssl', ['version']).status === 0)(
+    'is named with its certificate, at once, if the certificate is not trusted',
+    async () => {
+      const server = createTlsServer(selfSigned());
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      onTestFinished(() => void server.close());
+      const { error, types } = await fail(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', isPermanent: true });
+      expect(error.message).toMatch(/self-signed certificate\. Check baseUrl.*NODE_EXTRA_CA_CERTS/);
+      expect(types).toStrictEqual(['acquiring']);
+    },
+  );
+
+  it('gets another request if it closes the connection during the handshake, and no outcome is unknown', async () => {
+    const host = await serve((socket) => socket.destroy());
+    const { error, types } = await fail(`https://${host}`, { retry: { ...RETRY, retries: 2 } });
+    expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', isPermanent: false });
+    expect(types).toStrictEqual(['acquiring', 'waiting', 'acquiring', 'waiting', 'acquiring']);
+  });
+});
+
+describe('unreachableTimeout', () => {
+  it('ends a call whose connections are all refused, with the last failure first', async () => {
+    const baseUrl = await closedPort();
+    const { error, types } = await fail(baseUrl, { unreachableTimeout: 300 });
+    expect(error).toMatchObject({
+      name: 'PoolConnectionError',
+      code: 'ERR_POOL_UNREACHABLE',
+      isPermanent: true,
+    });
+    expect(error.message).toMatch(
+      new RegExp(
+        `^The service at ${baseUrl} could not be reached: connect ECONNREFUSED.*300 ms.*unreachableTimeout`,
+      ),
+    );
+    expect(types).toContain('waiting');
+    expect(types).not.toContain('outcome-unknown');
+  });
+
+  it('begins with the first failure in this process, also if pools were closed since', async () => {
+    const baseUrl = await closedPort();
+    await fail(baseUrl, { unreachableTimeout: 300 });
+    const { error, types } = await fail(baseUrl, { unreachableTimeout: 300 });
+    expect(error).toMatchObject({ isPermanent: true });
+    expect(types).toStrictEqual(['acquiring']);
+  });
+
+  it('also ends the calls that wait for their turn', async () => {
+    const baseUrl = await closedPort();
+    const calls = Array.from({ length: 50 }, () => fail(baseUrl, { unreachableTimeout: 500 }));
+    for (const { error } of await Promise.all(calls)) expect(error).toMatchObject({ isPermanent: true });
+  });
+
+  it('does not end a call whose service was reached before: it may restart', async () => {
+    const service = await FakeService.start();
+    const { port } = new URL(service.baseUrl);
+    await using pool = new BrowserPool('pool', service.options);
+    await acquire(pool);
+    await service.close();
+    const events: RunEvent[] = [];
+    const onEvent = (event: RunEvent) => void events.push(event);
+    const waiting = acquire(pool, { retry: RETRY, unreachableTimeout: 1, onEvent });
+    await expect.poll(() => events.filter(({ type }) => type === 'waiting').length).toBeGreaterThan(2);
+    const restarted = createHttpServer((_request, response) =>
+      reply(response, { status: 200, json: session() }),
+    );
+    onTestFinished(() => restarted.closeAllConnections());
+    onTestFinished(() => void restarted.close());
+    restarted.listen(Number(port), '127.0.0.1');
+    expect(await waiting).toMatchObject({ session_id: 'session-1' });
+  });
+
+  it('does not end a call whose first connection waits for a browser', async () => {
+    await using service = await FakeService.start();
+    service.script('acquire', { status: 200, json: session(), delay: 300 });
+    await using pool = new BrowserPool('pool', service.options);
+    expect(await acquire(pool, { unreachableTimeout: 50 })).toMatchObject({ session_id: 'session-1' });
+  });
+
+  it('leads the message of AcquireTimeoutError with the last failure if acquireTimeout ends first', async () => {
+    const { error } = await fail(await closedPort(), { acquireTimeout: 300 });
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { code: 'ERR_POOL_UNREACHABLE' } });
+    expect(error.message).toMatch(/^The service at .* could not be reached: connect ECONNREFUSED/);
+    expect(error.message).not.toContain('enlarge the pool');
+  });
+});
+
+function selfSigned(): { key: string; cert: string } {
+  const args = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '2',
+  ];
+  const output = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', '-'];
+  const pem = spawnSync('openssl', [...args, ...output], { encoding: 'utf8' }).stdout;
+  return { key: pem, cert: pem };
+}
