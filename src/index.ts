@@ -61,6 +61,7 @@ export type {
   AcquireOptions,
   AcquireRequest,
   BrowserPoolOptions,
+  LocalOptions,
   DownloadOptions,
   EndpointOptions,
   EndpointRequest,

@@ -63,7 +63,8 @@ export default defineConfig({
     pool: 'forks',
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    maxWorkers: 2,
+    // Most tests wait for other processes: more than two keep two cores busy.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

@@ -39,6 +39,7 @@ export type Outcome<Input, Value> = FulfilledOutcome<Input, Value> | RejectedOut
 
 /** One attempt at a task. */
 export interface AttemptFacts {
+  /** The input of the task. */
   input: unknown;
   /** Position of the input among all inputs, from 0. */
   index: number;

@@ -138,8 +138,8 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
   });
   // A process that can't start, or ends early, is noticed by its missing address.
   child.on('error', () => {});
-  child.stdin!.on('error', () => {});
-  child.stdin!.write(`${JSON.stringify(settings)}\n`);
+  child.stdin.on('error', () => {});
+  child.stdin.write(`${JSON.stringify(settings)}\n`);
   return child;
 }
 
