@@ -16,6 +16,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--size <browsers>', 'browsers in each pool without a size of its own', wholeNumber(1), 2)
     .option('--headful', 'show the windows of the browsers')
     .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
+    .option('--viewport <width>x<height>', 'size of the browser windows, such as 1920x1080', size)
     .option('--start-url <url>', 'URL that each new browser opens')
     .option(
       '--chaos <seed>',
@@ -46,6 +47,7 @@ interface ServeOptions {
   size: number;
   headful?: true;
   timeoutSeconds: number;
+  viewport?: { width: number; height: number };
   startUrl?: string;
   chaos?: number;
   executablePath?: string;
@@ -65,6 +67,14 @@ function addPool(text: string, pools: NamedPool[] = []): NamedPool[] {
     );
   }
   return [...pools, { name, ...(size !== undefined && { size: wholeNumber(1)(size) }) }];
+}
+
+function size(text: string): { width: number; height: number } {
+  const [, width, height] = /^(\d+)x(\d+)$/.exec(text) ?? [];
+  if (width === undefined || height === undefined) {
+    throw new InvalidArgumentError('The size must be a width and a height in pixels, such as 1280x720.');
+  }
+  return { width: wholeNumber(1)(width), height: wholeNumber(1)(height) };
 }
 
 /** Serves pools until a signal. */
@@ -88,8 +98,8 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
 }
 
 function toPoolOptions({ pool, port, executablePath, size, headful, ...options }: ServeOptions) {
-  const { timeoutSeconds, startUrl, chaos: seed } = options;
-  const settings = { headless: !headful, timeoutSeconds, startUrl };
+  const { timeoutSeconds, startUrl, viewport, chaos: seed } = options;
+  const settings = { headless: !headful, timeoutSeconds, startUrl, viewport };
   const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
   const chaos = seed === undefined ? undefined : { seed };
   return { port, executablePath, pools, chaos } satisfies LocalPoolOptions;

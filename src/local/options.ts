@@ -154,7 +154,7 @@ const poolOptions = {
   fillRatePerMinute: optional(numberAboveZero()),
   /** URL that each new browser opens. @default about:blank */
   startUrl: optional(pageUrl()),
-  /** Size of the window. @default the browser's own */
+  /** Size of the window. @default 1920 x 1080; without windows, a size in which pages have 1280 x 720 */
   viewport: optional(group(viewportOptions)),
   /**
    * Telemetry that the sessions report. The timelines of recordings contain the enabled categories.

@@ -63,8 +63,7 @@ export class HttpClient {
 
   /** The path of an endpoint. Each segment is encoded. */
   path(...segments: string[]): string {
-    const root = this.service.url.pathname.replace(/\/+$/, '');
-    return [root, ...segments.map(encodeURIComponent)].join('/');
+    return [this.service.root, ...segments.map(encodeURIComponent)].join('/');
   }
 
   /** The absolute URL of an endpoint. */

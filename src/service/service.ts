@@ -68,6 +68,11 @@ export class Service {
     return this.#url;
   }
 
+  /** The beginning of all paths, without a slash at its end. Local browsers have no such path. */
+  get root(): string {
+    return this.#url.protocol === `${LOCAL}:` ? '' : this.#url.pathname.replace(/\/+$/, '');
+  }
+
   /** Joins the users of this service. The returned function leaves; the last user closes the connections. */
   join(): () => Promise<void> {
     this.#users++;

@@ -208,7 +208,7 @@ it('finds that nothing listens there, and names the proxy variables, but not the
 });
 
 it.each([
-  [{}, 'address', 'pass --base-url or set BROWSER_POOL_BASE_URL'],
+  [{}, 'address', 'pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local'],
   [{ BROWSER_POOL_BASE_URL: 'http://far.test' }, 'address', 'must begin with https://'],
 ])('finds that the address is missing or wrong: %j', async (environment, check, message) => {
   const found = faults(await startCli(['doctor', 'test', '--json'], environment).ended);

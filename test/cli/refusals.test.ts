@@ -21,7 +21,7 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
   it('prints how to set a missing address', async () => {
     const { code, stdout, stderr } = await runCli(args, { BROWSER_POOL_ACCESS_TOKEN: TOKEN });
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('pass --base-url or set BROWSER_POOL_BASE_URL');
+    expect(stderr).toContain('pass --base-url, or set BROWSER_POOL_BASE_URL');
   });
 
   it.each([

@@ -139,6 +139,17 @@ it('prints one line of JSON for each event with --json, the address first', asyn
   expect(events.at(-1)).toEqual({ type: 'closed' });
 });
 
+it('opens windows of the size of --viewport, and refuses another notation', async () => {
+  const serve = startServe(['--size', '1', '--viewport', '1000x700']);
+  const { baseUrl, token } = await address(serve);
+  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+  expect(await granted.json()).toMatchObject({ viewport: { width: 1000, height: 700 } });
+  await serve.end('SIGINT');
+  const { code, stderr } = await startServe(['--viewport', 'big']).ended;
+  expect(code).toBe(2);
+  expect(stderr).toContain('The size must be a width and a height in pixels, such as 1280x720.');
+});
+
 it('requires the token of the environment, and never prints that one', async () => {
   const token = 'a-token-that-is-known-already';
   const serve = startServe(['--size', '1'], { BROWSER_POOL_ACCESS_TOKEN: token });

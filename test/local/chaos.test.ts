@@ -141,7 +141,8 @@ describe('faults of leases', () => {
     for (const reason of ['exited', 'inactive']) {
       const { socket } = await tryWebSocket((await api.lease()).cdp_ws_url);
       await closed(socket);
-      expect(events.findLast(({ type }) => type === 'browser-destroyed')).toMatchObject({ reason });
+      const destroyed = () => events.filter(({ type }) => type === 'browser-destroyed');
+      await expect.poll(() => destroyed().at(-1)).toMatchObject({ reason });
     }
     expect(pool.stats()).toMatchObject({ granted: 2, released: 0, expired: 1, destroyed: 2 });
     await api.release(await api.lease());

@@ -25,6 +25,15 @@ it('serves an unmodified Playwright in consecutive leases', async () => {
   }
 });
 
+it('shows pages in about 1280 x 720 pixels, so that sites use their layout for desktops', async () => {
+  await withPlaywright(async (page) => {
+    const [width, height] = await page.evaluate<[number, number]>('[innerWidth, innerHeight]');
+    expect(width).toBe(1280);
+    // The toolbar that Chromium subtracts depends on its version.
+    expect(Math.abs(height - 720)).toBeLessThan(70);
+  });
+});
+
 it('lets Playwright go back and forward over CDP', async () => {
   const site = await startSite();
   await withPlaywright(async (page) => {

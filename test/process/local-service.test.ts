@@ -42,7 +42,7 @@ it('starts no more browsers than leases need', async () => {
 });
 
 it('ends with the pool', async () => {
-  expect(await run(['closed'])).toEqual(['local:mine', '42']);
+  expect(await run(['closed'])).toEqual(['local:mine', '42', '1']);
 });
 
 it('is shared by all processes with the same owner, and ends with the owner', async () => {

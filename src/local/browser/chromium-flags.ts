@@ -14,7 +14,7 @@ export interface LaunchOptions {
 /** Chromium's command line. Other users of the machine can read it: it must contain no secret. */
 export function chromiumFlags(profile: string, options: Omit<LaunchOptions, 'executablePath'>): string[] {
   const { headless, screen, args } = options;
-  const viewport = options.viewport ?? (headless ? undefined : screen?.size);
+  const viewport = options.viewport ?? (headless ? HEADLESS_WINDOW : screen?.size);
   const isLinux = process.platform === 'linux';
   return [
     // No port, which other users of the machine could open. Chromium ends when the pipe breaks, also when this process is
@@ -34,6 +34,9 @@ export function chromiumFlags(profile: string, options: Omit<LaunchOptions, 'exe
     'about:blank',
   ];
 }
+
+/** Pages have 1280 x 720 pixels in it: a headless Chromium subtracts the height of a toolbar. */
+const HEADLESS_WINDOW = { width: 1280, height: 807 };
 
 /** A headless Chromium has no pointing device, and pages would show their layout for touch screens. */
 const MOUSE =

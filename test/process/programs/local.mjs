@@ -16,9 +16,9 @@ const ways = {
   },
   async closed() {
     const pool = new BrowserPool('mine', { baseUrl: 'local', local: { size: 1 } });
-    const { value } = await withPooledBrowser(pool, ({ page }) => page.evaluate('6 * 7'));
+    const { value, acquireAttempts } = await withPooledBrowser(pool, ({ page }) => page.evaluate('6 * 7'));
     await pool.close();
-    return [pool.baseUrl, value];
+    return [pool.baseUrl, value, acquireAttempts];
   },
   async shared() {
     const pool = new BrowserPool('shared', { baseUrl: 'local', local: { size: 1, owner: Number(owner) } });
