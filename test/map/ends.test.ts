@@ -172,9 +172,9 @@ describe('a service that grants no browser', () => {
 
   it('continues with the available browsers in a pool smaller than the concurrency', async () => {
     await using bench = await MapBench.start(2);
-    const outcomes = await collect(
-      bench.map(range(60), () => sleep(20), { concurrency: 8, acquireTimeout: 200, tasksPerLease: 10 }),
-    );
+    // The other six workers give up after a second, in the middle of the job.
+    const options = { concurrency: 8, acquireTimeout: 1000, tasksPerLease: 10 };
+    const outcomes = await collect(bench.map(range(60), () => sleep(60), options));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
     expect(bench.mostLeased).toBe(2);
     // A browser that was granted after its worker had stopped is released in the background.
