@@ -63,8 +63,7 @@ export default defineConfig({
     pool: 'forks',
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    // Most tests wait for other processes: more than two keep two cores busy.
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
