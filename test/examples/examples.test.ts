@@ -59,7 +59,7 @@ it('lists every example in the README, and each folder has its own README', () =
   const readme = readFileSync('examples/README.md', 'utf8');
   for (const name of known) {
     const [folder, main] = name.split('/') as [string, string?];
-    expect(readme).toContain(main ? `](${folder})` : `](${name}.ts)`);
+    expect(readme).toContain(main ? `](${folder}/README.md)` : `](${name}.ts)`);
     if (main)
       expect(readFileSync(`examples/${folder}/README.md`, 'utf8')).toContain(`npx tsx examples/${name}.ts`);
   }
