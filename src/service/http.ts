@@ -125,15 +125,7 @@ export class HttpClient {
     abort: LinkedAbort,
   ): Promise<HttpResponse> {
     const { signal, onContent } = request;
-    const sent = send(dispatcher, token, request, abort.signal);
-    const head = await sent.catch((error: unknown) => {
-      if (signal?.aborted) throw signal.reason;
-      if (this.service.reachability.isFailure(error))
-        throw unreachable(this.service.url, error, request.facts);
-      const timeout = `no response arrived within ${request.timeout} ms`;
-      throw noResponse(abort.signal.aborted ? timeout : explain(error), error, request);
-    });
-    const { statusCode: status, headers, body } = head;
+    const { statusCode: status, headers, body } = await this.#send(dispatcher, token, request, abort.signal);
     if (onContent && status === 200) {
       abort.clearTimeout();
       // Content that is not read to its end would keep its connection busy.
@@ -144,26 +136,35 @@ export class HttpClient {
     signal?.throwIfAborted();
     return { status, headers, ...read };
   }
-}
 
-function send(
-  dispatcher: Dispatcher,
-  token: string,
-  { method, path, body, onContent }: HttpRequest,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  return dispatcher.request({
-    method,
-    path,
-    headers: {
-      authorization: `Bearer ${token}`,
-      accept: onContent ? '*/*' : 'application/json',
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    body: body ? JSON.stringify(body) : null,
-    signal,
-    ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
-  });
+  /** Resolves with the head of the response. */
+  async #send(
+    dispatcher: Dispatcher,
+    token: string,
+    request: HttpRequest,
+    abortSignal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const { method, path, body, signal, onContent, facts, timeout } = request;
+    try {
+      return await dispatcher.request({
+        method,
+        path,
+        headers: {
+          authorization: `Bearer ${token}`,
+          accept: onContent ? '*/*' : 'application/json',
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        body: body ? JSON.stringify(body) : null,
+        signal: abortSignal,
+        ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
+      });
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (this.service.reachability.isFailure(error)) throw unreachable(this.service.url, error, facts);
+      const why = abortSignal.aborted ? `no response arrived within ${timeout} ms` : explain(error);
+      throw noResponse(why, error, request);
+    }
+  }
 }
 
 async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: string; brokenBy?: Error }> {

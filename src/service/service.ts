@@ -31,6 +31,8 @@ interface Connections {
   local?: LocalService;
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
   connected: Promise<void>;
+  /** Closes the connections and ends the local browsers. */
+  close(): Promise<void>;
 }
 
 /** What all pools of this process at one address share: keep-alive connections, queues, and the outage gate. */
@@ -79,12 +81,10 @@ export class Service {
     return async () => {
       if (--this.#users > 0) return;
       if (services.get(this.#key) === this) services.delete(this.#key);
-      const connections = this.#connections;
+      const connections = this.#connections?.catch(() => undefined);
       this.#connections = Promise.reject(new PoolClosedError());
       this.#connections.catch(() => {});
-      const open = await connections?.catch(() => undefined);
-      await open?.dispatcher.close();
-      await open?.local?.close();
+      await (await connections)?.close();
     };
   }
 
@@ -119,7 +119,8 @@ export class Service {
     try {
       const local = await startLocalService(this.#url.pathname, this.local);
       this.#url = local.url;
-      return { ...(await openConnections(local.url.origin, this.reachability)), local };
+      const connections = await openConnections(local.url.origin, this.reachability);
+      return { ...connections, local, close: () => connections.close().then(() => local.close()) };
     } catch (error) {
       // The next request tries again.
       this.#connections = undefined;
@@ -141,5 +142,5 @@ async function openConnections(origin: string, reachability: Reachability): Prom
   const connected = new Promise<void>((resolve) => {
     dispatcher.once('connect', () => setImmediate(resolve));
   });
-  return { dispatcher, connected };
+  return { dispatcher, connected, close: () => dispatcher.close() };
 }

@@ -105,9 +105,9 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
   },
 ];
 
-/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, nothing is flushed or downloaded, and no line of calls gets long. */
+/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, it starts no browser, nothing is flushed or downloaded, and no line of calls gets long. */
 const ELSEWHERE =
-  /^service\/(fair-semaphore|service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
+  /^service\/(fair-semaphore|service|local-service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
 
 const failpoints = new Failpoints();
 let build: Awaited<ReturnType<typeof buildLibrary>>;
