@@ -52,15 +52,15 @@ export default defineConfig({
   test: {
     projects: Object.entries(layers).map(([name, include]) => ({
       extends: true as const,
-      // Most of the time of a small test is the import, so the files of a unit test share a process and its modules. The
-      // others have a process each: the check for leaks can tell whose socket or browser survived.
-      test: { name, include, isolate: name !== 'unit' },
+      test: { name, include },
     })),
     reporters: ['default', repeatHint],
     // One line for each file.
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
+    // A process a file: the leak check can tell whose socket or browser survived.
     pool: 'forks',
+    isolate: true,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
     maxWorkers: 2,
