@@ -6,9 +6,17 @@ const [, , way, owner] = process.argv;
 const ways = {
   /** Named by a string: nothing closes the pool. */
   async runs() {
+    let started = 0;
+    let bothStarted;
+    const both = new Promise((resolve) => (bothStarted = resolve));
     const sessions = await Promise.all(
       [1, 2, 3].map(async () => {
-        const { value, session } = await withPooledBrowser('default', ({ page }) => page.evaluate('6 * 7'));
+        const { value, session } = await withPooledBrowser('default', async ({ page }) => {
+          // Two of the three runs have a browser at the same time.
+          if (++started === 2) bothStarted();
+          await both;
+          return page.evaluate('6 * 7');
+        });
         return `${session.session_id} ${value}`;
       }),
     );
