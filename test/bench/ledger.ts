@@ -58,6 +58,11 @@ export class Ledger {
       ({ end, isConfirmed }) => end !== 'released' && end !== 'exited' && !isConfirmed,
     );
     const reported = lost.filter(({ holder }) => this.#reports.get(holder!)?.includes('release-failed'));
+    const silent = lost.filter((lease) => !reported.includes(lease));
+    for (const { sessionId, holder, end, asked } of silent) {
+      const runs = `run ${holder} (${this.#reports.get(holder!)?.join(', ') ?? 'its process was killed'})`;
+      process.stderr.write(`\n${sessionId} of ${runs}: ended as ${end}, ${asked} release requests.\n`);
+    }
     // No run ever received their session ids.
     const nobodys = this.#leases.filter(
       ({ holder, end }) => holder === undefined && end !== 'released',
@@ -72,7 +77,7 @@ export class Ledger {
       'ended by a fault before the release': known.length - released - lost.length,
       'lost, and reported as unknown': reported.length + told,
       'lost because the process was killed while it acquired': excused,
-      'lost in silence': lost.length - reported.length + nobodys - told - excused,
+      'lost in silence': silent.length + nobodys - told - excused,
       'released again after a confirmation': this.#twice,
       'released while held by another': this.#foreign,
     };
