@@ -40,7 +40,7 @@ function toRow(cells: readonly unknown[]): string {
 }
 
 /** Control characters, but not those that text in a cell may have: tab, line feed, carriage return. */
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- it finds control characters
 const CONTROL = /[\0-\x08\v\f\x0E-\x1F\x7F-\x9F]/g;
 
 function toCell(value: unknown): string {

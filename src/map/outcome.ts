@@ -1,6 +1,6 @@
 import type { BrowserSession, Replay } from '../service/wire.js';
 import { isRecord } from '../shared/json.js';
-import { redact } from '../shared/redact.js';
+import { redact, withoutColors } from '../shared/redact.js';
 
 interface OutcomeFacts<Input> {
   /** Position of the input among all inputs, from 0. */
@@ -113,13 +113,9 @@ export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
     : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
 }
 
-/** The codes of a terminal for colors, which automation libraries write into their messages. */
-// oxlint-disable-next-line no-control-regex
-const COLORS = /\u001B\[[\d;]*m/g;
-
 /** Converts the error of a task for storage: without secrets, and without colors. */
 export function recordReason(reason: unknown): RecordedReason {
-  const clean = (text: string) => redact(text.replaceAll(COLORS, ''));
+  const clean = (text: string) => redact(withoutColors(text));
   if (!(reason instanceof Error)) return { message: clean(String(reason)) };
   const code: unknown = Reflect.get(reason, 'code');
   const message = clean(reason.message);

@@ -56,12 +56,16 @@ const UNSAFE = /[\p{Cc}\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/gu;
 /** The codes with which libraries colour their messages. */
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
 
+export function withoutColors(text: string): string {
+  return text.replaceAll(COLORS, '');
+}
+
 /**
  * Escapes text from outside: the characters that control a terminal, forge a line, or change the direction of text. In
  * the notation of JSON, so that escaped JSON is still valid. Colours are removed.
  */
 export function printable(text: string): string {
-  return text.replaceAll(COLORS, '').replaceAll(UNSAFE, (character) => {
+  return withoutColors(text).replaceAll(UNSAFE, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }

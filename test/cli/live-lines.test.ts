@@ -71,7 +71,7 @@ function open(screen: Screen): LiveLines {
 }
 
 /** A code of the terminal, a line break, or text. */
-// oxlint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex -- it finds control characters
 const TOKEN = /\x1b\[(\d*)([A-Z])|\x1b\[[\d;]*m|[\r\n]|[^\x1b\r\n]+/g;
 
 /** A terminal that wraps its lines again when its width changes, as most terminals do. */

@@ -237,7 +237,7 @@ describe.runIf(hasTerminals)('the bar at a terminal', () => {
 
   /** Width of the longest line that was printed. */
   function widest(output: string): number {
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- it finds control characters
     const rows = output.replaceAll(/\x1b\[[\d;]*m/g, '').split(/\r?\n|\r|\x1b\[\d*[A-Z]/);
     return Math.max(...rows.map((row) => row.length));
   }

@@ -330,7 +330,7 @@ describe('progress', () => {
     );
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- it finds control characters
     expect(stdout.replaceAll(/\x1b\[[\d;]*m/g, '')).toMatch(/\[=+\] 2 of 2 done/);
     expect(stdout).toMatch(/at a\r\n/);
     expect(stdout.trimEnd()).toMatch(

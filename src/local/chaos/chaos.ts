@@ -52,8 +52,11 @@ export class Chaos {
       faultAnswer(toFault(error)),
     );
     if (fault.fault === 'noAnswer') return undefined;
-    if (fault.fault === 'delay') await sleep(fault.milliseconds);
-    if (fault.fault === 'delay') return answer;
+    if (fault.fault === 'delay') {
+      // A pool that closes does not wait for it.
+      await sleep(fault.milliseconds, undefined, { ref: false });
+      return answer;
+    }
     const content = contentOf(answer);
     if (fault.fault === 'resetAfter' || !content) return reset(response.socket);
     return { ...answer, content: { ...content, data: Readable.from(firstHalf(content)) } };
