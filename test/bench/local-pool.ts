@@ -3,6 +3,7 @@
  * CDP messages through the pool against Chromium's own port. ROUNDS (default 100).
  */
 import { on, once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { WebSocket } from 'ws';
@@ -20,10 +21,12 @@ import { compare, printComparison, setting, time } from './bench.js';
 const ROUNDS = setting('ROUNDS', 100);
 const MEGABYTES = 5;
 const OWN_PORT = "Chromium's own port";
+/** How a pool would reach a port: with the socket in between that clients need in any case. */
+const BEHIND_RELAY = `${OWN_PORT}, behind a TCP relay`;
 
 printComparison(
   [...(await measureStart()), ...(await measureAcquire()), ...(await measureMessages())],
-  [OWN_PORT],
+  [OWN_PORT, BEHIND_RELAY],
 );
 process.exit();
 
@@ -81,20 +84,31 @@ async function measureMessages(): Promise<string[][]> {
   await using chromium = await launchWithPort();
   const through = await openPage(String((await realSession(local))['cdp_ws_url']));
   const own = await openPage(chromium.url);
+  const relayed = await openPage(await relayTo(chromium.url));
   const rows: string[][] = [];
   for (const [subject, rounds, script] of [
     ['a CDP message', ROUNDS * 5, '1'],
     [`a message of ${MEGABYTES} MB`, Math.min(20, ROUNDS), `'x'.repeat(${MEGABYTES * 1024 * 1024})`],
   ] as const) {
     const way = (page: Page) => async () => ({ 'round trip': await time(() => page.evaluate(script)) });
-    const ways = { 'through the pool': way(through), [OWN_PORT]: way(own) };
-    rows.push(
-      ...(await compare({ subject, ways, units: { 'round trip': 'ms' }, peers: [OWN_PORT], rounds })),
-    );
+    const ways = { 'through the pool': way(through), [OWN_PORT]: way(own), [BEHIND_RELAY]: way(relayed) };
+    const peers = [OWN_PORT, BEHIND_RELAY];
+    rows.push(...(await compare({ subject, ways, units: { 'round trip': 'ms' }, peers, rounds })));
   }
   through.close();
   own.close();
+  relayed.close();
   return rows;
+}
+
+async function relayTo(url: string): Promise<string> {
+  const { hostname, port, pathname } = new URL(url);
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    client.setNoDelay().pipe(upstream.setNoDelay()).pipe(client);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`;
 }
 
 /** The same browser with a debugging port of its own. */
