@@ -19,8 +19,11 @@ export class Ledger {
   readonly #leases: LeaseEntry[] = [];
   readonly #reports = new Map<number, string[]>();
   readonly #acquiring = new Map<number, number>();
+  /** Runs whose process was killed. */
+  readonly #killed = new Set<number>();
   #excused = 0;
-  #twice = 0;
+  /** Runs whose release was repeated after the answer to the first one was delivered. */
+  readonly #repeated: number[] = [];
   #foreign = 0;
 
   /** The local pool's events. */
@@ -47,9 +50,17 @@ export class Ledger {
     this.#reports.set(run, [...(this.#reports.get(run) ?? []), what]);
   }
 
-  /** The process of these runs is about to be killed: nobody learns what its open acquire requests become. */
+  /** The process of these runs is about to be killed: no run receives the answers to its open acquire requests. */
   end(first: number, runs: number): void {
-    for (let run = first; run < first + runs; run++) this.#excused += this.#acquiring.get(run) ?? 0;
+    for (let run = first; run < first + runs; run++) {
+      this.#killed.add(run);
+      this.#excused += this.#acquiring.get(run) ?? 0;
+    }
+  }
+
+  /** A killed process did not read this answer, though it was delivered: its event loop was blocked. */
+  #isUnread(run: number, what: 'acquired' | 'released'): boolean {
+    return this.#killed.has(run) && !this.#reports.get(run)?.includes(what);
   }
 
   counts(): Record<string, number> {
@@ -58,7 +69,10 @@ export class Ledger {
       ({ end, isConfirmed }) => end !== 'released' && end !== 'exited' && !isConfirmed,
     );
     const reported = lost.filter(({ holder }) => this.#reports.get(holder!)?.includes('release-failed'));
-    const silent = lost.filter((lease) => !reported.includes(lease));
+    const unread = lost.filter(
+      (lease) => !reported.includes(lease) && this.#isUnread(lease.holder!, 'acquired'),
+    );
+    const silent = lost.filter((lease) => !reported.includes(lease) && !unread.includes(lease));
     for (const { sessionId, holder, end, asked } of silent) {
       const runs = `run ${holder} (${this.#reports.get(holder!)?.join(', ') ?? 'its process was killed'})`;
       process.stderr.write(`\n${sessionId} of ${runs}: ended as ${end}, ${asked} release requests.\n`);
@@ -76,9 +90,13 @@ export class Ledger {
       released,
       'ended by a fault before the release': known.length - released - lost.length,
       'lost, and reported as unknown': reported.length + told,
-      'lost because the process was killed while it acquired': excused,
+      'lost because the process was killed while it acquired': excused + unread.length,
       'lost in silence': silent.length + nobodys - told - excused,
-      'released again after a confirmation': this.#twice,
+      'released again after a confirmation': this.#repeated.filter((run) => !this.#isUnread(run, 'released'))
+        .length,
+      'released again because the process was killed before it read the confirmation': this.#repeated.filter(
+        (run) => this.#isUnread(run, 'released'),
+      ).length,
       'released while held by another': this.#foreign,
     };
   }
@@ -127,7 +145,7 @@ export class Ledger {
       const { session_id } = JSON.parse(body) as { session_id: string };
       const lease = this.#leases.findLast((one) => one.sessionId === session_id && one.holder === run);
       if (lease?.isConfirmed) {
-        this.#twice++;
+        this.#repeated.push(run);
         process.stderr.write(`\nRun ${run} released ${session_id} again.\n`);
       }
       if (lease) {

@@ -15,6 +15,7 @@ const WAYS = [
   { library: puppeteer, protocol: 'bidi' },
 ];
 
+const REPORTED = ['acquired', 'released', 'outcome-unknown', 'release-failed'];
 const say = (run, what) => writeSync(1, `${JSON.stringify({ run, what })}\n`);
 
 /** Works for up to a second. One of eight runs blocks its process for two. */
@@ -41,7 +42,7 @@ const contenders = {
       releaseOnCrash: true,
       retry: { minTimeout: 50, maxTimeout: 500 },
       onEvent: ({ type }) => {
-        if (type === 'outcome-unknown' || type === 'release-failed') say(run, type);
+        if (REPORTED.includes(type)) say(run, type);
       },
     });
   },
@@ -53,6 +54,7 @@ const contenders = {
       logLevel: 'off',
     });
     const session = await client.browserPools.acquire('test', { acquire_timeout_seconds: 5 });
+    say(run, 'acquired');
     try {
       const browser = await chromium.connectOverCDP(session.cdp_ws_url, { timeout: 8000 });
       try {
@@ -64,6 +66,7 @@ const contenders = {
       }
     } finally {
       await client.browserPools.release('test', { session_id: session.session_id });
+      say(run, 'released');
     }
   },
 };
