@@ -40,16 +40,17 @@ export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, u
  * @param starts Positions of the lines, in bytes.
  */
 export async function removeLines(path: string, starts: ReadonlySet<number>): Promise<void> {
-  const file = await openFile(path, 'r');
-  try {
-    await replaceFile(path, keptLines(file, starts));
-  } finally {
-    await file.close();
-  }
+  await replaceFile(path, keptLines(path, starts));
 }
 
-async function* keptLines(file: FileHandle, starts: ReadonlySet<number>): AsyncGenerator<Buffer> {
-  for await (const { bytes, start } of readLines(file)) if (!starts.has(start)) yield bytes;
+async function* keptLines(path: string, starts: ReadonlySet<number>): AsyncGenerator<Buffer> {
+  const file = await openFile(path, 'r');
+  try {
+    for await (const { bytes, start } of readLines(file)) if (!starts.has(start)) yield bytes;
+  } finally {
+    // Before the file is replaced: Windows does not replace an open file.
+    await file.close();
+  }
 }
 
 /**

@@ -28,6 +28,7 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
 export async function openCheckpoint(option: string | CheckpointOptions): Promise<OutcomeSink> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
   const { lockCheckpoint } = await import('./file-lock.js');
+  const { truncate } = await import('node:fs/promises');
   const { openFile } = await loadFiles();
   const unlock = await lockCheckpoint(path);
   let file: FileHandle | undefined;
@@ -39,8 +40,8 @@ export async function openCheckpoint(option: string | CheckpointOptions): Promis
       stored.add(record, start);
       end = start + length;
     }
-    // A killed job may have left an incomplete line.
-    await file.truncate(end);
+    // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
+    await truncate(path, end);
     return checkpointSink(file, { path, stored, unlock });
   } catch (error) {
     await file?.close();

@@ -76,7 +76,7 @@ export async function startLocalService(
 
 /** The first process starts the service; the others wait for its address. */
 async function joinSharedService(settings: LocalServiceSettings, owner: number): Promise<LocalService> {
-  const folder = join(tmpdir(), `pooled-browser-${owner}-${settings.pool}`);
+  const folder = join(tmpdir(), `pooled-browser-${owner}-${encodeURIComponent(settings.pool)}`);
   if (isFirst(folder)) {
     const child = spawnLocal({ ...settings, shared: { owner, folder } });
     child.stdin!.end();
