@@ -20,7 +20,7 @@ const NOT_UNIT = [
 const MORE = [
   /^test\/(cli|examples|package|lease\/replays)\//,
   /^test\/fixtures\/(playwright-test|vitest)\./,
-  /^test\/map\/(chaos|downloads|ends|isolation)\./,
+  /^test\/map\/(chaos|downloads|ends|isolation|killed-compaction)\./,
   /^test\/local\/(display|pages)\//,
   /^test\/local\/(live\/live-view|replays\/(disk-full|ends|recording|timeline|video-writer))\./,
   /^test\/local\/(browser-loss|lifetime|start-failures)\./,

@@ -10,6 +10,7 @@ export class LinkedAbort {
   readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #started = performance.now();
+  #expiry: NodeJS.Immediate | undefined;
   #timedOut = false;
 
   /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
@@ -20,10 +21,8 @@ export class LinkedAbort {
     // An aborted parent neither calls a new listener nor removes it.
     if (parent?.aborted) this.#onParentAbort();
     else parent?.addEventListener('abort', this.#onParentAbort, { once: true });
-    this.#timer = startTimer(timeout, () => {
-      this.#timedOut = !this.signal.aborted;
-      this.abort(new DOMException('The timeout has elapsed', 'TimeoutError'));
-    });
+    // After the event loop was blocked, timers fire first. A response that has arrived meanwhile is read before this one.
+    this.#timer = startTimer(timeout, () => (this.#expiry = setImmediate(() => this.#expire())));
   }
 
   get signal(): AbortSignal {
@@ -53,11 +52,17 @@ export class LinkedAbort {
   /** Removes the timeout; the parent and `abort` still abort the signal. */
   clearTimeout(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#expiry);
   }
 
   dispose(): void {
-    clearTimeout(this.#timer);
+    this.clearTimeout();
     this.#parent?.removeEventListener('abort', this.#onParentAbort);
+  }
+
+  #expire(): void {
+    this.#timedOut = !this.signal.aborted;
+    this.abort(new DOMException('The timeout has elapsed', 'TimeoutError'));
   }
 
   readonly #onParentAbort = () => this.abort(this.#parent!.reason);

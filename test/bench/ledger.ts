@@ -12,6 +12,8 @@ interface LeaseEntry {
   /** Release requests of the holder, and whether the answer to one of them was delivered. */
   asked: number;
   isConfirmed: boolean;
+  /** Its holder looked at the session after the lease had ended: the release was no longer necessary. */
+  isSeenOver: boolean;
 }
 
 /** What became of each lease. It is counted at the server, and between the server and each run. */
@@ -29,7 +31,7 @@ export class Ledger {
   /** The local pool's events. */
   readonly note = (event: LocalPoolEvent): void => {
     if (event.type === 'leased') {
-      this.#leases.push({ sessionId: event.sessionId, asked: 0, isConfirmed: false });
+      this.#leases.push({ sessionId: event.sessionId, asked: 0, isConfirmed: false, isSeenOver: false });
     } else if (event.type === 'released') {
       const lease = this.#last(event.sessionId)!;
       lease.end = 'released';
@@ -66,7 +68,8 @@ export class Ledger {
   counts(): Record<string, number> {
     const known = this.#leases.filter(({ holder }) => holder !== undefined);
     const lost = known.filter(
-      ({ end, isConfirmed }) => end !== 'released' && end !== 'exited' && !isConfirmed,
+      ({ end, isConfirmed, isSeenOver }) =>
+        end !== 'released' && end !== 'exited' && !isConfirmed && !isSeenOver,
     );
     const reported = lost.filter(({ holder }) => this.#reports.get(holder!)?.includes('release-failed'));
     const unread = lost.filter(
@@ -152,6 +155,10 @@ export class Ledger {
         lease.asked++;
         watch.onAnswer = (status) => (lease.isConfirmed ||= status === 204 || status === 404);
       }
+    } else if (path.startsWith('/browsers/')) {
+      const sessionId = path.split('/')[2];
+      const lease = this.#leases.findLast((one) => one.sessionId === sessionId && one.holder === run);
+      watch.onAnswer = () => lease && (lease.isSeenOver ||= lease.end !== undefined);
     } else if (path.endsWith('/acquire')) {
       const change = (by: number) => this.#acquiring.set(run, (this.#acquiring.get(run) ?? 0) + by);
       change(1);

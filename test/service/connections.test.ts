@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
@@ -163,3 +165,39 @@ it('survives a server that ends its idle sockets', async () => {
   }
   expect(service.connections.made).toBe(3);
 });
+
+it('reads a response that arrived while the event loop was blocked for longer than the timeout', async () => {
+  const state = new Int32Array(new SharedArrayBuffer(4));
+  const [RECEIVED, MAY_ANSWER, ANSWERED] = [1, 2, 3] as const;
+  const server = new Worker(ANSWERING_SERVER, { eval: true, workerData: state });
+  const [port] = (await once(server, 'message')) as [number];
+  await using pool = new BrowserPool('pool', { baseUrl: `http://127.0.0.1:${port}`, token: 'a-token' });
+  const timeout = 1500;
+  const started = performance.now();
+  const release = pool.release('session-1', { reuse: true, timeout });
+  await expect.poll(() => Atomics.load(state, 0), { interval: 5 }).toBe(RECEIVED);
+  // The event loop is blocked from here on. After a check phase, timers fire before sockets are read.
+  await new Promise(setImmediate);
+  Atomics.store(state, 0, MAY_ANSWER);
+  Atomics.notify(state, 0);
+  Atomics.wait(state, 0, MAY_ANSWER);
+  expect(Atomics.load(state, 0)).toBe(ANSWERED);
+  while (performance.now() - started < timeout + 500);
+  await expect(release).resolves.toBeUndefined();
+  await server.terminate();
+});
+
+/** Notes a request, and answers it when it may. */
+const ANSWERING_SERVER = `
+  const { createServer } = require('node:http');
+  const { parentPort, workerData: state } = require('node:worker_threads');
+  const server = createServer((request, response) => {
+    Atomics.store(state, 0, 1);
+    Atomics.wait(state, 0, 1);
+    response.writeHead(204).end(() => {
+      Atomics.store(state, 0, 3);
+      Atomics.notify(state, 0);
+    });
+  });
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+`;

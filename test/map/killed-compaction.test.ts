@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { range } from './support.js';
+
+const path = join(tmpdir(), 'outcomes.jsonl');
+
+it('loses no outcome when the process is killed while it removes the old lines', async () => {
+  const inputs = 20_000;
+  const line = (index: number, status: string) =>
+    `${JSON.stringify({ status, index, input: 'x'.repeat(100) + index, attempts: 1, value: 1, reason: {} })}\n`;
+  const text = (status: string) =>
+    range(inputs)
+      .map((index) => line(index, status))
+      .join('');
+  // As a killed job leaves the file: each input has failed, and succeeded later.
+  await writeFile(path, text('rejected') + text('fulfilled'));
+  const before = await readFile(path, 'utf8');
+  const { href } = new URL('../../src/map/checkpoint.ts', import.meta.url);
+  const program = `const { openCheckpoint } = await import('${href}');
+    await (await openCheckpoint('${path}')).close();`;
+  const args = ['--import', 'tsx', '--input-type=module', '-e', program];
+  let caught = 0;
+  for (const pause of [0, 4, 12]) {
+    await rm(`${path}.new`, { force: true });
+    const child = spawn(process.execPath, args, { stdio: 'inherit' });
+    const ended = once(child, 'close');
+    while (!existsSync(`${path}.new`) && child.exitCode === null) await sleep(1);
+    await sleep(pause);
+    child.kill('SIGKILL');
+    await ended;
+    const now = await readFile(path, 'utf8');
+    if (now === before) caught++;
+    else expect(now).toBe(text('fulfilled'));
+    await writeFile(path, before);
+  }
+  expect(caught).toBeGreaterThan(0);
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  expect(await once(child, 'close')).toEqual([0, null]);
+  expect(await readFile(path, 'utf8')).toBe(text('fulfilled'));
+  expect([existsSync(`${path}.new`), existsSync(`${path}.lock`)]).toEqual([false, false]);
+}, 180_000);
