@@ -34,6 +34,20 @@ it('shows pages in about 1280 x 720 pixels, so that sites use their layout for d
   });
 });
 
+it('loads no pages of Chromium itself beside those of a client', async () => {
+  const session = await api.lease();
+  const browser = await puppeteer.connect({ browserWSEndpoint: session.cdp_ws_url });
+  const client = await browser.target().createCDPSession();
+  const context = await browser.createBrowserContext();
+  await context.newPage();
+  const { targetInfos } = await client.send('Target.getTargets', { filter: [{}] });
+  const others = targetInfos.filter(({ type }) => !['browser', 'page', 'tab'].includes(type));
+  expect(others.map(({ type, url }) => `${type} ${url}`)).toEqual([]);
+  await context.close();
+  await browser.disconnect();
+  expect(await api.release(session)).toBe(204);
+});
+
 it('lets Playwright go back and forward over CDP', async () => {
   const site = await startSite();
   await withPlaywright(async (page) => {
