@@ -12,7 +12,7 @@ const player = new VideoPlayer();
 afterAll(() => player.close());
 
 it.each(DRIVERS)(
-  'records a run on the local pool, with a film to download: $name',
+  'records a run on the local pool, whose video can be downloaded: $name',
   async ({ run }) => {
     const { session, replays, replayStatus, cleanupErrors } = await run(
       used.pool,
