@@ -113,7 +113,7 @@ describe('doctor, on a pool', () => {
   });
 });
 
-it('says, like serve, that BiDi needs chromium-bidi', async () => {
+it('reports, like serve, that BiDi needs chromium-bidi', async () => {
   const main = installWithoutLibraries('puppeteer-core');
   const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
   const serve = new Program([main, 'serve', '--size', '1'], environment);
