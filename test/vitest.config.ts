@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import type { Reporter, TestCase } from 'vitest/node';
 
-/** Neither Chromium nor other processes nor long waits: `npm run test:unit`, for the inner loop. */
+/** Tests without Chromium, other processes and long waits: `npm run test:unit`. */
 const UNIT = [
   /^test\/(connect|fixtures|lease|map|service|shared|structure|types)\/[\w-]+\.test\.ts$/,
   /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast|video-file)\.test\.ts$/,

@@ -21,7 +21,7 @@ it('ships every file that a shipped guide links to, and every heading', () => {
   expect(guides.flatMap(([path, text]) => brokenLinks(path, text))).toEqual([]);
 });
 
-it('notices a link to a missing file, and to a missing heading', () => {
+it('detects a link to a missing file, and to a missing heading', () => {
   const text = '[a](examples/none.md), [b](README.md#no-such-heading), [c](examples/README.md)';
   expect(brokenLinks('README.md', text)).toEqual([
     'README.md: examples/none.md',

@@ -91,7 +91,7 @@ it(`has at most ${MOST_STATES} module-level mutable states in the client, all in
   expect(states.filter(({ path }) => path !== STATE_FILE)).toEqual([]);
 });
 
-it('notices a violation of each of these rules', () => {
+it('detects a violation of each of these rules', () => {
   const broken = parse({
     'src/index.ts': "export * from './lease/a.js';\nexport const two = 2;",
     'src/lease/a.ts': "\nimport type { B } from './b.js';\nimport './c.js';",
