@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../src/index.js';
+import { duration } from '../../src/shared/errors.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 import { asJson, expectNoSecret } from '../service/support.js';
 
@@ -116,4 +117,14 @@ it('has no secret in any field, whatever its cause', () => {
   ]) {
     expectNoSecret(error);
   }
+});
+
+it.each([
+  [0.4, '0 ms'],
+  [250, '250 ms'],
+  [999.8088470000002, '1 s'],
+  [30_000, '30 s'],
+  [65_432.1, '65.4 s'],
+])('shows %d ms as %s in messages', (milliseconds, text) => {
+  expect(duration(milliseconds)).toBe(text);
 });
