@@ -10,7 +10,7 @@ interface RequestedLease {
 }
 
 /**
- * The service leased a browser after the caller had left, or in a broken response: the pool releases the browser.
+ * The service leased a browser after the call was aborted, or in an incomplete response. The pool releases the browser.
  *
  * @inline
  */
@@ -42,8 +42,8 @@ interface ReleasedEvent {
 }
 
 /**
- * A browser could not be released: it stays leased until its inactivity timeout. Or it is unknown whether it was
- * released: then `error.released` is `'unknown'`.
+ * A browser could not be released, and stays leased until its inactivity timeout; or the outcome is unknown, and
+ * `error.released` is `'unknown'`.
  *
  * @inline
  */

@@ -150,7 +150,7 @@ export const replayFields = {
   started_at: optional(v.string()),
   /** ISO 8601; missing while the recording is running or being written. */
   finished_at: optional(v.string()),
-  /** Where a person can watch it; contains a JWT, and is meant to be shown. */
+  /** URL of the page that shows the recording. It contains a JWT, and may be shown to people. */
   replay_view_url: optional(v.string()),
 };
 
@@ -202,7 +202,7 @@ export interface PoolRecord extends WireObject<typeof poolFields> {
 /**
  * Reads an object of the API.
  *
- * @returns The object, or the reason why it is none, to follow "The response ".
+ * @returns The object, or the reason why the JSON is not one, as the end of a sentence that begins with "The response".
  */
 export function readWire(fields: WireFields, json: unknown): { value: Record<string, unknown> } | string {
   const result = v.safeParse(object(fields), json, { abortEarly: true });
@@ -218,7 +218,7 @@ function required<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput
   return schema as WireField<v.InferOutput<S>>;
 }
 
-/** One wrong minor field must not cost a lease: it counts as missing. */
+/** An optional field. A wrong value counts as missing, so that it does not fail a lease. */
 function optional<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput<S> | undefined> {
   return v.fallback(v.optional(schema), undefined) as WireField<v.InferOutput<S> | undefined>;
 }

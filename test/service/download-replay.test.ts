@@ -18,7 +18,7 @@ beforeEach(async () => {
   service = await FakeService.start();
   pool = new BrowserPool('pool', service.options);
   folder = await mkdtemp(join(tmpdir(), 'download-'));
-  path = join(folder, 'film.mp4');
+  path = join(folder, 'video.mp4');
 });
 
 afterEach(async () => {
@@ -44,7 +44,7 @@ describe('downloadReplay', () => {
     expect(progress.map(({ received }) => received)).toEqual(
       progress.map(({ received }) => received).toSorted((a, b) => a - b),
     );
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
     expect(service.requests).toMatchObject([{ method: 'GET', path: '/browsers/s/replays/r' }]);
   });
 
@@ -53,9 +53,9 @@ describe('downloadReplay', () => {
       'download',
       { status: 202, headers: { 'retry-after': '1' } },
       { status: 202, headers: { 'retry-after': '0' } },
-      { status: 200, text: 'film' },
+      { status: 200, text: 'video' },
     );
-    expect(await pool.downloadReplay('s', 'r', path)).toEqual({ path, bytes: 4 });
+    expect(await pool.downloadReplay('s', 'r', path)).toEqual({ path, bytes: 5 });
     const [first, second] = service.of('download');
     expect(second!.at - first!.at).toBeGreaterThan(900);
     expect(service.of('download')).toHaveLength(3);
@@ -96,7 +96,7 @@ describe('downloadReplay', () => {
     ['404', { status: 404, json: { code: 'not_found', message: 'no' } }, { status: 404, code: 'not_found' }],
     ['401', { status: 401 }, { status: 401 }],
     ['500', { status: 500, text: 'oops' }, { status: 500 }],
-    ['a redirect', { status: 302, headers: { location: 'https://elsewhere.test/film' } }, { status: 302 }],
+    ['a redirect', { status: 302, headers: { location: 'https://elsewhere.test/video' } }, { status: 302 }],
     [
       'a page',
       { status: 200, text: '<p>', headers: { 'content-type': 'text/html' } },
@@ -115,7 +115,7 @@ describe('downloadReplay', () => {
     const error = await rejection(pool.downloadReplay('s', 'r', path));
     expect(error).toMatchObject({ pool: 'pool', sessionId: 's', ...facts });
     expectNoSecret(error);
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
     expect(await readFile(path, 'utf8')).toBe('before');
     expect(service.of('download')).toHaveLength(1);
   });
@@ -146,17 +146,17 @@ describe('downloadReplay', () => {
   });
 
   it('rethrows an error of the file system, and sends no request if the file cannot be written', async () => {
-    const nowhere = join(folder, 'missing', 'film.mp4');
+    const nowhere = join(folder, 'missing', 'video.mp4');
     expect(await rejection(pool.downloadReplay('s', 'r', nowhere))).toMatchObject({ code: 'ENOENT' });
     expect(service.requests).toEqual([]);
     await mkdir(path);
-    service.script('download', (response) => reply(response, { status: 200, text: 'film' }));
+    service.script('download', (response) => reply(response, { status: 200, text: 'video' }));
     expect(await rejection(pool.downloadReplay('s', 'r', path))).toMatchObject({ code: 'EISDIR' });
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
   });
 
   it('rethrows an error of onProgress, and leaves no file', async () => {
-    service.script('download', { status: 200, text: 'film' });
+    service.script('download', { status: 200, text: 'video' });
     const mine = new Error('mine');
     const onProgress = () => {
       throw mine;
