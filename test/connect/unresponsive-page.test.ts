@@ -12,7 +12,7 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
     await look(pool, async ({ cdp_ws_url }) => {
       const browser = await chromium.connectOverCDP(cdp_ws_url);
       const page = await browser.contexts()[0]!.newPage();
-      await page.goto(titled('frozen'));
+      await page.goto(titled('stuck'));
       // Injected fault: a script that never ends. The page's renderer no longer responds.
       void page.evaluate('for (;;) {}').catch(() => {});
       await page.waitForTimeout(200);
@@ -22,12 +22,12 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
     const { value, released } = await run(
       pool,
       async ({ page }) => {
-        await page.goto(titled('thawed'));
+        await page.goto(titled('next'));
         return page.title();
       },
       { connectAttempts: 1, onEvent: (event) => events.push(event) },
     );
-    expect(value).toBe('thawed');
+    expect(value).toBe('next');
     // A browser that can't be cleaned up in time is destroyed; in both cases nothing stays leased.
     expect(['reused', 'destroyed']).toContain(released);
     expect(local.stats().leased).toBe(0);
@@ -35,7 +35,7 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
     if (!name.startsWith('Playwright')) return;
     expect(released).toBe('reused');
     expect(events).toContainEqual(
-      expect.objectContaining({ type: 'unresponsive-pages-closed', urls: [titled('frozen')] }),
+      expect.objectContaining({ type: 'unresponsive-pages-closed', urls: [titled('stuck')] }),
     );
   });
 });
