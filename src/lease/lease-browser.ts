@@ -23,7 +23,7 @@ import type { RunSummary } from './run.js';
 export type PooledBrowser<Handles> = Handles &
   LeaseFacts &
   AsyncDisposable & {
-    /** URL where a person can watch and control the browser; contains a JWT. Only for browsers that are not headless. */
+    /** URL of a page to watch and control the browser; contains a JWT. Only for browsers that are not headless. */
     readonly liveViewUrl: string | undefined;
     /**
      * Waits for a connection (option `reconnect`), and calls `fn` with the library's browser and page.
@@ -95,7 +95,7 @@ export async function attachBrowser<Handles>(
   }
 }
 
-/** The access token must not go to a service that a handle from elsewhere names. */
+/** The access token must not be sent to another service that the lease names. */
 function expectService(pool: BrowserPool, baseUrl: string): void {
   if (pool.baseUrl === baseUrl) return;
   throw new InvalidOptionError(
@@ -104,7 +104,7 @@ function expectService(pool: BrowserPool, baseUrl: string): void {
   );
 }
 
-/** The lease as its holder sees it: its handles are always those of the present connection. */
+/** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles>(connected: ConnectedLease<Handles>): PooledBrowser<Handles> {
   const { session, signal, lease, link } = connected;
   const release = () => connected.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });

@@ -47,7 +47,7 @@ export async function attachBrowser<Choice extends ContextChoice = 'default'>(
   return attach(detached, { ...options, connector: connectorFor<Choice>(library) });
 }
 
-/** The connector hands out a context exactly if the option `context` is `'new'`. */
+/** The connector provides a context exactly if the option `context` is `'new'`. */
 function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
   return puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<Choice>>;
 }

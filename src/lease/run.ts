@@ -4,12 +4,12 @@ import type { Stage } from '../shared/telemetry.js';
 
 /**
  * What happened to the browser:
- * - `reused`: it is back in the pool, as it is;
- * - `destroyed`: it no longer exists, and the pool replaces it;
- * - `left`: it stays leased, as requested;
- * - `failed`: it could not be released, and stays leased until its inactivity timeout;
- * - `unknown`: the service did not answer the release. It is not repeated unless the session is certainly still ours:
- *   the service may have leased the browser to somebody else.
+ * - `reused`: the browser is back in the pool, with its state;
+ * - `destroyed`: the browser no longer exists, and the pool replaces it;
+ * - `left`: the browser stays leased, as requested;
+ * - `failed`: the browser could not be released, and stays leased until its inactivity timeout;
+ * - `unknown`: the service did not answer the release request. The request is not repeated, because the browser may
+ *   already belong to another lease.
  */
 export type Released = 'reused' | 'destroyed' | 'left' | 'failed' | 'unknown';
 
@@ -62,7 +62,7 @@ export interface RunSummary {
   released: Released | 'pending';
   /** Number of acquire requests. */
   acquireAttempts: number;
-  /** Number of acquire requests that may have leased a browser that nobody knows (events `outcome-unknown`). */
+  /** Number of acquire requests that may have leased an unknown browser (events `outcome-unknown`). */
   unknownAcquires: number;
   /** Milliseconds in each stage. */
   timings: Timings;

@@ -194,7 +194,7 @@ describe('the end of a lease', () => {
     });
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5000 ms/ } },
+      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5 s/ } },
     ]);
   });
 

@@ -26,7 +26,7 @@ describe('a wait for a browser inside a lease of the same pool', () => {
     const error = await nest(played, record(1, 1), {});
     expect(error).toBeInstanceOf(NestedLeaseError);
     expect(error).toMatchObject({ outerSessionId: 'session-1', pool: 'test' });
-    expect(error.message).toContain('each of its 1 leased browsers');
+    expect(error.message).toContain('all leased browsers (1) are held');
   });
 
   it.each([

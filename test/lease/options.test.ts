@@ -41,7 +41,7 @@ describe('refuses before anything is sent', () => {
     ['timeout', { timeout: Number.NaN }],
     ['release', { release: 'keep' }],
     ['releaseTimeout', { releaseTimeout: null }],
-    ['replays', { replays: 'film' }],
+    ['replays', { replays: 'video' }],
     ['recording', { recording: {} }],
     ['recording', { replays: 'list', recording: { frameRate: 5 } }],
     ['recording.frameRate', { replays: 'record', recording: { frameRate: 0.5 } }],
