@@ -47,7 +47,7 @@ export interface AttemptFacts {
   attempt: number;
 }
 
-/** What the callback receives besides the browser, context and page of its automation library. */
+/** The part of the callback's argument that does not come from the automation library. */
 export interface TaskFacts<Input> {
   /** The input of this task. */
   input: Input;
