@@ -126,7 +126,7 @@ it('releases a browser that is leased after the interruption', async () => {
   await expect.poll(() => service.of('acquire').length).toBe(1);
   const { code, stdout, stderr } = await waiting.end('SIGINT');
   expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-  expect(stderr).toContain('a browser in it is released');
+  expect(stderr).toContain('to release the browser if it leases one');
   expect(service.released).toEqual(['session-1']);
 });
 

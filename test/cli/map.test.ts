@@ -261,7 +261,7 @@ describe('at a service that records', () => {
     const running = startClient(['map', 'pool', task, file('in.txt', 'a\n')], service.options);
     await running.prints(/at work/);
     running.child.kill('SIGINT');
-    await running.prints(/A second signal does not wait\./);
+    await running.prints(/Press Ctrl-C again to quit immediately\./);
     await expect.poll(() => service.released.length).toBe(1);
     expect(await running.insist(() => running.child.kill('SIGINT'))).toMatchObject({ code: 130 });
     expect(service.released).toEqual([sessionId, sessionId]);

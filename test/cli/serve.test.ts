@@ -81,7 +81,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-it('exits at once, and leaves nothing behind, when it is interrupted while a browser starts', async () => {
+it('exits immediately, and leaves nothing behind, when it is interrupted while a browser starts', async () => {
   const serve = startServe(['--executable-path', fakeBrowser('sleep 60')]);
   await expect.poll(() => serve.leftovers().length, { timeout: 10_000 }).toBeGreaterThan(1);
   expect(await serve.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
