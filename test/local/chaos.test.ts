@@ -68,7 +68,7 @@ describe('faults of requests', () => {
     expect((await api.acquire({ acquire_timeout_seconds: 20 })).status).toBe(200);
   });
 
-  it('processes a request at once, and answers later', async () => {
+  it('processes a request immediately, and answers later', async () => {
     const { api, pool } = await start({
       faults: [{ fault: 'delay', at: 'release', nth: 1, milliseconds: 700 }],
     });
