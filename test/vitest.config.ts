@@ -58,7 +58,7 @@ export default defineConfig({
     // One line for each file.
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
-    // A process a file: the leak check can tell whose socket or browser survived.
+    // One process per file, so that the leak check can attribute a socket or browser.
     pool: 'forks',
     isolate: true,
     // Tests provoke warnings.

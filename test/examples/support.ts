@@ -8,7 +8,7 @@ import { processesOf } from '../support/processes.js';
 /** Milliseconds. Examples start several programs one after the other, which takes long on a busy machine. */
 export const EXAMPLE_TIMEOUT = 180_000;
 
-/** Runs an example that has a folder of its own, as a client of a service. */
+/** Runs an example that has its own folder, as a client of a service. */
 export function startExample(
   name: string,
   service: { baseUrl: string; token: string },

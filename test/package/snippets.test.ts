@@ -36,7 +36,7 @@ it('finds the snippets of the README and of the guides', () => {
   expect(names).toMatch(/examples-vitest-README-1\.ts/);
 });
 
-it.each([...snippets.keys()])('type-checks as a program of its own: %s', (name) => {
+it.each([...snippets.keys()])('type-checks as a complete program: %s', (name) => {
   expect(complaints.filter((line) => line.includes(`/${name}(`))).toEqual([]);
 });
 

@@ -24,7 +24,7 @@ function start(args: readonly string[], environment: Record<string, string> = {}
 const running = (name: string) =>
   processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes(name));
 
-it('leases Chromium of this machine without a service, and ends by itself', async () => {
+it('leases Chromium of this machine without a service, and ends', async () => {
   const lines = await run(['runs'], { BROWSER_POOL_LOCAL_SIZE: '2' });
   // Three runs at once on at most two browsers.
   expect(lines).toHaveLength(2);

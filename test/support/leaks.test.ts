@@ -37,7 +37,7 @@ it.concurrent('fails a suite that leaves a browser running, and ends that browse
 it.concurrent('fails a suite that leaves a rejection unhandled', async () => {
   const { failed, output } = await run('rejection');
   expect(failed).toBe(true);
-  expect(output).toContain('nobody awaits this');
+  expect(output).toContain('not awaited');
 });
 
 /** Runs a suite of leaking/ in a separate vitest process. */
