@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
@@ -19,6 +19,13 @@ it('ships every file that a shipped guide links to, and every heading', () => {
   const guides = [...shipped].filter(([, text]) => text !== '');
   expect(guides.map(([path]) => path)).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md']));
   expect(guides.flatMap(([path, text]) => brokenLinks(path, text))).toEqual([]);
+});
+
+// Tests are not part of the package, so guides name them as code instead of links.
+it('names only test files that exist', () => {
+  const named = [...shipped.values()].flatMap((text) => text.match(/(?<=`)test\/[\w./-]+(?=`)/g) ?? []);
+  expect(named).toContain('test/service/release.test.ts');
+  expect(named.filter((path) => !existsSync(path))).toEqual([]);
 });
 
 it('detects a link to a missing file, and to a missing heading', () => {

@@ -39,7 +39,7 @@ const LEAST_LINES = 25;
 
 const MOST_STATES = 5;
 const STATE_FILE = 'src/shared/process-state.ts';
-/** Not part of the client: a program of its own, started in another process. */
+/** Not part of the client: a separate program, which runs in another process. */
 const PROGRAM = 'src/service/release-process.ts';
 
 const modules = readModules();
