@@ -1,6 +1,6 @@
 import type { Socket } from './socket.js';
 
-/** Chrome DevTools Protocol, or WebDriver BiDi. */
+/** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
 export type Protocol = 'cdp' | 'bidi';
 
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
@@ -14,7 +14,7 @@ export type ContextChoice = 'default' | 'new';
  */
 export type Isolation = 'context' | 'storage' | 'none';
 
-/** What a connector receives to connect. */
+/** The argument of `Connector.connect`. */
 export interface ConnectRequest {
   /** An open WebSocket to the browser. */
   readonly socket: Socket;

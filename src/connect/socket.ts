@@ -25,8 +25,8 @@ const BRACE = 0x7b;
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
- * The WebSocket to a leased browser. The libraries' own WebSockets follow redirects, have no timeout, show the JWT in
- * their errors and do not detect a dead connection: see the README of this folder.
+ * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 10 s, and does not show the
+ * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
  */
 export class Socket {
   /** Resolves with the first reason why the socket ended. */

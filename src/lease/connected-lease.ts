@@ -24,7 +24,7 @@ export interface LeaseFacts {
   signal: AbortSignal;
 }
 
-/** The callback. It is called once, with a connected browser. */
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
 export type Callback<Handles, Value> = (lease: Handles & LeaseFacts) => Value | PromiseLike<Value>;
 
 /** A lease with a connection. Its holder must call `end`. */

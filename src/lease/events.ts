@@ -50,7 +50,7 @@ export interface Steps {
   ended: { status: 'ok' | 'failed'; summary: FailedRun; error?: unknown };
 }
 
-/** A step of a call. */
+/** An event of a call, without the fields that all events share. The types and their facts are in {@link Steps}. */
 export type RunStep = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps] | PoolEvent;
 
 /**

@@ -64,13 +64,13 @@ const leaseSet = {
   recording: optional(group(recording)),
   /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal: optional(abortSignal()),
-  /** Called with every event. */
+  /** Called with every event of the call: {@link RunEvent}. */
   onEvent: optional(callback<(event: RunEvent) => void>()),
 };
 
 /** Options of every connection. */
 const connectSet = {
-  /** Time from the lease to a usable page, in ms. Default: 30,000. */
+  /** Time to connect until a page is usable, in ms. Default: 30,000. */
   connectTimeout: withDefault(milliseconds(), 30_000),
   /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
   protocol: withDefault(oneOf('cdp', 'bidi'), 'cdp'),

@@ -61,7 +61,7 @@ export interface TaskFacts<Input> {
   attempt: number;
 }
 
-/** The callback, called once per attempt. */
+/** The task of `mapPooledBrowsers`. It is called once per attempt. */
 export type TaskCallback<Handles, Input, Value> = (
   task: Handles & TaskFacts<Input>,
 ) => Value | PromiseLike<Value>;

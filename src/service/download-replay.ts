@@ -17,7 +17,7 @@ const SHORTEST_PAUSE = 100;
 export interface DownloadedReplay {
   /** Path of the file. */
   path: string;
-  /** Size of the file. */
+  /** Size of the file in bytes. */
   bytes: number;
   /** MIME type, such as `video/mp4`; missing if the service sent none. */
   type?: string;

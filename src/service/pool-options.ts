@@ -70,7 +70,7 @@ export function isToken(token: unknown): boolean {
   return typeof token === 'function' || (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token));
 }
 
-/** What a function of the option `endpoints` receives. */
+/** The argument of the functions of the option `endpoints`. */
 export interface EndpointRequest {
   /** Id or name of the pool. */
   pool: string;
@@ -136,7 +136,7 @@ export const poolOptions = {
 const TOKEN_FAULT = 'must be a string of visible ASCII characters, or a function that returns one';
 
 export const requestOptions = {
-  /** Aborts the wait. A browser that the service still leases is released. */
+  /** Aborts the request. A browser that an aborted acquire request still leases is released. */
   signal: optional(abortSignal()),
 };
 

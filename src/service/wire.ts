@@ -31,11 +31,11 @@ const profile = {
   id: optional(v.string()),
   /** Name. */
   name: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the creation, ISO 8601. */
   created_at: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the last change, ISO 8601. */
   updated_at: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the last use, ISO 8601. */
   last_used_at: optional(v.string()),
 };
 
@@ -43,9 +43,9 @@ const profile = {
 export interface Profile extends WireObject<typeof profile> {}
 
 const viewport = {
-  /** Pixels. */
+  /** Width in pixels. */
   width: required(v.number()),
-  /** Pixels. */
+  /** Height in pixels. */
   height: required(v.number()),
   /** Frames per second; the service derives it from the size if it is missing. */
   refresh_rate: optional(v.number()),
@@ -146,9 +146,9 @@ export interface BrowserSession extends WireObject<typeof sessionFields> {
 export const replayFields = {
   /** Identifier. */
   replay_id: optional(v.string()),
-  /** ISO 8601, by the service's clock. */
+  /** Start of the recording, ISO 8601, by the service's clock. */
   started_at: optional(v.string()),
-  /** ISO 8601; missing while the recording is running or being written. */
+  /** End of the recording, ISO 8601; missing while it is running or being written. */
   finished_at: optional(v.string()),
   /** URL of the page that shows the recording. It contains a JWT, and may be shown to people. */
   replay_view_url: optional(v.string()),
@@ -188,7 +188,7 @@ export const poolFields = {
   available_count: optional(v.number()),
   /** Number of leased browsers. */
   acquired_count: optional(v.number()),
-  /** ISO 8601. */
+  /** Time of the creation, ISO 8601. */
   created_at: optional(v.string()),
   /** Configuration of the pool. */
   browser_pool_config: optional(v.custom<PoolConfig>(isRecord)),
