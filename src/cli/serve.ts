@@ -32,7 +32,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `
 The access token is the value of the environment variable BROWSER_POOL_ACCESS_TOKEN, which is not
 printed. Without this variable, a random token is created and printed once at the start.
-Ctrl-C stops the pools and removes browsers, profiles and sockets. Press Ctrl-C again to quit immediately.
+Ctrl-C stops the pools and removes browsers, profiles and sockets. Press Ctrl-C again to quit
+immediately.
 
 Examples:
   $ pooled-browser serve
