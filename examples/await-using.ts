@@ -12,8 +12,8 @@ await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: 
     context: 'new',
     onEvent: ({ type }) => console.log(`- ${type}`),
   });
-  await lease.page.goto('data:text/html,<title>Mine until the brace</title>');
+  await lease.page.goto('data:text/html,<title>Leased until the end of the block</title>');
   console.log(`Playwright read: ${await lease.page.title()}`);
-} // Here the page is closed and the browser given back, even after a throw.
+} // Here the page is closed and the browser is released, even after an exception.
 
 console.log('The browser is back in its pool.');

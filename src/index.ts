@@ -12,7 +12,13 @@ export type {
   Protocol,
   Workspace,
 } from './connect/connector.js';
-export * from './shared/errors.js';
+export {
+  InvalidOptionError,
+  isPooledBrowserError,
+  MissingLibraryError,
+  PooledBrowserError,
+  type ErrorFacts,
+} from './shared/errors.js';
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { Stage, StageTrace } from './shared/telemetry.js';

@@ -62,7 +62,7 @@ function titleDocuments({ converter }) {
   });
 }
 
-/** A parameter that the function destructures has no name of its own. */
+/** A destructured parameter has no name. */
 function nameOptions({ converter }) {
   converter.on('createParameter', (_context, parameter) => {
     if (parameter.name === '__namedParameters') parameter.name = 'options';

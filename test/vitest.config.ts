@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import type { Reporter, TestCase } from 'vitest/node';
 
-/** Neither Chromium nor other processes nor long waits: `npm run test:unit`, for the inner loop. */
+/** Tests without Chromium, other processes and long waits: `npm run test:unit`. */
 const UNIT = [
   /^test\/(connect|fixtures|lease|map|service|shared|structure|types)\/[\w-]+\.test\.ts$/,
   /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast|video-file)\.test\.ts$/,
@@ -58,7 +58,7 @@ export default defineConfig({
     // One line for each file.
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
-    // A process a file: the leak check can tell whose socket or browser survived.
+    // One process per file, so that the leak check can attribute a socket or browser.
     pool: 'forks',
     isolate: true,
     // Tests provoke warnings.

@@ -26,7 +26,7 @@ for (const url of [address, payment]) {
 // The secret gives control of the browser, so it goes through a pipe and never into an argument.
 const { secret } = await browser.detach();
 process.stdout.write(secret);
-console.error('first: handed the browser over');
+console.error('first: detached the browser');
 await pool.close();
 
 /** Repeats a step that a dropped connection has interrupted. The library does not, because not every step may run twice. */

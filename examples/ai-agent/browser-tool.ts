@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import type { PooledBrowser } from 'pooled-browser';
 import { z } from 'zod';
 
-/** Longest text of a page that the model gets to read, in characters. */
+/** Maximum length of a page's text for the model, in characters. */
 const LONGEST_TEXT = 4000;
 
 /** A tool for the AI SDK: opens a page in a leased browser, and reads it. */

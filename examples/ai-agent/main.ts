@@ -15,7 +15,7 @@ await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: 
 // The lease survives a lost connection: a model may think for longer than a WebSocket stays open.
 const browser = await leaseBrowser(pool, { name: `agent-${process.pid}`, reconnect: 'eager' });
 try {
-  // For people only: this link gives control of the browser, so the model does not get it.
+  // For people only: this link gives control of the browser, so the model does not receive it.
   console.log(`Watch it live: ${browser.liveViewUrl ?? 'not possible, the browser is headless'}`);
   const { text, steps } = await generateText({
     model: scriptedModel(url),

@@ -7,7 +7,7 @@ const [seed = '7'] = process.argv.slice(2);
 const faults: LocalPoolFault[] = [];
 
 await using local = await startLocalPool({
-  // What a service loses ends when nothing has been connected for two seconds.
+  // A lost lease expires after two seconds without a connection.
   pools: [{ size: 2, timeoutSeconds: 2 }],
   chaos: {
     seed: Number(seed),

@@ -19,7 +19,7 @@ export class LeasedChromium implements AsyncDisposable {
     this.#pool = pool;
   }
 
-  /** Releases all browsers: Crawlee forgets a browser that was leased after the request timed out. */
+  /** Releases all browsers: Crawlee does not close a browser that was leased after its timeout. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed.abort();
     const launches = await Promise.allSettled(this.#launches);

@@ -17,7 +17,7 @@ const SPANS: Readonly<Record<Stage, string>> = {
   release: 'browser.release',
 };
 
-/** Creates a span for each stage, as a child of the active span. Returns a function that stops this. */
+/** Creates a span for each stage, as a child of the active span. Returns a function that unsubscribes. */
 export function instrumentPooledBrowser(contextManager: AsyncLocalStorageContextManager): () => void {
   // The store has no public accessor. TypeScript reports an error if this property disappears.
   const store: AsyncLocalStorage<Context> = contextManager['_asyncLocalStorage'];

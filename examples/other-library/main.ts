@@ -1,4 +1,4 @@
-/** Drives a leased browser with chrome-remote-interface, through a connector of our own. */
+/** Drives a leased browser with chrome-remote-interface, through a custom connector. */
 import { BrowserPool, withPooledBrowser } from 'pooled-browser';
 import { startLocalPool } from 'pooled-browser/local';
 import { chromeRemoteInterface } from './connector.js';

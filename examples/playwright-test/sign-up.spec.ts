@@ -10,11 +10,11 @@ test('greets a new user', async ({ page }) => {
   await expect(page).toHaveTitle('Welcome, Ada');
 });
 
-test('remembers nobody: each test has a fresh context', async ({ context, page }) => {
+test('starts without data: each test has a fresh context', async ({ context, page }) => {
   expect(await context.cookies()).toEqual([]);
   expect(page.url()).toBe('about:blank');
 });
 
-test('knows its session', async ({ session }) => {
+test('has the leased session', async ({ session }) => {
   expect(session.session_id).not.toBe('');
 });

@@ -11,19 +11,19 @@ test('greets a new user', async ({ page }) => {
   expect(await page.title()).toBe('Welcome, Ada');
 });
 
-test('remembers nobody: each test has a fresh context', async ({ context, page }) => {
+test('starts without data: each test has a fresh context', async ({ context, page }) => {
   expect(await context.cookies()).toEqual([]);
   expect(page.url()).toBe('about:blank');
 });
 
-test('costs no browser without one of the fixtures', () => {
+test('leases no browser without one of the fixtures', () => {
   expect(1 + 1).toBe(2);
 });
 
-describe('what leaves traces in the browser', () => {
+describe('a test that changes the browser', () => {
   test.override({ pooledBrowser: { scope: 'test', release: 'destroy' } });
 
-  test('has a browser of its own, which nobody gets after it', async ({ page, session }) => {
+  test('has its own browser, which is destroyed afterwards', async ({ page, session }) => {
     expect(await page.title()).toBe('');
     expect(session.session_id).not.toBe('');
   });

@@ -77,7 +77,7 @@ async function waitForEnd(signal: AbortSignal, { untilEof }: AcquireOptions): Pr
   clearInterval(awake);
 }
 
-/** A failed release has a message of its own. */
+/** A failed release is reported separately. */
 function describeRelease({ released }: RunSummary): string[] {
   if (released === 'reused') return ['Released: the browser is back in its pool.'];
   return released === 'destroyed' ? ['Released: the browser is destroyed.'] : [];

@@ -26,7 +26,7 @@ export interface Outcome {
 
 /** Runs three jobs at once on a local pool of two browsers. Rejects only when the signal aborts. */
 export async function runJobs(print: PrintStep, signal: AbortSignal): Promise<Outcome[]> {
-  // Here, a library that loads would also delay the local pool, which runs in this process.
+  // Loaded first: loading a library later would delay the local pool, which runs in this process.
   await Promise.all([import('playwright-core'), import('puppeteer-core')]);
   print('libraries', 'Playwright and Puppeteer are loaded');
   await using local = await startPool({ pools: [{ name: 'demo', size: 2 }] }, signal);

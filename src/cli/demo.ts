@@ -33,7 +33,7 @@ async function demo(signal: AbortSignal): Promise<void> {
   print(nextSteps());
 }
 
-/** Reports all missing libraries at once. */
+/** Reports all missing libraries together. */
 function requireLibraries(): void {
   const missing = ['playwright-core', 'puppeteer-core', 'chromium-bidi'].filter((name) => !isInstalled(name));
   if (missing.length === 0) return;

@@ -19,7 +19,7 @@ export interface Case {
   signal: AbortSignal;
 }
 
-/** The result of a check. A `note` is worth knowing but no fault; a `skipped` check could not run. */
+/** The result of a check. A `note` is information, not a fault. A `skipped` check could not run. */
 export interface Result {
   status: 'ok' | 'note' | 'failed' | 'skipped';
   detail: string;
@@ -69,7 +69,7 @@ function checkLibraries(): Result {
   if (installed.length === 0) {
     const advice =
       'Install a library: npm install playwright-core, or npm install puppeteer-core. Without a library, ' +
-      'exec and acquire still work, for programs with a library of their own.';
+      'exec and acquire still work, for programs with their own library.';
     return { status: 'failed', detail: `neither ${LIBRARIES.join(' nor ')} is installed`, advice };
   }
   const versions = LIBRARIES.map((name) => (isInstalled(name) ? `${name} ${versionOf(name)}` : `no ${name}`));
@@ -166,7 +166,7 @@ async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Ca
   return { status: 'ok', detail: `leased and released; replays: ${replayStatus}` };
 }
 
-const NEEDS_POOL: Result = { status: 'skipped', detail: 'not checked, because it needs: pool' };
+const NEEDS_POOL: Result = { status: 'skipped', detail: 'skipped: needs a pool' };
 
 type Options = Omit<RunOptions, 'protocol' | 'connectOptions'>;
 

@@ -74,7 +74,7 @@ async function perform({ name, run }: Check, on: Case): Promise<Finding> {
 }
 
 function skip({ name }: Check, missing: string): Finding {
-  return { check: name, status: 'skipped', detail: `not checked, because it needs: ${missing}`, elapsed: 0 };
+  return { check: name, status: 'skipped', detail: `skipped: needs ${missing}`, elapsed: 0 };
 }
 
 function diagnose(error: unknown): Result {
@@ -89,7 +89,7 @@ function adviceFor(error: unknown): string | undefined {
   if (error instanceof AcquireTimeoutError) {
     if (error.cause instanceof PoolConnectionError) return adviceForNetwork(error.cause);
     return (
-      'All browsers may be leased: see the counts of the pool above. A lease that nobody releases ends after ' +
+      'All browsers may be leased: see the counts of the pool above. A lease that is not released ends after ' +
       'its inactivity timeout. To wait longer, pass --acquire-timeout.'
     );
   }

@@ -26,7 +26,7 @@ export function exitCodeOf(signal: NodeJS.Signals): number {
   return EXIT.signal + constants.signals[signal];
 }
 
-/** A failure of the command line itself, with a message for the person at the terminal. */
+/** A failure of the command line itself, with a message for its user. */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
   readonly exitCode: number;

@@ -125,7 +125,7 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
   });
 }
 
-/** Opens an address on loopback that leads each client to the browser by a WebSocket of its own. */
+/** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
 async function openLocalEndpoint(session: BrowserSession, baseUrl: string): Promise<LoopbackEndpoint> {
   const { openSocket } = await import('../connect/connect-session.js');
   const { openSharedEndpoint } = await import('../connect/loopback-endpoint.js');

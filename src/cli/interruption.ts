@@ -2,14 +2,16 @@ import { exitCodeOf, InterruptedError } from './errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** In ms. npm passes on the Ctrl-C that the terminal has sent us already: a signal this soon is the same one. */
+/**
+ * In ms. npm forwards Ctrl-C, which the terminal also sends directly: a second signal within this time is the same one.
+ */
 const ECHO = 300;
 
 type SignalHandler = (name: NodeJS.Signals) => void;
 
 /**
  * Turns Ctrl-C, SIGTERM and SIGHUP into an abort with an `InterruptedError`, after which the command cleans up. A
- * second signal ends the program at once; the exit handlers still end or release the browsers.
+ * second signal ends the program immediately; the exit handlers still end or release the browsers.
  */
 export class Interruption implements Disposable {
   readonly #abort = new AbortController();

@@ -4,7 +4,7 @@ import type { RunSummary } from '../lease/run.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
 import { LinkedAbort } from '../shared/abort.js';
-import { sentence } from '../shared/errors.js';
+import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import type { LeaseOptions } from './options.js';
 import { POLL_TIMEOUT } from './service.js';
@@ -50,8 +50,8 @@ export async function leaseSession(
 }
 
 const INTERRUPTED =
-  'Waiting up to 5 s for the answer to the last acquire request: a browser in it is released. ' +
-  'A second signal does not wait.';
+  'Waiting up to 5 s for the response to the last acquire request, to release the browser if it leases one. ' +
+  'Press Ctrl-C again to quit immediately.';
 
 /**
  * Creates a listener that prints what delays a lease or fails in it; the same message in a row is printed once.
@@ -74,7 +74,7 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       const reason = event.error ? oneLine(event.error.message) : `No browser is free in pool ${event.pool}.`;
       // A service that was never reached is given up earlier.
       if (event.error instanceof PoolConnectionError) return `${reason} Retrying.`;
-      return `${sentence(reason)} Retrying for up to ${acquireTimeout / 1000} s in total.`;
+      return `${sentence(reason)} Retrying for up to ${duration(acquireTimeout)} in total.`;
     }
     case 'outcome-unknown':
       return `${oneLine(event.error.message)} A browser may be leased now, until its inactivity timeout ends the lease.`;

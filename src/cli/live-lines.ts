@@ -7,11 +7,11 @@ export type Span = readonly [text: string, format?: Format | undefined];
 /** Returns the lines for a terminal of this width, in columns. */
 export type Render = (columns: number) => readonly (readonly Span[])[];
 
-/** The size of a terminal that reports none. */
+/** The assumed size of a terminal that does not report its size. */
 const COLUMNS = 80;
 const ROWS = 24;
 
-/** Time in ms after a message until the lines are drawn again: many messages need only one drawing. */
+/** Time in ms after a message until the lines are drawn again, so that many messages cause one drawing. */
 const DELAY = 50;
 
 /**
@@ -109,7 +109,7 @@ function columnsOf(text: string): number {
 
 const CHARACTERS = new Intl.Segmenter();
 
-/** Splits a text into what a reader sees as characters: an accent belongs to its letter. */
+/** Splits a text into the characters that a reader sees: an accent belongs to its letter. */
 function charactersOf(text: string): string[] {
   return Array.from(CHARACTERS.segment(text), ({ segment }) => segment);
 }

@@ -3,10 +3,10 @@ import { excerpt } from '../shared/redact.js';
 import type { Span } from './live-lines.js';
 import { describeReason, withInput } from './map-failures.js';
 
-/** Width of the bar, and of a terminal that has space for it, in columns. */
+/** Width of the bar, and minimum width of a terminal with a bar, in columns. */
 const BAR = 20;
 const WIDTH_FOR_BAR = 60;
-/** Most running tasks that are shown, the oldest first. */
+/** Maximum number of running tasks that are shown, the oldest first. */
 const MOST_ATTEMPTS = 4;
 const LONGEST_INPUT = 200;
 

@@ -1,7 +1,7 @@
 import { recordReason } from '../map/outcome.js';
 import { excerpt } from '../shared/redact.js';
 
-/** Why inputs failed, with one of them. */
+/** A reason why inputs failed, with one of these inputs. */
 interface FailureGroup {
   readonly reason: string;
   readonly example: string;
@@ -10,7 +10,7 @@ interface FailureGroup {
 
 const LONGEST_REASON = 200;
 const LONGEST_INPUT = 100;
-/** Most reasons that are shown, and that are told apart. */
+/** Maximum number of reasons that are shown, and of reasons that are counted separately. */
 const MOST_SHOWN = 10;
 const MOST_GROUPS = 1000;
 

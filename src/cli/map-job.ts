@@ -79,7 +79,7 @@ export async function runMap(poolName: string, command: MapCommand, signal: Abor
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);
 }
 
-const INTERRUPTED = 'Stopping the tasks and releasing the browsers. A second signal does not wait.';
+const INTERRUPTED = 'Stopping the tasks and releasing the browsers. Press Ctrl-C again to quit immediately.';
 
 /** The file that stores the results while the job runs. */
 function checkpointOf({ out, format }: MapCommand): string | undefined {
@@ -128,7 +128,7 @@ async function inputCheckOf(command: MapCommand): Promise<CheckInput> {
   return isChecked ? readInputCheck(checkpoint!) : () => {};
 }
 
-/** Never rejects: an error that ended the job counts more. */
+/** Never rejects: an error that ended the job takes precedence. */
 async function writeTable(checkpoint: string, out: string, report: MapReport): Promise<void> {
   await writeCsv(checkpoint, out).catch((error: Error) => {
     report.fail(`${out} can't be written: ${error.message}. The results are in ${checkpoint}.`);
@@ -148,7 +148,7 @@ function listenersOf(
   const log = createLeaseLog(acquireTimeout, report.note);
   return {
     onEvent: (event) => {
-      // A pool smaller than --concurrency is worth no message while other leases work.
+      // No message while other leases work: the pool may be smaller than --concurrency.
       if (event.type !== 'waiting' || event.error || report.leases === 0) log(event);
       if (event.type === 'replays') report.addReplays(event);
     },

@@ -72,7 +72,7 @@ export class MapReport implements Disposable {
     this.#failures.add(outcome.input, outcome.reason);
   }
 
-  /** Prints why the job does not count as a success. */
+  /** Prints a reason why the job does not count as a success. */
   fail(text: string): void {
     this.#hasFailed = true;
     this.note(text);
@@ -82,7 +82,7 @@ export class MapReport implements Disposable {
     this.#replays.set(event.run, event);
   }
 
-  /** Prints the links of the recordings, why inputs failed, and a summary. */
+  /** Prints the links of the recordings, the reasons of failed inputs, and a summary. */
   end(isComplete: boolean): void {
     this.#stop();
     for (const event of this.#replays.values()) {

@@ -6,7 +6,7 @@ import type { MapOptions } from '../map/options.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { CliError, EXIT } from './errors.js';
 
-/** What a script exports. */
+/** The exports of a script. */
 export interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
   readonly task: (task: unknown) => unknown;

@@ -26,7 +26,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ],
 ];
 
-/** Creates the command line. Only commands named in the arguments are loaded, so that `--help` answers at once. */
+/** Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast. */
 export async function createProgram(args: readonly string[], interruption: Interruption): Promise<Command> {
   const program = new Command('pooled-browser')
     .description('Leases browsers from a pool and always releases them.')

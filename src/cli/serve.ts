@@ -13,7 +13,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .description('Serves the API of the pool service on 127.0.0.1, with Chromium on this machine.')
     .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 0)
     .option('--pool <name[=size]>', 'a pool; can be repeated (default: "default")', addPool)
-    .option('--size <browsers>', 'browsers in each pool without a size of its own', wholeNumber(1), 2)
+    .option('--size <browsers>', 'browsers in each pool for which --pool sets no size', wholeNumber(1), 2)
     .option('--headful', 'show the windows of the browsers')
     .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
     .option('--viewport <width>x<height>', 'size of the browser windows, such as 1920x1080', size)
@@ -32,7 +32,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `
 The access token is the value of the environment variable BROWSER_POOL_ACCESS_TOKEN, which is not
 printed. Without this variable, a random token is created and printed once at the start.
-Ctrl-C stops the pools and removes browsers, profiles and sockets. A second Ctrl-C does not wait.
+Ctrl-C stops the pools and removes browsers, profiles and sockets. Press Ctrl-C again to quit
+immediately.
 
 Examples:
   $ pooled-browser serve
@@ -220,7 +221,7 @@ function describeFault({ fault, at, nth, status, milliseconds }: EventOf<'chaos'
   return `${fault} at ${at} ${nth}${value === undefined ? '' : `, ${value}`}`;
 }
 
-/** The ends that nobody requested. */
+/** The ends of recordings that were not requested. */
 const INCOMPLETE: Partial<Record<RecordingEnd, string>> = {
   'disk-limit': 'the recording reached its size limit',
   'disk-full': 'the disk is full',
@@ -228,7 +229,7 @@ const INCOMPLETE: Partial<Record<RecordingEnd, string>> = {
   'browser-gone': 'the browser exited',
 };
 
-/** Describes requests that failed or got no browser; the other requests have events of their own. */
+/** Describes requests that failed or got no browser; other requests have their own events. */
 function describeRequest({ method, path, status }: EventOf<'request'>): Description | undefined {
   const request = `${status}  ${method} ${path}`;
   if (status === NO_BROWSER && path.endsWith('/acquire')) return ['reset', 'none free', request];

@@ -21,7 +21,7 @@ export async function openPool(
   return new BrowserPool(idOrName, { baseUrl });
 }
 
-/** The name of the pool for requests that name none, where the client requires one. */
+/** Replaces the name of a pool for requests that need none, because the client requires a name. */
 export const ANY_POOL = '-';
 
 export const NO_ADDRESS =

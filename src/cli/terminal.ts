@@ -9,7 +9,7 @@ export function note(text: string): void {
   process.stderr.write(formatNote(text));
 }
 
-/** Formats a message. Further lines are indented, so that no text from outside can look like another message. */
+/** Formats a message. Indents further lines, so that text from outside can't look like another message. */
 export function formatNote(text: string): string {
   return `pooled-browser: ${printableLines(text).replaceAll('\n', '\n  ')}\n`;
 }
@@ -65,7 +65,7 @@ export function reportError(error: unknown, program: Command): number {
 /** Longest message of an error without `--debug`, in characters: Chromium and libraries can write pages. */
 const LONGEST_MESSAGE = 1000;
 
-/** Joins the lines of a message, each as a sentence of its own. */
+/** Joins the lines of a message, each as a sentence. */
 export function oneLine(text: string): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return excerpt(lines.length < 2 ? text : lines.map(sentence).join(' '), LONGEST_MESSAGE);

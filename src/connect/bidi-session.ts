@@ -13,8 +13,8 @@ interface Message {
 }
 
 /**
- * Makes `session.new` work on a BiDi connection that already has a session: the existing session is used. `session.end`
- * is answered here and not sent: it can end the browser, which belongs to the pool.
+ * Makes `session.new` work on a BiDi connection that already has a session, by using the existing session. Answers
+ * `session.end` without sending it, because it can end the browser, which belongs to the pool.
  */
 export function withAnySession(inner: Transport): Transport {
   const own = new Map<number, (message: Message) => void>();

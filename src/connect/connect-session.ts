@@ -1,5 +1,5 @@
 import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
-import { MissingLibraryError } from '../shared/errors.js';
+import { duration, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault } from '../shared/urls.js';
 import type { BrowserSession } from '../service/wire.js';
@@ -18,7 +18,7 @@ export interface ConnectPlan {
   };
   /** Address of the service: it decides which WebSocket URLs are allowed. */
   readonly baseUrl: string;
-  /** URL of the page to hand out. */
+  /** URL of the page for the callback. */
   readonly pageUrl: string | undefined;
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
@@ -29,7 +29,7 @@ export interface ConnectPlan {
 export interface OpenConnection<Handles> extends Connection<Handles> {
   /** Resolves when the socket has ended, with the first reason. */
   readonly ended: Promise<SocketEnd>;
-  /** Closes the socket at once: no further command reaches the browser. */
+  /** Closes the socket immediately: no further command reaches the browser. */
   cut(): void;
 }
 
@@ -45,14 +45,16 @@ export async function connectSession<Handles>(
   const pages = closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
   try {
     return await connectOnce(connector, session, plan, limit.signal).catch((error: unknown) => {
-      // A page that is closed during the connect can break it.
+      // Closing a page during the connect can make it fail.
       if (!pages.wereClosed() || limit.signal.aborted) throw error;
       return connectOnce(connector, session, plan, limit.signal);
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
     if (error instanceof MissingLibraryError) throw error;
-    const timeout = new ConnectError(`no page became usable within ${connectTimeout} ms`);
+    const timeout = new ConnectError(
+      `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
+    );
     throw connectError(connector.library, session.session_id, limit.timedOut ? timeout : error);
   } finally {
     pages.stop();
@@ -71,7 +73,7 @@ async function connectOnce<Handles>(
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
-  // Not every library notices that its socket has ended.
+  // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
     const connecting = connector.connect({

@@ -1,6 +1,6 @@
 import type { Socket } from './socket.js';
 
-/** Chrome DevTools Protocol, or WebDriver BiDi. */
+/** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
 export type Protocol = 'cdp' | 'bidi';
 
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
@@ -14,7 +14,7 @@ export type ContextChoice = 'default' | 'new';
  */
 export type Isolation = 'context' | 'storage' | 'none';
 
-/** What a connector receives to connect. */
+/** The argument of `Connector.connect`. */
 export interface ConnectRequest {
   /** An open WebSocket to the browser. */
   readonly socket: Socket;
@@ -22,7 +22,7 @@ export interface ConnectRequest {
   readonly protocol: Protocol;
   /** The context of the option `context`. */
   readonly context: ContextChoice;
-  /** URL of the page to hand out, if the browser has such a page; otherwise any page. */
+  /** URL of the page for the callback, if the browser has such a page; otherwise any page. */
   readonly pageUrl: string | undefined;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
@@ -36,15 +36,16 @@ export interface ConnectRequest {
 }
 
 /**
- * Binds one automation library: it connects, opens pages, cleans up and disconnects. Decisions about leases are made
- * elsewhere. `Handles` is the part of the callback's argument that comes from the library.
+ * Binds one automation library to leased browsers: connects, opens pages, cleans up and disconnects. It makes no
+ * decisions about leases, retries or timeouts. `Handles` is the part of the callback's argument that comes from the
+ * library.
  */
 export interface Connector<Handles = unknown> {
   /** Name of the library, for errors and events. */
   readonly library: string;
   /** Returns why the library can't use this protocol, or can't isolate tasks in this way; `undefined` if it can. */
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
-  /** Imports the library. The acquire request waits in the meantime. */
+  /** Imports the library, while the acquire request waits at the service. */
   load(): Promise<unknown>;
   /** Connects to the browser, and chooses or opens its page. */
   connect(request: ConnectRequest): Promise<Connection<Handles>>;
@@ -52,13 +53,16 @@ export interface Connector<Handles = unknown> {
 
 /** A connection of an automation library to a leased browser. */
 export interface Connection<Handles> {
-  /** What the callback receives: browser, page, context. */
+  /** The library's part of the callback's argument: browser, page, context. */
   readonly handles: Handles;
-  /** The last known URL of the page, without a request to the browser: the next connection hands out the same page. */
+  /**
+   * The last known URL of the page, without a request to the browser. After a reconnect, the callback receives the page
+   * with this URL.
+   */
   pageUrl?(): string;
   /** Returns false after the library's connection was closed, also by the callback. */
   isConnected(): boolean;
-  /** Opens a page for tasks, for `mapPooledBrowsers`. `cleanup` closes it if nobody else does. */
+  /** Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest. */
   openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
   /** Closes the pages and contexts that this lease opened. Rejects if the browser does not respond. */
   cleanup(): Promise<void>;
@@ -68,7 +72,7 @@ export interface Connection<Handles> {
 
 /** A page in a browser that runs one task after another. */
 export interface Workspace<Handles> {
-  /** What the task receives: browser, page, context. */
+  /** The library's part of the task's argument: browser, page, context. */
   readonly handles: Handles;
   /** Prepares the page for the next task. Resolves to false if the next task needs another workspace. */
   reset(): Promise<boolean>;

@@ -11,7 +11,7 @@ export interface LoopbackEndpoint extends AsyncDisposable {
   close(): void;
 }
 
-/** Leads one client to an open socket: the secret is used up with the first connection. */
+/** Connects one client to an open socket. The secret is valid for one connection. */
 export async function openSingleEndpoint(socket: Socket): Promise<LoopbackEndpoint> {
   const endpoint = await listen((client, server) => {
     server.close();
@@ -21,7 +21,7 @@ export async function openSingleEndpoint(socket: Socket): Promise<LoopbackEndpoi
   return endpoint;
 }
 
-/** Leads each client to a socket of its own, until the endpoint is closed. */
+/** Connects each client to a new socket, until the endpoint is closed. */
 export async function openSharedEndpoint(
   open: (signal: AbortSignal) => Promise<Socket>,
 ): Promise<LoopbackEndpoint> {

@@ -9,7 +9,7 @@ import type { Connection, Connector, ConnectRequest, Isolation, Workspace } from
 import { SiteDataCleaner } from './site-data.js';
 import { expectAnswer, workspaceOf } from './workspace.js';
 
-/** What a callback receives from Playwright. */
+/** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
   /** The leased browser. */
   browser: Browser;
@@ -50,8 +50,7 @@ async function connect(
   const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
   // Playwright writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
-  // The caller limits the connect by closing the socket. Playwright does not always notice that, and its own timeout
-  // would keep the process alive.
+  // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
   const browser = await chromium.connectOverCDP(url, options);
   const ownContext = browser.contexts()[0]!;
@@ -68,7 +67,7 @@ async function connect(
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
-      // Waiting for the answer to the closing handshake would cost a round trip.
+      // Waiting for the closing handshake would cost a round trip.
       socket.cut('closed-by-us');
       await removed;
     },
@@ -118,7 +117,7 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   const cleaner = new SiteDataCleaner((method, params) => cdp.send(method as 'Page.enable', params));
   page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
   context.on('page', cleaner.markUnsafe);
-  // A download continues, and its file exists, as long as its context.
+  // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;
 }

@@ -13,7 +13,7 @@ import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
 import { expectAnswer, workspaceOf } from './workspace.js';
 
-/** What a callback receives from Puppeteer; `context` only if it is a new one. */
+/** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
   /** The leased browser. */
   browser: Browser;
@@ -92,7 +92,7 @@ async function connect(
 /** Time until Puppeteer must see a page, in ms. */
 const PAGE_TIMEOUT = 300;
 
-/** Puppeteer does not see a page while it changes its process: `cleanup` would take it for a page of this lease. */
+/** Puppeteer does not list a page that changes its process, and `cleanup` would take it for a page of this lease. */
 async function waitForPage(browser: Browser, context: BrowserContext): Promise<void> {
   if (pageTargets(context).length > 0) return;
   const isPage = (target: Target) => target.type() === 'page' && target.browserContext() === context;
@@ -128,7 +128,7 @@ async function cleanup(
   ]);
 }
 
-/** Targets instead of pages: Puppeteer sets up every page that it returns. */
+/** Returns targets, because Puppeteer sets up every page that it returns. */
 function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
 }
@@ -158,10 +158,10 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   const cdp = await page.createCDPSession();
   const cleaner = new SiteDataCleaner((method, params) => cdp.send(method as 'Page.enable', params));
   page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
-  // A dialog blocks the page until somebody answers it.
+  // A dialog blocks the page until it is closed.
   page.on('dialog', cleaner.markUnsafe);
   context.on('targetcreated', (target) => target.type() === 'page' && cleaner.markUnsafe());
-  // A download continues as long as its context. Puppeteer has no event for it.
+  // A download lasts as long as its context. Puppeteer has no event for downloads.
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;

@@ -29,7 +29,7 @@ export class SiteDataCleaner {
     else if (!/^(about|data):/.test(url)) this.markUnsafe();
   };
 
-  /** The task did something that no command can undo. */
+  /** Marks the workspace as not reusable: no command can undo what the task did. */
   readonly markUnsafe = (): void => {
     this.#isUnsafe = true;
   };
@@ -55,13 +55,13 @@ export class SiteDataCleaner {
       this.#onBlank = resolve;
     });
     await Promise.all([
-      // First: the browser can refuse this command while the page changes its document.
+      // Sent first: the browser can refuse this command while the page changes its document.
       this.#send('Page.resetNavigationHistory'),
       // A script of the site can't replace `location`.
       this.#send('Runtime.evaluate', { expression: `location.replace('${BLANK}')` }),
       blank,
     ]);
-    // A navigation that was already under way may have come first.
+    // An earlier navigation may have completed first.
     if (!this.#canClear) return false;
     await Promise.all([
       ...[...this.#origins].flatMap((origin) => this.#clearOrigin(origin)),

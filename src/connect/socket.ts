@@ -10,7 +10,7 @@ import { loadWs } from '../shared/lazy.js';
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
 
-/** A received message. These types need neither ws nor Node's types at the caller. */
+/** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
 /** Milliseconds between two pings: a silent connection is detected after three to four pings, within 10 s. */
@@ -21,17 +21,17 @@ const MOST_MISSED_PINGS = 3;
 const CLOSE_TIMEOUT = 1000;
 /** The first byte of a JSON object. */
 const BRACE = 0x7b;
-/** Bytes; screenshots and traces of large pages come in one message. */
+/** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
- * The WebSocket to a leased browser. The libraries' own WebSockets follow redirects, have no timeout, show the JWT in
- * their errors and do not detect a dead connection: see the README of this folder.
+ * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 10 s, and does not show the
+ * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
  */
 export class Socket {
   /** Resolves with the first reason why the socket ended. */
   readonly ended: Promise<SocketEnd>;
-  /** Receives each message. Set it before the first one is sent. */
+  /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
 
   readonly #websocket: WebSocket;
@@ -48,7 +48,7 @@ export class Socket {
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
-      // One message in each task: the libraries resolve promises that the handling of the next message depends on.
+      // One message per task, because libraries resolve promises on which the next message depends.
       allowSynchronousEvents: false,
     });
     // Listens from the start: a message can arrive together with the response to the upgrade.
@@ -92,7 +92,7 @@ export class Socket {
     this.#websocket.send(data as Buffer, { binary: isBinary });
   }
 
-  /** Closes with the closing handshake, at most a second later without it. Only the first reason counts. */
+  /** Closes with the closing handshake, or after one second without it. Only the first reason counts. */
   close(reason: SocketEnd): void {
     if (this.#end) return;
     this.#end = reason;
@@ -101,15 +101,16 @@ export class Socket {
     void this.ended.then(() => clearTimeout(timer));
   }
 
-  /** Closes at once: no further message reaches the browser. */
+  /** Closes immediately: no further message reaches the browser. */
   cut(reason: SocketEnd): void {
     this.#end ??= reason;
     this.#websocket.terminate();
   }
 
   /**
-   * A message that is not JSON makes the libraries throw where nobody can catch it, which would end the process: it ends
-   * the socket instead. Other errors, such as those of the callback's own listeners, are not hidden.
+   * Delivers a message. A message that is not JSON ends the socket, because it makes libraries throw an uncaught
+   * exception, which would end the process. Other errors, such as those of the callback's own listeners, are not
+   * hidden.
    */
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
     try {
@@ -122,7 +123,10 @@ export class Socket {
     }
   }
 
-  /** Counts pings instead of time: a busy or suspended process must not mistake its own pause for silence. */
+  /**
+   * Counts unanswered pings instead of time, so that a busy or suspended process does not count its own pause as
+   * silence.
+   */
   #beat(): void {
     this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
     this.#heard = false;
@@ -165,7 +169,7 @@ function opened(websocket: WebSocket): Promise<void> {
   });
 }
 
-/** Bytes and ms of a refusal's body that are read. */
+/** Maximum size in bytes, and time in ms, of the body that is read from a refusal. */
 const LONGEST_REFUSAL = 16 * 1024;
 const REFUSAL_TIMEOUT = 1000;
 

@@ -24,7 +24,7 @@ export function socketTransport(socket: Socket, protocol: Protocol): Transport {
     close: () => socket.close('closed-by-callback'),
   };
   socket.onMessage = (data) => transport.onmessage?.(String(data));
-  // The lease handles the end first: its reason must end the run, not an error of Puppeteer.
+  // The lease is notified first, so that its reason ends the run instead of an error of Puppeteer.
   void socket.ended.then(() =>
     setImmediate(() => {
       hasEnded = true;

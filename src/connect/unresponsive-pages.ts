@@ -1,14 +1,14 @@
 import { startTimer } from '../shared/abort.js';
 import type { Socket } from './socket.js';
 
-/** A connect that takes longer than this may wait for an unresponsive page, in ms. */
+/** Milliseconds after which a connect may be waiting for an unresponsive page. */
 const SLOW_CONNECT = 4000;
 /** Time for a page to answer, in ms. */
 const ANSWER_TIMEOUT = 2000;
 
 /**
- * Closes the pages that do not answer if connecting is slow. A page with a blocked script or an open dialog can keep an
- * automation library from connecting, and the browser would be lost. A fast connect costs no round trip.
+ * Closes the pages that do not answer if connecting is slow. A page with a blocked script or an open dialog can prevent
+ * an automation library from connecting, and the browser would be lost. A fast connect causes no request.
  *
  * @param onClosed Called with the URLs of the closed pages.
  */
@@ -34,7 +34,7 @@ export function closeUnresponsivePages(
       socket.close('closed-by-us');
     }
   };
-  // A failure here is followed by the timeout of the connect, which is reported.
+  // After a failure here, the timeout of the connect is reported.
   const timer = startTimer(Math.min(SLOW_CONNECT, connectTimeout / 3), () => void run().catch(() => {}));
   return {
     wereClosed: () => wereClosed,

@@ -1,7 +1,7 @@
 import type { Isolation, Workspace } from './connector.js';
 import type { SiteDataCleaner } from './site-data.js';
 
-/** The parts of a workspace that both libraries have in common. */
+/** The library-specific parts of a workspace. */
 export interface WorkspaceParts<Handles> {
   readonly isolation: Isolation;
   readonly handles: Handles & {
@@ -34,8 +34,8 @@ export function workspaceOf<Handles>(parts: WorkspaceParts<Handles>): Workspace<
 }
 
 /**
- * Rejects, or never settles, if a page is not usable for the next lease. A navigation can interrupt one evaluation, but
- * not two.
+ * Checks that a page responds. Rejects, or never settles, if it is not usable for the next lease. A navigation can
+ * interrupt one evaluation, but not two.
  */
 export async function expectAnswer(page: {
   evaluate(script: string): Promise<unknown>;

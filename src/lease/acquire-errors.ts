@@ -1,7 +1,7 @@
 import { INTERNALS } from '../service/pool-internals.js';
 import { unreachable } from '../service/reachability.js';
 import type { LinkedAbort } from '../shared/abort.js';
-import { sentence } from '../shared/errors.js';
+import { duration, sentence } from '../shared/errors.js';
 import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import type { LeaseCall } from './lease-call.js';
@@ -65,8 +65,4 @@ export function nameTakenError(
 
 function factsOf({ pool, acquireAttempts: attempts }: LeaseCall, { elapsed }: LinkedAbort) {
   return { pool: pool.idOrName, attempts, elapsed };
-}
-
-function duration(milliseconds: number): string {
-  return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Math.round(milliseconds / 100) / 10} s`;
 }

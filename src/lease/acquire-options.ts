@@ -17,7 +17,10 @@ const notNegative = () =>
   check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
 
 const retry = {
-  /** Attempts after the first one that failed or was answered too early. Default: limited by `acquireTimeout` only. */
+  /**
+   * Maximum number of retries after requests that failed or were answered too early. Default: no limit except
+   * `acquireTimeout`.
+   */
   retries: withDefault(notNegative(), Number.POSITIVE_INFINITY),
   /** Factor by which the backoff grows. Default: 2. */
   factor: withDefault(notNegative(), 2),
@@ -29,7 +32,7 @@ const retry = {
   randomize: withDefault(flag(), true),
 };
 
-/** Backoff between acquire requests, in the terms of p-retry. */
+/** Backoff between acquire requests, with the options of p-retry. */
 export interface RetryOptions extends OptionsInput<typeof retry> {}
 
 /** Options of every acquire. */
@@ -49,8 +52,9 @@ export const acquireSet = {
   /** Total time to wait for a browser, in ms. Default: 300,000. */
   acquireTimeout: withDefault(milliseconds(), 300_000),
   /**
-   * Time in ms after which a call fails with `PoolConnectionError` if this process could never connect to the service. Once
-   * it could, only `acquireTimeout` counts: a service that restarts is waited for. Default: 30,000.
+   * Time in ms after which a call fails with `PoolConnectionError` if this process could never connect to the service.
+   * After a first connection, only `acquireTimeout` applies, so that calls wait for a service that restarts. Default:
+   * 30,000.
    */
   unreachableTimeout: withDefault(milliseconds(), 30_000),
   /**

@@ -10,12 +10,12 @@ import type { LeaseCall } from './lease-call.js';
 import { NestedWait } from './nesting.js';
 import { acquireBody } from './acquire-options.js';
 
-/** If the service decides how long a request waits, a response within this many ms came too early. */
+/** If the service decides how long a request waits, a response within this number of ms counts as early. */
 const EARLY = 1000;
 
 /**
- * Sends acquire requests until the pool leases a browser, under the deadline of the call. The receiver of the session
- * must release it. A browser that is leased after this has thrown is released by the pool.
+ * Sends acquire requests until the pool leases a browser, under the deadline of the call. The caller must release the
+ * session. If the service leases a browser after this function has thrown, the pool releases it.
  */
 export async function acquireSession(call: LeaseCall, deadline: LinkedAbort): Promise<BrowserSession> {
   const nested = NestedWait.begin(call);
@@ -30,7 +30,7 @@ export async function acquireSession(call: LeaseCall, deadline: LinkedAbort): Pr
 /** The reason of the deadline when the service was never reached. */
 class NeverReached extends Error {}
 
-/** Thrown for a response without a browser that came earlier than the request asked for. */
+/** Thrown for a response without a browser that came before the requested wait had elapsed. */
 class NoBrowserYet extends Error {}
 
 class Acquire {
@@ -41,7 +41,7 @@ class Acquire {
   #lastError: Error | undefined;
   /** The last request failed: the service may have browsers. */
   #isFailing = false;
-  /** Broken responses whose browser was released. */
+  /** Number of broken responses whose browser was released. */
   #brokenGrants = 0;
   #patience: NodeJS.Timeout | undefined;
 
@@ -62,7 +62,7 @@ class Acquire {
     try {
       this.#watch();
       leaveQueue = await this.#enterQueue();
-      // After a request without a session the service has waited as asked: the next request follows at once.
+      // The service has waited as requested, so the next request follows immediately.
       while (!session) {
         await withRetries(request, {
           ...retry,
@@ -73,7 +73,7 @@ class Acquire {
       }
       return session;
     } catch (error) {
-      // p-retry rejects after an abort even if the attempt has just succeeded: the caller must release that browser.
+      // p-retry rejects after an abort even if the attempt has just succeeded: that browser must be released.
       if (session) return session;
       throw this.#explain(error);
     } finally {
@@ -82,7 +82,7 @@ class Acquire {
     }
   }
 
-  /** Ends the wait when the service counts as unreachable: also of a caller in a queue, which sends no request. */
+  /** Ends the wait when the service counts as unreachable, also for a caller in the queue, which sends no request. */
   #watch(): void {
     const left = this.#timeToReach;
     if (left > 0) this.#patience = startTimer(left, () => this.#watch());
@@ -104,7 +104,7 @@ class Acquire {
     return queue.enter(this.#deadline.signal);
   }
 
-  /** Sends one request. Resolves to `null` if the service waited as asked and leased no browser. */
+  /** Sends one request. Resolves to `null` if the service waited as requested and leased no browser. */
   async #request(): Promise<BrowserSession | null> {
     const { pool, settings, emit } = this.#call;
     let early = Number.POSITIVE_INFINITY;
@@ -153,7 +153,7 @@ class Acquire {
     if (this.#deadline.signal.aborted || this.#timeToReach <= 0) return false;
     const outcome = outcomeOf(error);
     const { name } = this.#call.settings;
-    // At most one lease that nobody knows, and one broken response, in a call.
+    // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
     if (outcome === 'unknown') return this.#call.unknownAcquires <= 1;
     // The name of a browser that is still being released is in use: a request for it would be refused.
     if (outcome === 'released') return name === undefined && this.#brokenGrants <= 1;
@@ -193,8 +193,9 @@ class Acquire {
 }
 
 /**
- * The meaning of a failed acquire request: no browser was leased; it is unknown whether one was; one was leased in a
- * broken response and is being released; or no later request can succeed.
+ * The meaning of a failed acquire request: no browser was leased (`unavailable`); it is unknown whether one was
+ * (`unknown`); one was leased in a broken response and is being released (`released`); or no later request can succeed
+ * (`final`).
  */
 function outcomeOf(error: unknown): 'unavailable' | 'unknown' | 'released' | 'final' {
   if (error instanceof NoBrowserYet) return 'unavailable';

@@ -3,7 +3,7 @@ import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserSession } from '../service/wire.js';
 import { raceAbort, raceEnd, raceTimeout, startTimer } from '../shared/abort.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import { DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseEnd, LeaseUse } from './lease.js';
@@ -16,7 +16,7 @@ const CLEANUP_TIMEOUT = 5000;
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
 
-/** What every callback receives besides the browser and page of its library. */
+/** The part of every callback's argument that does not come from the library. */
 export interface LeaseFacts {
   /** The leased session. */
   session: BrowserSession;
@@ -24,7 +24,7 @@ export interface LeaseFacts {
   signal: AbortSignal;
 }
 
-/** The callback. It is called once, with a connected browser. */
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
 export type Callback<Handles, Value> = (lease: Handles & LeaseFacts) => Value | PromiseLike<Value>;
 
 /** A lease with a connection. Its holder must call `end`. */
@@ -54,13 +54,13 @@ export class ConnectedLease<Handles> implements LeaseUse {
     return this.lease.call.signal;
   }
 
-  /** What the library hands out, over the present connection. */
+  /** The library's handles over the present connection. */
   get handles(): Handles {
     return this.link.connection.handles;
   }
 
   /**
-   * Calls the callback, once. A callback that lost its browser fails, whatever it returned.
+   * Calls the callback, once. If its browser was lost, the call fails, whatever the callback returned.
    *
    * @param task The index of the task, if one lease runs many.
    */
@@ -142,26 +142,26 @@ export class ConnectedLease<Handles> implements LeaseUse {
     }
   }
 
-  /** Disconnects. Afterwards no message passes the socket, whatever the library reports. */
+  /** Disconnects. Afterwards no message can reach the browser, whatever the library reports. */
   async disconnect(): Promise<void> {
     const { connection } = this.link;
-    const timeout = () => new Error(`The library did not disconnect within ${DISCONNECT_TIMEOUT} ms.`);
+    const timeout = () => new Error(`The library did not disconnect within ${duration(DISCONNECT_TIMEOUT)}.`);
     await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), timeout).catch(() => {});
     connection.cut();
   }
 
-  /** After an abort the callback may still run: without a socket it can't reach the browser of the next lease. */
+  /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */
   #cutAfterAbort(): void {
     if (this.signal.aborted) this.link.connection.cut();
   }
 }
 
-/** Closes what was opened over a connection, in time. */
+/** Closes everything that was opened over a connection, within `CLEANUP_TIMEOUT`. */
 async function closeOpened(connection: OpenConnection<unknown>, sessionId: string): Promise<void> {
   // Not every library notices that its socket has ended.
   const dropped = (how: SocketEnd) => new CleanupError(`The WebSocket ended (${how}).`, { sessionId });
   const timeout = () =>
-    new CleanupError(`The browser did not respond within ${CLEANUP_TIMEOUT} ms.`, { sessionId });
+    new CleanupError(`The browser did not respond within ${duration(CLEANUP_TIMEOUT)}.`, { sessionId });
   try {
     await raceTimeout(
       CLEANUP_TIMEOUT,

@@ -6,7 +6,7 @@ import type { BrowserSession } from '../service/wire.js';
 
 const PREFIX = 'pooled-browser-lease-1.';
 
-/** What another process needs to continue a lease. The access token is not part of it. */
+/** The data with which another process continues a lease, without the access token. */
 export interface LeaseRecord {
   /** Id or name of the pool. */
   pool: string;
@@ -21,7 +21,7 @@ export interface LeaseRecord {
 export class DetachedLease {
   /** `session_id` of the leased browser. */
   readonly sessionId: string;
-  /** Milliseconds from the detachment until the service ends the session, if nobody connects. */
+  /** Milliseconds from the detachment until the service ends the session, if nothing connects. */
   readonly expiresAfter: number;
   readonly #secret: string;
 
@@ -33,12 +33,15 @@ export class DetachedLease {
     hideSecret(this.#secret);
   }
 
-  /** The lease as a string, to save or send. Its holder can control the browser: keep it like a password. */
+  /**
+   * The lease as a string, to save or to send. Everybody with this string can control the browser: treat it as a
+   * password.
+   */
   get secret(): string {
     return this.#secret;
   }
 
-  /** @internal A program without Node's types does not know `inspect`. */
+  /** @internal Declared without `inspect` of node:util, for programs without Node's types. */
   [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
     const { sessionId, expiresAfter } = this;
     return `DetachedLease ${inspect({ sessionId, expiresAfter }, options)}`;

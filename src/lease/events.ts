@@ -40,9 +40,9 @@ export interface Steps {
   reconnected: { sessionId: string };
   /** The session has no connection, and the service will end it after `timeLeft` ms. */
   'session-expiring': { sessionId: string; timeLeft: number };
-  /** The recording was stopped; with an error if the service did not confirm it. */
+  /** The recording was stopped; with `error` if the service did not confirm it. */
   'recording-stopped': { sessionId: string; replay: Replay; error?: Error };
-  /** The pages and contexts of the lease were closed; with an error if some could not be closed. */
+  /** The pages and contexts of the lease were closed; with `error` if some could not be closed. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The recordings of this lease were listed; with `replays: 'record'` once more after the wait for their videos. */
   replays: { sessionId: string; replays: readonly Replay[]; status: ReplayStatus; error?: Error };
@@ -50,7 +50,7 @@ export interface Steps {
   ended: { status: 'ok' | 'failed'; summary: FailedRun; error?: unknown };
 }
 
-/** A step of a call. */
+/** An event of a call, without the fields that all events share. The types and their facts are in {@link Steps}. */
 export type RunStep = { [Type in keyof Steps]: { type: Type } & Steps[Type] }[keyof Steps] | PoolEvent;
 
 /**

@@ -19,11 +19,11 @@ import {
 } from './options.js';
 import type { RunSummary } from './run.js';
 
-/** A leased, connected browser. `release` releases it, or the end of the block with `await using`. */
+/** A leased, connected browser, which `release()` or the end of an `await using` block releases. */
 export type PooledBrowser<Handles> = Handles &
   LeaseFacts &
   AsyncDisposable & {
-    /** URL where a person can watch and control the browser; contains a JWT. Only for browsers that are not headless. */
+    /** URL of a page to watch and control the browser; contains a JWT. Only for browsers that are not headless. */
     readonly liveViewUrl: string | undefined;
     /**
      * Waits for a connection (option `reconnect`), and calls `fn` with the library's browser and page.
@@ -51,6 +51,7 @@ export type PooledBrowser<Handles> = Handles &
  * Leases a browser and connects to it, for sessions that outlive a function. The caller must call `release()`.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param options {@link HeldLeaseOptions}, and the connector of an automation library.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
 export async function leaseBrowser<Handles>(
@@ -72,6 +73,7 @@ export async function leaseSession(pool: BrowserPool, options: SessionLeaseOptio
  * Continues a detached lease, in this or another process: connects to its browser. The caller must call `release()`.
  *
  * @param lease The result of `detach`, or its `secret`.
+ * @param options {@link AttachOptions}, and the connector of an automation library.
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease stays as
  *   it is; `InvalidOptionError`; the signal's reason.
  */
@@ -95,7 +97,7 @@ export async function attachBrowser<Handles>(
   }
 }
 
-/** The access token must not go to a service that a handle from elsewhere names. */
+/** The access token must not be sent to another service that the lease names. */
 function expectService(pool: BrowserPool, baseUrl: string): void {
   if (pool.baseUrl === baseUrl) return;
   throw new InvalidOptionError(
@@ -104,7 +106,7 @@ function expectService(pool: BrowserPool, baseUrl: string): void {
   );
 }
 
-/** The lease as its holder sees it: its handles are always those of the present connection. */
+/** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles>(connected: ConnectedLease<Handles>): PooledBrowser<Handles> {
   const { session, signal, lease, link } = connected;
   const release = () => connected.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });

@@ -8,14 +8,14 @@ import type { RunEvent, RunStep } from './events.js';
 import type { LeaseSettings } from './options.js';
 import { rememberRun, type FailedRun, type Timings } from './run.js';
 
-/** A lease of a call, as a trace names it. */
+/** A lease of a call, for traces. */
 interface TracedLease {
   readonly attempt: number;
   readonly sessionId?: string;
   readonly index?: number;
 }
 
-/** What all steps of one call share: pool, settings, signal, counters, events and times. */
+/** The state that all steps of one call share: pool, settings, signal, counters, events and times. */
 export class LeaseCall {
   readonly pool: BrowserPool;
   readonly settings: LeaseSettings;
@@ -85,7 +85,7 @@ export class LeaseCall {
 export function expectDefaultRelease(pool: BrowserPool, { releaseOnCrash }: LeaseSettings): void {
   if (!releaseOnCrash || !pool[INTERNALS].hasOwnRelease) return;
   const message =
-    'releaseOnCrash needs the default release request: a function in endpoints.release can not run after a crash.';
+    'releaseOnCrash needs the default release request: a function in endpoints.release cannot run after a crash.';
   throw new InvalidOptionError('releaseOnCrash', message);
 }
 

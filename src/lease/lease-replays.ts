@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isTransientError } from '../service/status.js';
 import type { BrowserSession, Replay } from '../service/wire.js';
 import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { LeaseCall } from './lease-call.js';
 import { Recording } from './recording.js';
@@ -120,9 +121,9 @@ export class LeaseReplays {
     }
   }
 
-  /** Aborts all requests: a request without a reader would keep a connection busy, and delay `pool.close()`. */
+  /** Aborts all requests: an open request would keep a connection busy and delay `pool.close()`. */
   stop(): void {
-    this.#abort.abort(new Error('The lease has ended, so nobody waits for its recordings.'));
+    this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
   }
 
   async #refresh(result: ReplayResult, signal: AbortSignal): Promise<ReplayResult> {
@@ -153,7 +154,9 @@ export class LeaseReplays {
     const { replaysTimeout } = this.#call.settings;
     const timer = startTimer(this.#timeLeft, () =>
       this.#abort.abort(
-        new Error(`The recordings were not available within ${replaysTimeout} ms (replaysTimeout).`),
+        new Error(
+          `The recordings were not available within ${duration(replaysTimeout)} (option replaysTimeout).`,
+        ),
       ),
     );
     try {

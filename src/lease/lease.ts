@@ -10,15 +10,15 @@ import type { LeaseCall } from './lease-call.js';
 import { LeaseReplays } from './lease-replays.js';
 import type { Released, ReleaseChoice, ReplayResult, RunSummary } from './run.js';
 
-/** How the use of a lease ended. */
+/** The outcome of the use of a lease. */
 export interface LeaseEnd {
   status: 'ok' | 'failed';
   error?: unknown;
-  /** Leave the browser leased, as it is. */
+  /** Leave the browser leased and unchanged. */
   leave?: boolean;
 }
 
-/** The part of a connection that ends with its lease. Neither method rejects. */
+/** The part of a connection that ends with its lease. Its methods never reject. */
 export interface LeaseUse {
   /** Closes what the lease opened. Resolves to true if the browser can be reused. */
   cleanUp(): Promise<boolean>;

@@ -11,7 +11,9 @@ import {
 import { withRetries } from '../shared/retry.js';
 import type { Lease } from './lease.js';
 
-/** The event `session-expiring` comes this long before the end of the session, in ms, or after half of its time. */
+/**
+ * The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time.
+ */
 const EXPIRY_WARNING = 10_000;
 
 /**
@@ -31,7 +33,7 @@ export class Link<Handles> {
   #isFirst: boolean;
   #isClosed = false;
 
-  /** @param isAttached Another process was connected during this lease. */
+  /** @param isAttached Whether another process was connected during this lease. */
   static async open<Handles>(
     lease: Lease,
     connector: Connector<Handles>,
@@ -85,7 +87,7 @@ export class Link<Handles> {
     return this.#renewing;
   }
 
-  /** Checks the library's side: it knows at once that the callback closed the connection, the socket knows later. */
+  /** Checks the library's side, which detects earlier than the socket that the callback closed the connection. */
   check(): void {
     if (!this.#current.signal.aborted && !this.#connection.isConnected()) this.#lose('closed-by-callback');
   }

@@ -10,10 +10,10 @@ interface OuterLease {
   session: BrowserSession;
 }
 
-/** The leases around the code that runs now, the innermost last. */
+/** The outer leases of the code that runs now, the innermost last. */
 const outerLeases = new AsyncLocalStorage<readonly OuterLease[]>();
 
-/** Calls a callback so that calls inside it know its lease. */
+/** Calls a callback inside a lease, so that calls in it can find the lease. */
 export function callInside<T>(lease: OuterLease, fn: () => T): T {
   return outerLeases.run([...(outerLeases.getStore() ?? []), lease], fn);
 }
@@ -61,8 +61,8 @@ export class NestedWait {
     // If fewer browsers are leased than the pool's size, the pool is being refilled.
     if (leased === undefined || size === undefined || leased < size || leased > waiting) return undefined;
     return new NestedLeaseError(
-      `No browser of pool "${pool.idOrName}" can become available: each of its ${leased} leased browsers is held by a ` +
-        `call that waits for another one. ${this.where} Lease one browser after the other, or enlarge the pool.`,
+      `No browser of pool "${pool.idOrName}" can become available: all leased browsers (${leased}) are held by ` +
+        `calls that wait for another one. ${this.where} Lease one browser after the other, or enlarge the pool.`,
       this.#outer.session.session_id,
       { pool: pool.idOrName },
     );

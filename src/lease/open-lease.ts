@@ -75,8 +75,8 @@ async function endOnFailure<T>(
 }
 
 /**
- * Imports the library while the acquire request waits. The import keeps the process busy, so it begins when the request
- * is on its way. A missing library aborts the call.
+ * Imports the library while the acquire request waits. The import keeps the process busy, so it starts after the
+ * request is sent. A missing library aborts the call.
  */
 async function loadLibrary({ pool }: LeaseCall, connector: Connector): Promise<void> {
   await pool[INTERNALS].client.service.connected();

@@ -48,8 +48,8 @@ const leaseSet = {
   /** Time to release the browser, in ms. An abort does not shorten it. Default: 10,000. */
   releaseTimeout: withDefault(milliseconds(), 10_000),
   /**
-   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). Every
-   * other end of the process is handled without it. Default: `false`.
+   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). At any
+   * other end of the process, the browser is released without the guard. Default: `false`.
    */
   releaseOnCrash: withDefault(flag(), false),
   /**
@@ -58,19 +58,19 @@ const leaseSet = {
    * does not fail. Default: `'list'`.
    */
   replays: withDefault(oneOf('list', 'record', 'off'), 'list'),
-  /** Time for stopping the recording, listing, and waiting for the video, in ms. Default: 10,000. */
+  /** Time to stop the recording, to list the recordings, and to wait for the video, in ms. Default: 10,000. */
   replaysTimeout: withDefault(milliseconds(), 10_000),
   /** How to record, with `replays: 'record'`: {@link RecordingOptions}. */
   recording: optional(group(recording)),
   /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal: optional(abortSignal()),
-  /** Called with every event. */
+  /** Called with every event of the call: {@link RunEvent}. */
   onEvent: optional(callback<(event: RunEvent) => void>()),
 };
 
 /** Options of every connection. */
 const connectSet = {
-  /** Time from the lease to a usable page, in ms. Default: 30,000. */
+  /** Time to connect until a page is usable, in ms. Default: 30,000. */
   connectTimeout: withDefault(milliseconds(), 30_000),
   /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
   protocol: withDefault(oneOf('cdp', 'bidi'), 'cdp'),
@@ -83,7 +83,10 @@ const connectSet = {
 /** Options of a lease that this process acquires and connects to. */
 export const leaseOptions = {
   ...acquireSet,
-  /** Number of leases to try: a browser that can't be reached is released for destruction. Default: 2. */
+  /**
+   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and
+   * another one leased. Default: 2.
+   */
   connectAttempts: withDefault(wholeNumber(1), 2),
   ...connectSet,
   ...leaseSet,
@@ -103,8 +106,8 @@ export const runOptions = {
 
 const reconnectSet = {
   /**
-   * Replaces a lost connection while the session lasts: `'eager'` at once, `'lazy'` when the browser is next used. No
-   * call is repeated. Default: `false`, the browser is lost with its connection.
+   * Replaces a lost connection while the session lasts: `'eager'` immediately, `'lazy'` when the browser is next used.
+   * No call is repeated. Default: `false`, the browser is lost with its connection.
    */
   reconnect: withDefault(anyOf("'eager', 'lazy' or false", oneOf('eager', 'lazy'), off()), false),
 };
@@ -112,7 +115,7 @@ const reconnectSet = {
 /** Options of `leaseBrowser`. */
 export const heldLeaseOptions = { ...leaseOptions, ...reconnectSet };
 
-/** Options of `attachBrowser`: there is nothing to acquire. */
+/** Options of `attachBrowser`, which acquires nothing. */
 export const attachOptions = { ...connectSet, ...leaseSet, ...reconnectSet };
 
 /** Options of a lease without a connection. */

@@ -15,7 +15,17 @@ export type PlaywrightAttachOptions = AttachOptions<ConnectOverCDPOptions, 'cdp'
 /** Options of `withPooledBrowser` for Playwright. @interface */
 export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
 
-/** `withPooledBrowser` for Playwright: the callback receives `{ browser, context, page, session, signal }`. */
+/**
+ * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`
+ * with the links to the replays of this lease.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param fn The callback, called with `{ browser, context, page, session, signal }`.
+ * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ * @example
+ *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
+ */
 export async function withPooledBrowser<Value>(
   pool: BrowserPool | string,
   fn: Callback<PlaywrightHandles, Value>,
@@ -24,7 +34,12 @@ export async function withPooledBrowser<Value>(
   return run(pool, fn, { ...options, connector: playwright({ chromium }) });
 }
 
-/** `leaseBrowser` for Playwright. */
+/**
+ * Leases a browser and connects Playwright to it, for sessions that outlive a function. The caller must call `release()`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
+ */
 export async function leaseBrowser(
   pool: BrowserPool | string,
   { chromium, ...options }: PlaywrightLeaseOptions = {},
@@ -32,7 +47,13 @@ export async function leaseBrowser(
   return lease(pool, { ...options, connector: playwright({ chromium }) });
 }
 
-/** `attachBrowser` for Playwright. */
+/**
+ * Continues a detached lease with Playwright, in this or another process. The caller must call `release()`.
+ *
+ * @param detached The result of `detach`, or its `secret`.
+ * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
+ *   changed; `InvalidOptionError`; the signal's reason.
+ */
 export async function attachBrowser(
   detached: DetachedLease | string,
   { chromium, ...options }: PlaywrightAttachOptions = {},

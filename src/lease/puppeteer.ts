@@ -20,8 +20,15 @@ export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = 
   RunOptions<ConnectOptions, Protocol, Choice>;
 
 /**
- * `withPooledBrowser` for Puppeteer: the callback receives `{ browser, page, session, signal }`, and `context` with
- * `context: 'new'`. `protocol: 'bidi'` uses WebDriver BiDi.
+ * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`
+ * with the links to the replays of this lease. `protocol: 'bidi'` uses WebDriver BiDi.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'`.
+ * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ * @example
+ *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
 export async function withPooledBrowser<Value, Choice extends ContextChoice = 'default'>(
   pool: BrowserPool | string,
@@ -31,7 +38,12 @@ export async function withPooledBrowser<Value, Choice extends ContextChoice = 'd
   return run(pool, fn, { ...options, connector: connectorFor<Choice>(library) });
 }
 
-/** `leaseBrowser` for Puppeteer. */
+/**
+ * Leases a browser and connects Puppeteer to it, for sessions that outlive a function. The caller must call `release()`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
+ */
 export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
   pool: BrowserPool | string,
   { puppeteer: library, ...options }: PuppeteerLeaseOptions<Choice> = {},
@@ -39,7 +51,13 @@ export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
   return lease(pool, { ...options, connector: connectorFor<Choice>(library) });
 }
 
-/** `attachBrowser` for Puppeteer. */
+/**
+ * Continues a detached lease with Puppeteer, in this or another process. The caller must call `release()`.
+ *
+ * @param detached The result of `detach`, or its `secret`.
+ * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
+ *   changed; `InvalidOptionError`; the signal's reason.
+ */
 export async function attachBrowser<Choice extends ContextChoice = 'default'>(
   detached: DetachedLease | string,
   { puppeteer: library, ...options }: PuppeteerAttachOptions<Choice> = {},
@@ -47,7 +65,7 @@ export async function attachBrowser<Choice extends ContextChoice = 'default'>(
   return attach(detached, { ...options, connector: connectorFor<Choice>(library) });
 }
 
-/** The connector hands out a context exactly if the option `context` is `'new'`. */
+/** The connector provides a context exactly if the option `context` is `'new'`. */
 function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
   return puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<Choice>>;
 }

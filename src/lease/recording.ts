@@ -3,7 +3,7 @@ import { raceAbort } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
 import type { LeaseCall } from './lease-call.js';
 
-/** A recording of a lease. The constructor starts it. Its errors are emitted as events and fail nothing. */
+/** A recording of a lease. The constructor starts it. Its errors are emitted as events, and do not fail the run. */
 export class Recording {
   readonly #call: LeaseCall;
   readonly #session: BrowserSession;

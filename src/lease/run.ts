@@ -4,16 +4,17 @@ import type { Stage } from '../shared/telemetry.js';
 
 /**
  * What happened to the browser:
- * - `reused`: it is back in the pool, as it is;
- * - `destroyed`: it no longer exists, and the pool replaces it;
- * - `left`: it stays leased, as requested;
- * - `failed`: it could not be released, and stays leased until its inactivity timeout;
- * - `unknown`: the service did not answer the release. It is not repeated unless the session is certainly still ours:
- *   the service may have leased the browser to somebody else.
+ * - `reused`: the browser is back in the pool, with its state;
+ * - `destroyed`: the browser no longer exists, and the pool replaces it;
+ * - `left`: the browser stays leased, as requested;
+ * - `failed`: the browser could not be released, and stays leased until its inactivity timeout;
+ * - `unknown`: the service did not answer the release request. The request is not repeated, because the browser may
+ *   already belong to another lease.
  */
 export type Released = 'reused' | 'destroyed' | 'left' | 'failed' | 'unknown';
 
 /**
+ * Whether the recordings of a lease are complete:
  * - `ready`: all recordings of this lease are finished;
  * - `pending`: at least one is still running or being written;
  * - `none`: nothing was recorded;
@@ -35,13 +36,16 @@ export interface LeaseOutcome {
   status: 'ok' | 'failed';
   /** What the callback threw. */
   error?: unknown;
-  /** The browser responds, and everything that this lease opened is closed. */
+  /** True if the browser responds, and everything that this lease opened is closed. */
   healthy: boolean;
   /** The leased session. */
   session: BrowserSession;
 }
 
-/** `'reuse'`: return the browser to the pool as it is; `'destroy'` it; `'leave'` it leased. */
+/**
+ * What to do with the browser at the end of its lease: `'reuse'` returns it to the pool with its state, `'destroy'`
+ * destroys it, `'leave'` leaves it leased.
+ */
 export type ReleaseChoice = 'reuse' | 'destroy' | 'leave';
 
 /** Milliseconds in each stage; a stage that was not reached is missing. `connect` includes reconnects. */
@@ -50,7 +54,7 @@ export type Timings = { readonly [stage in Stage]?: number } & {
   readonly total: number;
 };
 
-/** A lease after its end. */
+/** The result of a lease after its end. */
 export interface RunSummary {
   /** The leased session. Its URLs are no longer valid. */
   session: BrowserSession;
@@ -62,7 +66,7 @@ export interface RunSummary {
   released: Released | 'pending';
   /** Number of acquire requests. */
   acquireAttempts: number;
-  /** Number of acquire requests that may have leased a browser that nobody knows (events `outcome-unknown`). */
+  /** Number of acquire requests that may have leased an unknown browser (events `outcome-unknown`). */
   unknownAcquires: number;
   /** Milliseconds in each stage. */
   timings: Timings;
@@ -76,7 +80,7 @@ export interface Run<Value> extends RunSummary {
   value: Value;
 }
 
-/** The run behind an error; without a session if none was leased. */
+/** The run of a failed call; without a session if no browser was leased. */
 export interface FailedRun extends Omit<RunSummary, 'session' | 'released'> {
   /** The leased session; missing if none was leased. */
   session?: BrowserSession;

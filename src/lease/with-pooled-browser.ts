@@ -14,6 +14,7 @@ import type { Run } from './run.js';
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment (`BROWSER_POOL_BASE_URL`,
  *   `BROWSER_POOL_ACCESS_TOKEN`).
+ * @param options {@link RunOptions}, and the connector of an automation library.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  */

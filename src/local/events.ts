@@ -1,6 +1,6 @@
 import type { LocalPoolFault } from './chaos/faults.js';
 
-/** An event of the local pool, for `onLog`. Events contain no secrets. */
+/** An event of the local pool, for `onLog`; `type` names it. Events contain no secrets. */
 export type LocalPoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
   /** A request was answered. The status is 499 when the client closed its connection before the response. */

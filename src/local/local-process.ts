@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../service/local-service.js';
 import { startLocalPool } from './start-local-pool.js';
 
-/** Milliseconds between two looks at the owner. */
+/** Milliseconds between two checks of the owner. */
 const OWNER_INTERVAL = 500;
 
 const input = createInterface({ input: process.stdin });

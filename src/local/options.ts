@@ -141,7 +141,7 @@ const poolOptions = {
   id: optional(leaseName()),
   /** Number of browsers. @default 1 */
   size: withDefault(wholeNumber(1), 1),
-  /** Start browsers when acquire requests need them, up to `size`. @default false: start `size` browsers at once */
+  /** Start browsers when acquire requests need them, up to `size`. @default false: start `size` browsers immediately */
   onDemand: withDefault(flag(), false),
   /** Run the browsers without windows. @default true */
   headless: withDefault(flag(), true),
@@ -149,7 +149,7 @@ const poolOptions = {
   timeoutSeconds: withDefault(numberAboveZero(), 60),
   /**
    * Percent of `size` that the pool replaces per minute. The first fill is not delayed.
-   * @default none: a destroyed browser is replaced at once
+   * @default none: a destroyed browser is replaced immediately
    */
   fillRatePerMinute: optional(numberAboveZero()),
   /** URL that each new browser opens. @default about:blank */
@@ -188,7 +188,7 @@ export interface LocalPoolRecording extends OptionsInput<typeof recordingOptions
 const quirkOptions = {
   /** Status of an acquire request whose wait elapsed. Only 204 has no body. @default 204 */
   unavailableStatus: withDefault(status(204, 408, 409, 429, 503, 504), 204),
-  /** Answer an acquire request at once when no browser is idle. @default false: wait as requested */
+  /** Answer an acquire request immediately when no browser is idle. @default false: wait as requested */
   answersAtOnce: withDefault(flag(), false),
   /** Status of an acquire request whose name an active lease has. @default 409 */
   nameConflictStatus: withDefault(status(409, 422), 409),

@@ -23,13 +23,13 @@ export interface Task<Input> {
   attempts: number;
 }
 
-/** Why a lease is aborted for which no task is left. */
+/** The reason to abort a lease for which no task is left. */
 export const NOT_NEEDED = new Error('No task is left for this browser.');
 
 /**
- * The waiting tasks, and the lanes and workers that wait for a task. A lane has a browser; a worker leases one. An input
- * is pulled only while somebody waits, so that nothing is read ahead. Lanes come first, so that no browser is leased for
- * a task that an idle lane can run.
+ * The waiting tasks, and the lanes and workers that wait for a task. A lane has a browser; a worker leases one. An
+ * input is pulled only while a lane or a worker waits, so that nothing is read ahead. Lanes come first, so that no
+ * browser is leased for a task that an idle lane can run.
  */
 export class Backlog<Input> {
   /** The error that the inputs threw. */

@@ -63,7 +63,7 @@ export async function replaceFile(path: string, content: AsyncIterable<string | 
   const temporary = `${target}.new`;
   const { mode = 0o600 } = await stat(target).catch(() => ({ mode: undefined }));
   await rm(temporary, { force: true });
-  // Not through a link that somebody else has made in a folder that is open to all.
+  // Never follows a link that another user has created in a shared folder.
   const file = await open(temporary, 'wx', mode);
   try {
     // Flushed before it is closed.

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { isRecord, parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 
-/** The process that holds a lock. The start time tells processes with the same id apart. */
+/** The process that holds a lock. The start time distinguishes processes with the same id. */
 interface Holder {
   readonly pid: number;
   readonly host: string;
@@ -45,7 +45,10 @@ async function createLock(lock: string, path: string): Promise<boolean> {
   }
 }
 
-/** Resolves to `undefined` if there is no lock any more; a lock that can't be read, of another user, names nobody. */
+/**
+ * Resolves to `undefined` if there is no lock any more. The lock of another user may not be readable: then the holder
+ * is unknown.
+ */
 async function readLock(lock: string): Promise<string | undefined> {
   return readFile(lock, 'utf8').catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? undefined : '',
@@ -73,7 +76,7 @@ function readHolder(text: string): Holder | undefined {
   }
 }
 
-/** Processes of other machines can't be seen from here: their locks stay. */
+/** Processes of other machines can't be checked, so their locks stay. */
 function isOver({ pid, host, started }: Holder): boolean {
   if (host !== hostname()) return false;
   if (pid === process.pid) return started !== performance.timeOrigin;

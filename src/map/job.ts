@@ -9,7 +9,7 @@ import type { MapSettings } from './options.js';
 import type { Outcome, OutcomeSink, TaskCallback } from './outcome.js';
 import { factsOf, Progress } from './progress.js';
 
-/** What a job runs, and where. */
+/** The parts of a job. */
 export interface JobPlan<Handles, Input, Value> {
   pool: BrowserPool;
   connector: Connector<Handles>;

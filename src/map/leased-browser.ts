@@ -1,6 +1,7 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
 import type { Callback, ConnectedLease } from '../lease/connected-lease.js';
 import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { Task } from './backlog.js';
 import type { Job } from './job.js';
@@ -179,6 +180,6 @@ class Lane<Handles> {
 }
 
 function limited<T>(step: Promise<T>): Promise<T> {
-  const late = () => new Error(`The browser did not respond within ${STEP_TIMEOUT} ms`);
+  const late = () => new Error(`The browser did not respond within ${duration(STEP_TIMEOUT)}`);
   return raceTimeout(STEP_TIMEOUT, () => step, late);
 }

@@ -22,18 +22,18 @@ export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>
   AsyncDisposable;
 
 /**
- * Calls `fn` for every input, on browsers leased from a pool, and yields the outcome of each input. Nothing is leased or
- * pulled before the loop begins. Inputs are pulled when they are needed, and not while the loop is busy.
+ * Calls `fn` for every input, on browsers leased from a pool, and yields the outcome of each input. Nothing is leased
+ * or pulled before the loop begins. Inputs are pulled when they are needed, and not while the loop is busy.
  *
- * A failed task is an outcome, not an error of the loop. Leaving the loop, or aborting `signal`, ends the running tasks,
- * releases the browsers and closes the inputs; the inputs of these tasks have no outcome. A browser that is granted
- * after that is released in the background, and `pool.close()` waits for its release.
+ * A failed task is an outcome, not an error of the loop. Leaving the loop, or aborting `signal`, ends the running
+ * tasks, releases the browsers and closes the inputs; the inputs of these tasks have no outcome. A browser that is
+ * granted after that is released in the background, and `pool.close()` waits for its release.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
  * @param inputs An array, or another iterable or async iterable. If it throws, the loop ends with that error after the
  *   running tasks have their outcomes.
  * @param fn The task, called once per attempt.
- * @throws `InvalidOptionError` at once. In the loop: `PoolServiceError` when the service refuses;
+ * @throws `InvalidOptionError` before the loop. In the loop: `PoolServiceError` when the service refuses;
  *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`;
  *   `TooManyFailuresError`; the reason of `signal`.
  */

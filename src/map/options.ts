@@ -52,7 +52,7 @@ export const taskOptions = {
    */
   isolation: withDefault(oneOf('context', 'storage', 'none'), 'context'),
   /**
-   * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
+   * How often a failed task is retried, after a backoff. If its browser was lost, the task runs in another browser. A
    * browser that fails before the task has begun does not use up a retry.
    * @default 0
    */
@@ -110,7 +110,7 @@ const mapOptions = { ...leaseOptionsOfMap, ...taskOptions };
 /**
  * Options of `mapPooledBrowsers`: the options of each lease, and those of the tasks. Times are in milliseconds.
  *
- * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the back-off between the attempts
+ * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the backoff between the attempts
  * of a task.
  *
  * @interface

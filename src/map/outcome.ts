@@ -47,7 +47,7 @@ export interface AttemptFacts {
   attempt: number;
 }
 
-/** What the callback receives besides the browser, context and page of its automation library. */
+/** The part of the callback's argument that does not come from the automation library. */
 export interface TaskFacts<Input> {
   /** The input of this task. */
   input: Input;
@@ -61,7 +61,7 @@ export interface TaskFacts<Input> {
   attempt: number;
 }
 
-/** The callback, called once per attempt. */
+/** The task of `mapPooledBrowsers`. It is called once per attempt. */
 export type TaskCallback<Handles, Input, Value> = (
   task: Handles & TaskFacts<Input>,
 ) => Value | PromiseLike<Value>;

@@ -10,9 +10,17 @@ import type { TaskCallback } from './outcome.js';
 export type PuppeteerMapOptions = MapOptions<ConnectOptions> & PuppeteerOptions;
 
 /**
- * `mapPooledBrowsers` for Puppeteer. `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
+ * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
+ * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
  *
- * @param fn The task, called with `{ browser, context, page, input, index, session, signal, attempt }`.
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param inputs An array, or another iterable or async iterable. Inputs are pulled when they are needed.
+ * @param fn The task, called once per attempt with `{ browser, context, page, input, index, session, signal, attempt }`.
+ * @throws `InvalidOptionError` before the loop. In the loop: `PoolServiceError`, `AcquireTimeoutError`, `ConnectError`,
+ *   `CheckpointError`, `TooManyFailuresError`, an error of the inputs, the reason of `signal`.
+ * @example
+ *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
  */
 export function mapPooledBrowsers<Input, Value>(
   pool: BrowserPool | string,

@@ -43,7 +43,7 @@ function findFault(value: unknown, outer: readonly object[]): Fault | undefined 
   for (const [key, inner] of entries) {
     const fault = findFault(inner, around);
     if (!fault) continue;
-    // The fields of a class, such as a locator's, mean nothing to its user.
+    // The fields of a class instance, such as a locator, are internal.
     if (!isPlain(value)) return faultOf(classOf(value));
     return { ...fault, path: (Array.isArray(value) ? `[${key}]` : `.${key}`) + fault.path };
   }
@@ -54,7 +54,7 @@ function faultOf(what: string): Fault {
   return { what, path: '', advice: ADVICE };
 }
 
-/** Whether an object stands for something outside this process: it emits events, or must be disposed of. */
+/** Whether an object represents something outside this process: it emits events, or must be disposed of. */
 function isHandle(value: object): boolean {
   const emits = typeof Reflect.get(value, 'on') === 'function' && !isPlain(value);
   return emits || Symbol.dispose in value || Symbol.asyncDispose in value;

@@ -35,7 +35,7 @@ import { expectSuccess, readObject, readReplays } from './responses.js';
 import { Service, serviceUrl } from './service.js';
 import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
 
-const NO_TOKEN = 'There is no access token. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
+const NO_TOKEN = 'The access token is missing. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
 
 /** A pool of browsers at a service (API: Endpoints). The constructor sends no request. */
 export class BrowserPool {
@@ -92,8 +92,8 @@ export class BrowserPool {
   }
 
   /**
-   * Sends one release request (extension). After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`) do not repeat a request
-   * with `reuse`: the service may have leased the session to somebody else.
+   * Sends one release request (extension). After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`), do not repeat a
+   * request with `reuse`: the session may already belong to another lease.
    *
    * @throws PoolServiceError with status 404 if the session no longer exists.
    */
@@ -120,8 +120,8 @@ export class BrowserPool {
   }
 
   /**
-   * Starts a recording of a leased browser (extension). It ends with `stopReplay`, after its maximum duration, or with
-   * the session.
+   * Starts a recording of a leased browser (extension). The recording ends with `stopReplay`, after its maximum
+   * duration, or with the session.
    *
    * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
    */
@@ -153,8 +153,8 @@ export class BrowserPool {
    * their sessions.
    *
    * @param path Path of the file; an existing file is replaced when the download is complete.
-   * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError; an
-   *   error of the file system; the error that `onProgress` threw; the signal's reason. None leaves a part of a file.
+   * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError;
+   *   an error of the file system; the error that `onProgress` threw; the signal's reason. No partial file is left.
    */
   async downloadReplay(
     sessionId: string,
@@ -166,7 +166,7 @@ export class BrowserPool {
     if (typeof path !== 'string' || path === '')
       throw new InvalidOptionError('path', 'path must be the path of the file to write.');
     const segments = [...this.#replaysPath(sessionId), readOption(pathSegment(), 'replayId', replayId)];
-    // Few processes download a video: the code loads when it is needed.
+    // Loaded on demand, because few processes download a video.
     const { downloadReplay } = await import('./download-replay.js');
     const request = {
       method: 'GET',
@@ -183,7 +183,7 @@ export class BrowserPool {
     return readObject(poolFields, response, this.#facts()) as PoolRecord;
   }
 
-  /** Returns the counts of this process for this pool: calls, requests, leases, waiting times (extension). */
+  /** Returns the counts of this process for this pool: calls, requests, leases and waiting times. */
   stats(): PoolStats {
     return this[INTERNALS].counters.snapshot();
   }
@@ -194,7 +194,7 @@ export class BrowserPool {
     return this.#closed;
   }
 
-  /** Calls `close()`, at the end of a block with `await using`. */
+  /** Calls `close()`, at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -226,7 +226,7 @@ export class BrowserPool {
     return callEndpoint(this.#client, endpoint, { pool: this.idOrName, ...request }, options);
   }
 
-  /** The default release request for another process. A function of the user can't run there. */
+  /** The default release request, for another process. A function of the user can't run there. */
   #releaseTicket({ sessionId, mark }: MarkedLease): ReleaseTicket | undefined {
     if (this.#endpoints.release) return undefined;
     const releaseUrl = this.#client.urlOf(...this.#path, 'release');
@@ -238,7 +238,7 @@ export class BrowserPool {
   }
 }
 
-/** Returns the pool with that id or name at the service of the environment. All calls share it while the token stays. */
+/** Returns the named pool at the service of the environment. Calls with the same token share the pool. */
 export function namedPool(idOrName: string): BrowserPool {
   const token = environment.accessToken();
   const { namedPools } = Service.at(serviceUrl(environment.baseUrl(), idOrName));

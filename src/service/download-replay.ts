@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
 import type { OptionsOutput } from '../shared/options.js';
 import { ReplayNotReadyError } from '../shared/service-errors.js';
 import type { HttpClient, HttpRequest, HttpResponse } from './http.js';
@@ -16,7 +17,7 @@ const SHORTEST_PAUSE = 100;
 export interface DownloadedReplay {
   /** Path of the file. */
   path: string;
-  /** Size of the file. */
+  /** Size of the file in bytes. */
   bytes: number;
   /** MIME type, such as `video/mp4`; missing if the service sent none. */
   type?: string;
@@ -62,7 +63,7 @@ async function receive(
       if (response.status !== 202) throw responseError('is not a video', response, facts);
       const pause = Math.max(SHORTEST_PAUSE, retryAfter(response.headers) ?? DEFAULT_PAUSE);
       if (pause >= limit.timeLeft) {
-        const message = `The video of replay ${replayId} was not ready within ${timeout} ms. Increase timeout, or try again later.`;
+        const message = `The video of replay ${replayId} was not ready within ${duration(timeout)}. Increase timeout, or try again later.`;
         throw new ReplayNotReadyError(message, { ...facts, elapsed: limit.elapsed });
       }
       await raceAbort(sleep(pause, undefined, { signal }), signal);
@@ -99,7 +100,7 @@ class VideoFile {
     }
   };
 
-  /** An error page with status 200 is not a video. */
+  /** Rejects an error page with status 200. */
   #checkHeaders(headers: HttpResponse['headers']): void {
     const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers;
     const response = { status: 200, headers, body: '' };

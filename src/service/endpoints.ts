@@ -1,5 +1,5 @@
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
 import { REQUEST_TIMEOUT, type HttpClient } from './http.js';
 import type { EndpointRequest } from './pool-options.js';
@@ -23,12 +23,12 @@ export async function callEndpoint<Request extends { pool: string; sessionId: st
     return response.body === '' ? undefined : readJson(response, facts);
   };
   try {
-    // An async function: what a synchronous function throws becomes a rejection.
+    // An async function, so that an exception of a synchronous function becomes a rejection.
     const work = async () => endpoint({ ...request, signal: abort.signal, send });
     return await raceAbort(work(), abort.signal);
   } catch (error) {
     if (!abort.timedOut) throw error;
-    const message = `A function of the option endpoints did not finish within ${Math.round(timeout)} ms.`;
+    const message = `A function of the option endpoints did not finish within ${duration(timeout)}.`;
     throw new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause: error });
   } finally {
     abort.dispose();

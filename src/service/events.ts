@@ -1,6 +1,6 @@
 import type { ReleaseError } from '../shared/service-errors.js';
 
-/** The lease that an acquire request asked for. */
+/** The requested lease of an acquire request. */
 interface RequestedLease {
   /** Id or name of the pool. */
   pool: string;
@@ -9,31 +9,19 @@ interface RequestedLease {
   tags?: Readonly<Record<string, string>>;
 }
 
-/**
- * The service leased a browser after the caller had left, or in a broken response: the pool releases the browser.
- *
- * @inline
- */
+/** @inline */
 interface GrantOrphanedEvent extends RequestedLease {
   type: 'grant-orphaned';
   sessionId: string;
 }
 
-/**
- * The outcome of an acquire request is unknown: a browser may be leased until its inactivity timeout.
- *
- * @inline
- */
+/** @inline */
 interface OutcomeUnknownEvent extends RequestedLease {
   type: 'outcome-unknown';
   error: Error;
 }
 
-/**
- * A browser was released, or its session no longer exists.
- *
- * @inline
- */
+/** @inline */
 interface ReleasedEvent {
   type: 'released';
   pool: string;
@@ -41,12 +29,7 @@ interface ReleasedEvent {
   released: 'reused' | 'destroyed';
 }
 
-/**
- * A browser could not be released: it stays leased until its inactivity timeout. Or it is unknown whether it was
- * released: then `error.released` is `'unknown'`.
- *
- * @inline
- */
+/** @inline */
 interface ReleaseFailedEvent {
   type: 'release-failed';
   pool: string;
@@ -54,5 +37,13 @@ interface ReleaseFailedEvent {
   error: ReleaseError;
 }
 
-/** An event of `BrowserPool` itself, outside of a call. */
+/**
+ * An event of `BrowserPool`:
+ * - `grant-orphaned`: the service leased a browser after the call was aborted, or in a broken response; the pool
+ *   releases the browser;
+ * - `outcome-unknown`: the outcome of an acquire request is unknown; a browser may be leased until its inactivity timeout;
+ * - `released`: a browser was released, or its session no longer exists;
+ * - `release-failed`: a browser stays leased until its inactivity timeout, or the outcome of its release is unknown
+ *   (`error.released`).
+ */
 export type PoolEvent = GrantOrphanedEvent | OutcomeUnknownEvent | ReleasedEvent | ReleaseFailedEvent;

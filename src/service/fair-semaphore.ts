@@ -1,12 +1,12 @@
 import { raceAbort } from '../shared/abort.js';
 
-/** Calls of this process that send acquire requests to one pool at the same time. */
+/** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
 const MOST_ACTIVE = 32;
 
 /**
- * The queue of this process for one pool, first come, first served. The service puts each repeated acquire request behind
- * all others, so calls that wait for a long time would never be served; only the first calls in the queue send requests,
- * and each keeps its place until it has a browser.
+ * The queue of this process for one pool, first come, first served. A service queues each repeated acquire request
+ * behind all others, so that a call which waits for a long time might never be served. Therefore only the first calls
+ * in this queue send requests, and each keeps its place until it has a browser.
  */
 export class FairSemaphore {
   #active = 0;

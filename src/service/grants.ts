@@ -12,7 +12,7 @@ import { findSessionId, readSession } from './session.js';
 import { isOutcomeUnknown } from './status.js';
 import type { BrowserSession } from './wire.js';
 
-/** Time to wait for a response beyond the wait that the request asks for, in ms: no lease may be cut off. */
+/** Time in ms to wait for a response beyond the requested wait, so that no lease is lost by a timeout. */
 const ACQUIRE_GRACE = 15_000;
 /** Time to wait in ms if the service decides how long the request waits (API: acquire_timeout_seconds). */
 const UNKNOWN_WAIT = 60 * 60_000;
@@ -37,7 +37,7 @@ export async function requestGrant(
   request: AcquireRequest,
   { signal, onEvent }: OptionsOutput<typeof acquireOptions>,
 ): Promise<BrowserSession | null> {
-  // Without a listener the events go to the diagnostics channel, so that none is lost.
+  // Without a listener, the events are published on the diagnostics channel, so that none is lost.
   const emit = (event: PoolEvent) => callListener(onEvent ?? publish, event);
   const grantRequest = { pool, request, signal, emit };
   const grant = send(grantRequest);
@@ -45,7 +45,7 @@ export async function requestGrant(
   return raceAbort(grant, signal, (session) => session && releaseOrphan(leaseOf(session), grantRequest));
 }
 
-/** Reads the response whether or not the caller still waits: a response that nobody reads is a lost lease. */
+/** Reads the response even after an abort: an unread response is a lost lease. */
 async function send(grantRequest: GrantRequest): Promise<BrowserSession | null> {
   const { pool, request, signal, emit } = grantRequest;
   const { client, counters } = pool[INTERNALS];

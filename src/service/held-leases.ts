@@ -21,7 +21,7 @@ export class HeldLease {
     this.#parts = parts;
   }
 
-  /** A release for reuse is on its way: the session can belong to somebody else soon. */
+  /** Whether a release for reuse is on its way: the session may soon belong to another lease. */
   get isSent(): boolean {
     return this.#isSent;
   }
@@ -32,7 +32,7 @@ export class HeldLease {
     return this.#released;
   }
 
-  /** Ends the duty to release the browser. */
+  /** Removes the lease from those that this process must release. */
   forget(): void {
     this.#parts.guarded?.remove();
     this.#parts.onEnd(this);

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
+import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import { isToken, type Token } from './pool-options.js';
@@ -99,7 +99,7 @@ export class HttpClient {
       return token;
     } catch (error) {
       if (!abort.timedOut || error !== signal.reason) throw error;
-      const message = `The token function returned no token within ${timeout} ms.`;
+      const message = `The token function returned no token within ${duration(timeout)}.`;
       throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause: error });
     }
   }
@@ -161,7 +161,7 @@ export class HttpClient {
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (this.service.reachability.isFailure(error)) throw unreachable(this.service.url, error, facts);
-      const why = abortSignal.aborted ? `no response arrived within ${timeout} ms` : explain(error);
+      const why = abortSignal.aborted ? `no response arrived within ${duration(timeout)}` : explain(error);
       throw noResponse(why, error, request);
     }
   }
@@ -173,7 +173,7 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: 
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > LARGEST_BODY) throw new Error(`The response is larger than ${LARGEST_BODY} bytes`);
+      if (size > LARGEST_BODY) throw new Error(`The response is larger than ${LARGEST_BODY / 1024 ** 2} MiB`);
       chunks.push(chunk);
     }
     return { body: Buffer.concat(chunks).toString() };
@@ -182,7 +182,7 @@ async function readBody(body: Dispatcher.ResponseData['body']): Promise<{ body: 
   }
 }
 
-/** Separates a broken connection from errors of the code that reads the content. */
+/** Distinguishes a broken connection from errors of the code that reads the content. */
 async function* contentOf(
   body: Dispatcher.ResponseData['body'],
   request: HttpRequest,

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { environment } from '../shared/environment.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 
-/** What the process of a local service reads from its input. */
+/** The settings that the process of a local service reads from its input. */
 export interface LocalServiceSettings {
   readonly pool: string;
   readonly size: number;
@@ -19,7 +19,7 @@ export interface LocalServiceSettings {
   readonly shared?: { readonly owner: number; readonly folder: string };
 }
 
-/** What the process answers: its address, or an error. */
+/** The answer of the process: its address, or an error. */
 export interface StartAnswer {
   readonly baseUrl?: string;
   readonly token?: string;
@@ -27,7 +27,7 @@ export interface StartAnswer {
   readonly message?: string;
 }
 
-/** A local pool in a process of its own. */
+/** A local pool in a separate process. */
 export interface LocalService {
   readonly url: URL;
   readonly token: string;
@@ -38,13 +38,13 @@ export interface LocalService {
 /** Name of the file with the address in the folder of a shared service. */
 export const ADDRESS_FILE = 'address.json';
 const LOCAL_PROCESS = fileURLToPath(new URL('local-process.js', import.meta.url));
-/** Milliseconds within which the first process has started a shared service. */
+/** Milliseconds within which the first process must start a shared service. */
 const START_TIMEOUT = 60_000;
 const POLL_INTERVAL = 50;
 
 /**
- * Starts Chromium on this machine behind the API of the pool service (extension). A process of its own serves it: this
- * process may block its event loop, may be killed, and ends when it has nothing else to do.
+ * Starts Chromium on this machine behind the API of the pool service (extension). A separate process serves it, because
+ * this process may block its event loop, may be killed, and ends when it has nothing else to do.
  *
  * @param owner Id of a process: all processes with the same owner share one service. By default it is not shared.
  * @throws BrowserNotFoundError, LocalPoolError
@@ -63,7 +63,7 @@ export async function startLocalService(
   // The service must not keep this process alive.
   child.unref();
   for (const stream of [child.stdin, child.stdout] as unknown as { unref(): void }[]) stream.unref();
-  // At exit no request reaches a service that ends with this process.
+  // At exit, no request can reach a service that ends with this process.
   const unregister = beforeProcessEnds({ servedOrigin: baseUrl });
   const close = async () => {
     unregister();
@@ -93,7 +93,7 @@ async function joinSharedService(settings: LocalServiceSettings, owner: number):
     await sleep(POLL_INTERVAL);
   }
   throw new LocalPoolError(
-    `The local browsers that ${folder} describes did not start within ${START_TIMEOUT} ms.`,
+    `The local browsers that ${folder} describes did not start within ${duration(START_TIMEOUT)}.`,
   );
 }
 
@@ -136,7 +136,7 @@ function spawnLocal(settings: LocalServiceSettings): ChildProcess {
     stdio: ['pipe', 'pipe', 'ignore'],
     env,
   });
-  // A process that can't start, or ends early, is noticed by its missing address.
+  // A process that can't start, or ends early, is detected by its missing address.
   child.on('error', () => {});
   child.stdin.on('error', () => {});
   child.stdin.write(`${JSON.stringify(settings)}\n`);

@@ -25,7 +25,7 @@ export class OutageGate {
   #isProbing = false;
   readonly #waiting = new Set<() => void>();
 
-  /** Sends a request: at once while the service works, otherwise in turn. */
+  /** Sends a request: immediately while the service works, otherwise in turn. */
   async run<T>({ send, isOutage, backoff, signal }: GatedRequest<T>): Promise<T> {
     const isProbe = await this.#enter(backoff, signal);
     const report = once((outcome: Outcome) => this.#report(outcome, isProbe));

@@ -15,7 +15,7 @@ export interface PoolInternals {
   readonly hasOwnRelease: boolean;
 }
 
-/** Work that continues after its caller has left: releases of late grants, cleanup after an abort. */
+/** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */
 export class BackgroundWork {
   readonly #work = new Set<Promise<unknown>>();
 

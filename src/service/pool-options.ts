@@ -50,7 +50,7 @@ export function pathSegment(): Option<string> {
   return checked(pathSegmentFault);
 }
 
-/** A value that is not one segment of a path could reach another endpoint, encoded or not. */
+/** Returns why a value can't be one segment of a path: it could reach another endpoint, encoded or not. */
 export function pathSegmentFault(value: unknown): string | undefined {
   if (typeof value !== 'string') return `must be a string, not ${typeof value}`;
   if (value.trim() === '') return 'must not be empty';
@@ -65,18 +65,18 @@ export function pathSegmentFault(value: unknown): string | undefined {
 /** A bearer token, or a function that returns one: called before each request, and again after a 401. */
 export type Token = string | (() => string | Promise<string>);
 
-/** Other characters would split or garble the header. */
+/** Returns true for a token that is valid in a header. */
 export function isToken(token: unknown): boolean {
   return typeof token === 'function' || (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token));
 }
 
-/** What a function of the option `endpoints` receives. */
+/** The argument of the functions of the option `endpoints`. */
 export interface EndpointRequest {
   /** Id or name of the pool. */
   pool: string;
   /** `session_id` of the browser. */
   sessionId: string;
-  /** Aborts when nobody waits for the result any more. */
+  /** Aborts when the result is no longer needed. */
   signal: AbortSignal;
   /**
    * Sends an authorized request to the service.
@@ -100,8 +100,8 @@ const endpoints = {
 
 const localOptions = {
   /**
-   * Most browsers; they start when they are needed. Default: the environment variable `BROWSER_POOL_LOCAL_SIZE`, or the
-   * number of processor cores.
+   * Maximum number of browsers, which start when they are needed. Default: the environment variable
+   * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
    */
   size: optional(wholeNumber(1)),
   /**
@@ -136,7 +136,7 @@ export const poolOptions = {
 const TOKEN_FAULT = 'must be a string of visible ASCII characters, or a function that returns one';
 
 export const requestOptions = {
-  /** Aborts the wait. A browser that the service still leases is released. */
+  /** Aborts the request. A browser that an aborted acquire request still leases is released. */
   signal: optional(abortSignal()),
 };
 

@@ -35,7 +35,7 @@ export interface PoolStats {
     readonly failed: number;
     /** It is unknown whether the service leased a browser. */
     readonly unknown: number;
-    /** Browsers that the pool released itself, because the caller had left or the response was broken. */
+    /** Browsers that the pool released itself, because the call was aborted or the response was broken. */
     readonly orphaned: number;
   };
   /** Leases of `withPooledBrowser`, `leaseBrowser` and `attachBrowser`. */

@@ -4,8 +4,8 @@ import { PoolConnectionError } from '../shared/service-errors.js';
 import { isLoopback } from '../shared/urls.js';
 
 /**
- * What this process knows about the way to one service. It outlives the pools: a service that was reached once and does
- * not answer now is down, and will return; one that was never reached may not exist.
+ * Records whether this process could ever connect to a service; this outlives the pools. A service that was reached
+ * before is probably restarting; a service that was never reached may not exist.
  */
 export class Reachability {
   /** The last error of a connection that could not be opened. */
@@ -46,10 +46,10 @@ export class Reachability {
   }
 }
 
-/** What answers at this address does not speak TLS. */
+/** The server at this address does not support TLS. */
 const NO_TLS = /wrong.version.number|packet.length.too.long/i;
 
-/** Faults of a certificate: they stay until somebody corrects them. */
+/** Certificate errors, which are permanent. */
 const CERTIFICATE = /^(CERT_\w+|ERR_TLS_CERT_\w+|\w*SELF_SIGNED\w*|UNABLE_TO_\w+|DEPTH_ZERO_\w+)$/;
 
 /** The two sides have no version or cipher of TLS in common. */

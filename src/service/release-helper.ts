@@ -16,23 +16,26 @@ export interface ReleaseTicket {
   mark: LeaseMark | undefined;
 }
 
-/** A line of JSON for the release process. Leases have numbers: a session id can belong to two of them at once. */
+/**
+ * A line of JSON for the release process. Messages identify leases by number, because two leases can have the same
+ * session id.
+ */
 export type ReleaseMessage =
   | { token: string }
   | { hold: ReleaseTicket; lease: number }
   /** A release for reuse is on its way. */
   | { sent: number }
   | { drop: number }
-  /** Release what is held; the end of the input says the same. */
+  /** Release all remaining leases. The end of the input has the same meaning. */
   | { end: true };
 
 const RELEASE_PROCESS = fileURLToPath(new URL('release-process.js', import.meta.url));
-/** Interval in ms at which a guard gets the present token. */
+/** Interval in ms at which a guard receives the present token. */
 const TOKEN_INTERVAL = 60_000;
 const POLL_INTERVAL = 10;
 
 /**
- * Starts the program that releases browsers in a process of its own. It gets its messages through a pipe: every user of
+ * Starts the program that releases browsers, in a separate process. Messages pass through a pipe, because every user of
  * the machine can read the arguments of a process.
  */
 class ReleaseHelper {
@@ -119,8 +122,9 @@ export class CrashGuard {
 }
 
 /**
- * At exit nothing asynchronous runs: a helper process sends the requests. This process waits for it for up to `timeout`
- * ms, because the end of a container ends all its processes. A helper that takes longer finishes on its own.
+ * Releases leases at exit, when nothing asynchronous can run: a helper process sends the requests. This process waits
+ * for up to `timeout` ms, because the end of a container ends all its processes. A helper that takes longer continues
+ * alone.
  */
 export function releaseWhileExiting(
   token: string | undefined,
@@ -143,7 +147,7 @@ export function releaseWhileExiting(
   closeSync(output);
 }
 
-/** Opens a file that has no name, for the helper's word that it has finished. */
+/** Opens a file without a name, in which the helper reports that it has finished. */
 function openUnnamedFile(): number | undefined {
   const path = join(tmpdir(), `pooled-browser-${globalThis.crypto.randomUUID()}`);
   try {

@@ -39,7 +39,7 @@ function read(message: Exclude<ReleaseMessage, { end: true }>): void {
   }
 }
 
-/** The browser is destroyed, so that a repeated request can't end the lease of somebody else. */
+/** Releases the browser for destruction, so that a repeated request can't end another lease. */
 async function release(ticket: ReleaseTicket, isInDoubt: boolean): Promise<void> {
   if (isInDoubt) await sleep(PROCESSING);
   const attempt = async () => {
@@ -52,7 +52,7 @@ async function release(ticket: ReleaseTicket, isInDoubt: boolean): Promise<void>
   await withRetries(attempt, { ...backoff, shouldRetry: ({ error }) => !isLocalAndOver(ticket, error) });
 }
 
-/** A service of this machine that has ended has no browsers. */
+/** Returns true for a service on this machine that has ended: it has no browsers. */
 function isLocalAndOver({ releaseUrl }: ReleaseTicket, { cause }: Error): boolean {
   const isRefused = isRecord(cause) && cause['code'] === 'ECONNREFUSED';
   return isRefused && isLoopback(new URL(releaseUrl).hostname);

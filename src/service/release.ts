@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { withRetries } from '../shared/retry.js';
 import {
@@ -13,7 +13,7 @@ import type { ReleaseOptions } from './pool-options.js';
 import { readJson } from './responses.js';
 import { meaningOf } from './status.js';
 
-/** An unanswered request leaves time for further attempts: one takes at most this part of `timeout`. */
+/** Maximum part of `timeout` for one attempt, so that an unanswered request leaves time for another one. */
 const LONGEST_PART = 1 / 2;
 /** Shortest timeout of an attempt in ms, if there is time. */
 const SHORTEST_ATTEMPT = 1000;
@@ -26,7 +26,7 @@ export interface Releaser {
 }
 
 export interface ReleaseRequest {
-  /** `true`: the browser returns to the pool, and the same session id can belong to another lease at once. */
+  /** `true`: the browser returns to the pool, and the same session id may immediately belong to another lease. */
   reuse: boolean;
   /** Milliseconds for all attempts. */
   timeout: number;
@@ -36,9 +36,9 @@ export interface ReleaseRequest {
  * Releases a browser: repeats the request until the service confirms it, or until `timeout` ms have elapsed. 404 means
  * that the session no longer exists.
  *
- * After a request with `reuse` that may have been processed, somebody else may hold the session. The request is then
- * repeated only if the session still shows the mark of our lease. A service that shows no marks is believed when it
- * answers that the release failed; without an answer the request is not repeated.
+ * After a request with `reuse` that may have been processed, the session may belong to another lease. The request is
+ * then repeated only if the session still has the mark of our lease. If a service returns no marks, the request is
+ * repeated after an error response, and not repeated after a missing response.
  *
  * @throws ReleaseError with the id of the session that is, or may be, still leased.
  */
@@ -50,7 +50,7 @@ export function releaseWithRetry(
   return new Release(pool, lease, request).run();
 }
 
-/** Ends the attempts: the service may have processed the release, and does not tell whose session it is now. */
+/** Ends the attempts: the service may have processed the release, and the present owner of the session is unknown. */
 class OwnerUnknown extends Error {}
 
 class Release {
@@ -58,7 +58,7 @@ class Release {
   readonly #lease: MarkedLease;
   readonly #request: ReleaseRequest;
   readonly #started = performance.now();
-  /** What the failed requests so far leave open. */
+  /** The remaining doubt after the failed requests so far. */
   #doubt: 'none' | 'failed' | 'unknown' = 'none';
   #lastError: Error | undefined;
 
@@ -88,7 +88,7 @@ class Release {
 
   async #attempt(): Promise<void> {
     const { reuse } = this.#request;
-    // A request that the deadline cuts off would only add doubt.
+    // A request that the deadline interrupts would only add doubt.
     const needed = Math.min(SHORTEST_ATTEMPT, this.#request.timeout * LONGEST_PART);
     if (this.#lastError && this.#timeLeft < needed) throw this.#lastError;
     if (reuse && this.#doubt !== 'none' && !(await this.#isStillOurs())) return;
@@ -110,7 +110,7 @@ class Release {
       if (isMarkShown) return false;
     } else if (this.#doubt === 'failed') return true;
     this.#doubt = 'unknown';
-    throw new OwnerUnknown('The service does not show whose session it is.');
+    throw new OwnerUnknown('The service does not show to which lease the session belongs.');
   }
 
   /** `GET /browsers/{id}` (extension). Resolves to `undefined` if the service has no such path or no such session. */
@@ -148,13 +148,16 @@ class Release {
       return new ReleaseError(message, 'unknown', facts);
     }
     const message =
-      `Session ${sessionId} of pool ${pool} could not be released within ${Math.round(this.#request.timeout)} ms. ` +
+      `Session ${sessionId} of pool ${pool} could not be released within ${duration(this.#request.timeout)}. ` +
       'It stays leased until its inactivity timeout.';
     return new ReleaseError(message, 'failed', facts);
   }
 }
 
-/** What a failed request says about the browser: it is still leased; the service says so; or it may be released. */
+/**
+ * The meaning of a failed request: the browser is still leased (`none`); the service says so (`failed`); or it may be
+ * released (`unknown`).
+ */
 function outcomeOf(error: unknown): 'none' | 'failed' | 'unknown' {
   const status = statusOf(error);
   if (status !== undefined) return meaningOf(status).release;

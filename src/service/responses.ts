@@ -6,7 +6,7 @@ import type { HttpResponse } from './http.js';
 import { readWire, replayFields, type Replay, type WireFields } from './wire.js';
 
 const EXCERPT = 200;
-/** Limits for the texts and details of an error body that an error keeps; characters and number. */
+/** Maximum length of a text, in characters, and maximum number of details that an error takes from an error body. */
 const LONGEST_TEXT = 1000;
 const MOST_DETAILS = 10;
 
@@ -18,7 +18,7 @@ export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
   try {
     return parseJson(response.body);
   } catch {
-    // The parser's message would quote the body and may cut a secret in two, which `redact` can't find.
+    // The parser's message may quote a part of a secret, which `redact` can't find.
     throw responseError('is not valid JSON', response, facts);
   }
 }
@@ -166,7 +166,7 @@ export function retryAfter(headers: Record<string, string | string[] | undefined
   if (typeof value !== 'string') return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   const until = Date.parse(value);
-  // The clock of this machine may be wrong: the response's own date comes first.
+  // The clock of this machine may be wrong, so the date of the response takes precedence.
   const now = Date.parse(String(headers['date']));
   const wait = until - (Number.isNaN(now) ? Date.now() : now);
   return wait > 0 ? wait : undefined;

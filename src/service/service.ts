@@ -12,7 +12,7 @@ import { Reachability } from './reachability.js';
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
 
-/** `baseUrl` of Chromium on this machine. Each pool is a service of its own. */
+/** `baseUrl` of Chromium on this machine. Each pool is a separate service. */
 const LOCAL = 'local';
 
 /**
@@ -35,7 +35,9 @@ interface Connections {
   close(): Promise<void>;
 }
 
-/** What all pools of this process at one address share: keep-alive connections, queues, and the outage gate. */
+/**
+ * The state that all pools of this process at one address share: keep-alive connections, queues, and the outage gate.
+ */
 export class Service {
   readonly gate = new OutageGate();
   /** Leases whose callbacks wait for another browser of this service. */
@@ -131,7 +133,7 @@ export class Service {
 
 async function openConnections(origin: string, reachability: Reachability): Promise<Connections> {
   const { Pool } = await import('undici');
-  // undici's own timeouts of 300 s would end a long poll that the service still answers: each request has its own.
+  // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
   const dispatcher = new Pool(origin, {
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -3,7 +3,7 @@ import { hideSecret, INSPECT, redact } from '../shared/redact.js';
 import { pathSegmentFault } from './pool-options.js';
 import { readWire, sessionFields, type BrowserSession } from './wire.js';
 
-/** Reads a session, or returns the reason why the JSON is none. */
+/** Reads a session, or returns the reason why the JSON is not a session. */
 export function readSession(json: unknown): BrowserSession | string {
   const read = readWire(sessionFields, json);
   if (typeof read === 'string') return read;

@@ -1,6 +1,6 @@
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 
-/** What a status means. Every decision about an HTTP status in this library is made here. */
+/** The meaning of an HTTP status. All decisions of this library about statuses are in this file. */
 export interface StatusMeaning {
   /**
    * Of an acquire request: no browser is available and none was leased; or the service refused; or it is unknown
@@ -40,12 +40,12 @@ const TABLE: Readonly<Record<number, StatusMeaning>> = {
   404: { ...SESSION_ENDED, isAbsent: true },
   405: ABSENT,
   408: UNAVAILABLE,
-  // Or the name of the lease is taken: see `isNameConflict`.
+  // Can also mean that the name of the lease is in use: see `isNameConflict`.
   409: UNAVAILABLE,
   410: { ...SESSION_ENDED, isAbsent: true },
   429: OVERLOADED,
   501: { ...FAILED, isAbsent: true },
-  // A gateway answers these two: it does not know what the service did.
+  // These two come from a gateway, which does not know what the service did.
   502: { ...FAILED, release: 'unknown' },
   503: OVERLOADED,
   504: { ...OVERLOADED, release: 'unknown' },

@@ -31,11 +31,11 @@ const profile = {
   id: optional(v.string()),
   /** Name. */
   name: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the creation, ISO 8601. */
   created_at: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the last change, ISO 8601. */
   updated_at: optional(v.string()),
-  /** ISO 8601. */
+  /** Time of the last use, ISO 8601. */
   last_used_at: optional(v.string()),
 };
 
@@ -43,9 +43,9 @@ const profile = {
 export interface Profile extends WireObject<typeof profile> {}
 
 const viewport = {
-  /** Pixels. */
+  /** Width in pixels. */
   width: required(v.number()),
-  /** Pixels. */
+  /** Height in pixels. */
   height: required(v.number()),
   /** Frames per second; the service derives it from the size if it is missing. */
   refresh_rate: optional(v.number()),
@@ -146,11 +146,11 @@ export interface BrowserSession extends WireObject<typeof sessionFields> {
 export const replayFields = {
   /** Identifier. */
   replay_id: optional(v.string()),
-  /** ISO 8601, by the service's clock. */
+  /** Start of the recording, ISO 8601, by the service's clock. */
   started_at: optional(v.string()),
-  /** ISO 8601; missing while the recording is running or being written. */
+  /** End of the recording, ISO 8601; missing while it is running or being written. */
   finished_at: optional(v.string()),
-  /** Where a person can watch it; contains a JWT, and is meant to be shown. */
+  /** URL of the page that shows the recording. It contains a JWT, and may be shown to people. */
   replay_view_url: optional(v.string()),
 };
 
@@ -188,7 +188,7 @@ export const poolFields = {
   available_count: optional(v.number()),
   /** Number of leased browsers. */
   acquired_count: optional(v.number()),
-  /** ISO 8601. */
+  /** Time of the creation, ISO 8601. */
   created_at: optional(v.string()),
   /** Configuration of the pool. */
   browser_pool_config: optional(v.custom<PoolConfig>(isRecord)),
@@ -202,7 +202,7 @@ export interface PoolRecord extends WireObject<typeof poolFields> {
 /**
  * Reads an object of the API.
  *
- * @returns The object, or the reason why it is none, to follow "The response ".
+ * @returns The object, or the reason why the JSON is not one, as the end of a sentence that begins with "The response".
  */
 export function readWire(fields: WireFields, json: unknown): { value: Record<string, unknown> } | string {
   const result = v.safeParse(object(fields), json, { abortEarly: true });
@@ -218,7 +218,7 @@ function required<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput
   return schema as WireField<v.InferOutput<S>>;
 }
 
-/** One wrong minor field must not cost a lease: it counts as missing. */
+/** An optional field. A wrong value counts as missing, so that it does not fail a lease. */
 function optional<S extends v.GenericSchema>(schema: S): WireField<v.InferOutput<S> | undefined> {
   return v.fallback(v.optional(schema), undefined) as WireField<v.InferOutput<S> | undefined>;
 }

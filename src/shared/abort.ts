@@ -13,7 +13,7 @@ export class LinkedAbort {
   #expiry: NodeJS.Immediate | undefined;
   #timedOut = false;
 
-  /** @param timeout Milliseconds until the signal aborts by itself; none by default. */
+  /** @param timeout Milliseconds until the signal aborts; no timeout by default. */
   constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
     this.#parent = parent;
     this.#timeout = timeout;
@@ -86,7 +86,7 @@ export function raceAbort<T>(
 ): Promise<T> {
   if (!signal) return work;
   return new Promise<T>((resolve, reject) => {
-    // The reason may be any value: it is passed on unchanged.
+    // The reason may be any value, and is passed on unchanged.
     const onAbort = () => reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
@@ -129,7 +129,7 @@ export async function raceEnd<T, End>(
 ): Promise<T> {
   let isSettled = false;
   const settled = work.finally(() => (isSettled = true));
-  // Every connection ends at some time: an error, with its stack, is only created when somebody receives it.
+  // Every connection ends at some time. Creating the error only for a receiver saves its stack trace.
   const end = ended.then((how) => (isSettled ? settled : Promise.reject(onEnd(how))));
   return Promise.race([settled, end]);
 }
@@ -155,7 +155,7 @@ export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: P
   }
 }
 
-/** `setTimeout` that never fires for a time beyond its range, where Node's fires at once. */
+/** `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
 export function startTimer(
   milliseconds: number,
   onEnd: () => void,

@@ -4,7 +4,7 @@ import { delimiter } from 'node:path';
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
-  /** Most browsers of a local service. */
+  /** Maximum number of browsers of a local service. */
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
@@ -19,14 +19,14 @@ export const environment = {
   /** The folders of installed programs on Windows, of the user and of the machine. */
   windowsPrograms: () =>
     ['LOCALAPPDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'].flatMap((name) => read(name) ?? []),
-  /** All variables for a program that is not Node. */
+  /** All variables, for a program that is not Node. */
   forChild: (): NodeJS.ProcessEnv => {
     const { NODE_OPTIONS: _options, ...rest } = process.env;
     return rest;
   },
   /**
-   * All variables for a Node process that sends requests for this one, and Node's own arguments: with the certificates
-   * and proxies of this process, without its loaders and inspectors.
+   * The arguments and variables for a Node process that sends requests for this one: with the certificates and proxies
+   * of this process, without its loaders and inspectors.
    */
   forHelper: (): { args: string[]; env: NodeJS.ProcessEnv } => {
     const options = read('NODE_OPTIONS')?.match(/(?:[^\s"]|"(?:\\.|[^"\\])*")+/g) ?? [];
@@ -35,7 +35,9 @@ export const environment = {
   },
 };
 
-/** Node's options for certificates, TLS, proxies and name resolution. Some have their value in the next argument. */
+/**
+ * Node's options for certificates, TLS, proxies and name resolution. The value of some options is the next argument.
+ */
 const NETWORK_OPTION =
   /^--(no-)?(use-(openssl|bundled|system)-ca|use-env-proxy|tls-|openssl-|(enable|force)-fips|dns-|network-family-)/;
 

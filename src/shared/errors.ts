@@ -1,6 +1,6 @@
 import { printableLines, redact } from './redact.js';
 
-/** Marks an error of this library, from whichever copy of it. */
+/** Marks an error of this library, also of another copy of it. */
 const OWN: unique symbol = Symbol.for('pooled-browser.error');
 
 /** Facts about the call in which an error occurred. */
@@ -13,7 +13,7 @@ export interface ErrorFacts {
   attempts?: number | undefined;
   /** Milliseconds since the call began. */
   elapsed?: number | undefined;
-  /** The service's id of the request, for its support. */
+  /** The service's id of the request (`x-request-id`), for questions to its support. */
   requestId?: string | undefined;
   /** The underlying error. Errors of other libraries are copied without secrets. */
   cause?: unknown;
@@ -24,7 +24,7 @@ export class PooledBrowserError extends Error {
   /** Name of the class, also in minified code. */
   override readonly name: string = 'PooledBrowserError';
 
-  /** Stable and machine-readable: compare this, never the message. */
+  /** Stable, machine-readable code. Compare the code, never the message. */
   readonly code: string = 'ERR_POOLED_BROWSER';
 
   /** Id or name of the pool. */
@@ -35,7 +35,7 @@ export class PooledBrowserError extends Error {
   declare readonly attempts?: number;
   /** Milliseconds since the call began. */
   declare readonly elapsed?: number;
-  /** The service's id of the request, for its support. */
+  /** The service's id of the request (`x-request-id`), for questions to its support. */
   declare readonly requestId?: string;
 
   constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {
@@ -50,7 +50,7 @@ export class PooledBrowserError extends Error {
 
 Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 
-/** Returns true for an error of this library, from whichever copy of it. */
+/** Returns true for an error of this library, also of another copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
   return error instanceof Error && OWN in error;
 }
@@ -84,13 +84,19 @@ export class MissingLibraryError extends PooledBrowserError {
   }
 }
 
-/** Returns a text as a sentence, so that another one can follow on the same line. */
+/** Returns a text as a sentence, so that another sentence can be appended. */
 export function sentence(text: string): string {
   const trimmed = text.trim();
   return /[.!?…]\)?$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
 const MOST_CAUSES = 8;
+
+/** Formats milliseconds for a message: `250 ms`, `1.5 s`. */
+export function duration(milliseconds: number): string {
+  const rounded = Math.round(milliseconds);
+  return rounded < 1000 ? `${rounded} ms` : `${Math.round(rounded / 100) / 10} s`;
+}
 
 /**
  * Copies an error so that it is safe to print. Automation libraries and HTTP clients attach URLs, headers and sockets to
@@ -111,7 +117,7 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** Removes secrets, and escapes what controls a terminal: errors of libraries are often printed as they are. */
+/** Removes secrets and escapes control characters, because errors of libraries are often printed unchanged. */
 function safe(text: string): string {
   return printableLines(redact(text));
 }

@@ -1,4 +1,4 @@
-/** Parses JSON from outside. A key `__proto__` is dropped: copied on, it would replace a prototype. */
+/** Parses JSON from outside. Drops every key `__proto__`, which would replace a prototype when it is copied. */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
 }

@@ -1,4 +1,4 @@
-import { PooledBrowserError, type ErrorFacts } from './errors.js';
+import { duration, PooledBrowserError, type ErrorFacts } from './errors.js';
 
 /** No browser became available within `acquireTimeout`. */
 export class AcquireTimeoutError extends PooledBrowserError {
@@ -59,7 +59,7 @@ export class ConnectError extends PooledBrowserError {
   override readonly name = 'ConnectError' as const;
   override readonly code = 'ERR_CONNECT' as const;
 
-  /** HTTP status of the refused WebSocket upgrade. */
+  /** HTTP status of the response that refused the WebSocket upgrade. */
   declare readonly status?: number;
 
   constructor(message: string, { status, ...facts }: ErrorFacts & { status?: number | undefined } = {}) {
@@ -77,7 +77,7 @@ export class ConnectError extends PooledBrowserError {
  */
 export type LossReason = 'dropped' | 'closed-by-service' | 'expired' | 'closed-by-callback';
 
-/** The connection to the browser was lost during the callback. Such a run is never a success. */
+/** The connection to the browser was lost during the callback. The run fails, whatever the callback returned. */
 export class BrowserLostError extends PooledBrowserError {
   override readonly name = 'BrowserLostError' as const;
   override readonly code = 'ERR_BROWSER_LOST' as const;
@@ -96,7 +96,7 @@ export function isBrowserLostError(error: unknown): error is BrowserLostError {
   return error instanceof Error && error.name === 'BrowserLostError' && 'reason' in error;
 }
 
-/** The connection was lost during `lease.use`, and the lease continues with a new one. Nothing is repeated. */
+/** The connection was lost during `use`, and the lease continues with a new connection. The call is not repeated. */
 export class ConnectionDroppedError extends PooledBrowserError {
   override readonly name = 'ConnectionDroppedError' as const;
   override readonly code = 'ERR_CONNECTION_DROPPED' as const;
@@ -115,7 +115,7 @@ export function isConnectionDroppedError(error: unknown): error is ConnectionDro
   return error instanceof Error && error.name === 'ConnectionDroppedError';
 }
 
-/** A method was called that needs a lease which has not ended. */
+/** A method was called after the end of its lease. */
 export class LeaseOverError extends PooledBrowserError {
   override readonly name = 'LeaseOverError' as const;
   override readonly code = 'ERR_LEASE_OVER' as const;
@@ -126,12 +126,12 @@ export class CallbackTimeoutError extends PooledBrowserError {
   override readonly name = 'CallbackTimeoutError' as const;
   override readonly code = 'ERR_CALLBACK_TIMEOUT' as const;
 
-  /** The limit in ms. */
+  /** The timeout in ms. */
   readonly timeout: number;
 
   constructor(timeout: number, facts?: ErrorFacts) {
     super(
-      `The callback did not finish within ${timeout} ms (option timeout). Its connection to the browser was closed.`,
+      `The callback did not finish within ${duration(timeout)} (option timeout). Its connection to the browser was closed.`,
       facts,
     );
     this.timeout = timeout;
@@ -149,11 +149,11 @@ export class TaskTimeoutError extends PooledBrowserError {
   override readonly name = 'TaskTimeoutError' as const;
   override readonly code = 'ERR_TASK_TIMEOUT' as const;
 
-  /** The limit in ms. */
+  /** The timeout in ms. */
   readonly timeout: number;
 
   constructor(timeout: number, facts?: ErrorFacts) {
-    const message = `The task did not finish within ${timeout} ms (option taskTimeout). Its page was closed.`;
+    const message = `The task did not finish within ${duration(timeout)} (option taskTimeout). Its page was closed.`;
     super(message, facts);
     this.timeout = timeout;
   }
@@ -165,7 +165,10 @@ export class TaskResultError extends PooledBrowserError {
   override readonly code = 'ERR_TASK_RESULT' as const;
 }
 
-/** As many inputs failed as the option `stopAfterFailures` allows. The error of the last one is the `cause`. */
+/**
+ * The number of failed inputs reached the option `stopAfterFailures`. The error of the last failed input is the
+ * `cause`.
+ */
 export class TooManyFailuresError extends PooledBrowserError {
   override readonly name = 'TooManyFailuresError' as const;
   override readonly code = 'ERR_TOO_MANY_FAILURES' as const;

@@ -77,7 +77,7 @@ export function checked<T>(faultOf: (value: unknown) => string | undefined): Opt
   );
 }
 
-/** A function of the caller's. */
+/** A function of the caller. */
 export function callback<F>(): Option<F> {
   return check<F>('a function', (value) => typeof value === 'function');
 }
@@ -119,7 +119,7 @@ export function oneOf<const Choice extends string>(...choices: Choice[]): Option
   return toOption(v.picklist(choices, mustBe(`one of ${list}`)));
 }
 
-/** The first of the alternatives that fits. */
+/** The first alternative that accepts the value. */
 export function anyOf<Ins extends readonly Option<never, unknown>[]>(
   expected: string,
   ...alternatives: Ins

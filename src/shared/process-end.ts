@@ -23,7 +23,7 @@ export function isServedHere(origin: string): boolean {
 function listen(): void {
   process.on('exit', runAtExit);
   process.on('beforeExit', onEmptyLoop);
-  // First: `listenerCount` does not include a `once` listener that ran before this one.
+  // Must run first: `listenerCount` does not include a `once` listener that ran before this one.
   for (const signal of SIGNALS) process.prependListener(signal, onSignal);
 }
 
@@ -53,7 +53,7 @@ function onSignal(signal: NodeJS.Signals): void {
     runAtExit();
     process.kill(process.pid, signal);
   };
-  // The second signal ends the process immediately.
+  // A second signal ends the process immediately.
   if (endTasks.isEnding) return end();
   endTasks.isEnding = true;
   void runBeforeEnd().then(end);

@@ -1,7 +1,4 @@
-/**
- * All state that belongs to the process instead of a pool or a call. Every other module keeps its state in objects
- * that somebody owns.
- */
+/** All state that belongs to the process instead of a pool or a call. Every other module keeps its state in objects. */
 
 /** Values that `redact` removes from every text. */
 export const secrets = {

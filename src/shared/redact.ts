@@ -8,7 +8,7 @@ const SHORTEST_SECRET = 8;
 /** Tokens rotate: the oldest are dropped, so that a long-lived process does not grow. */
 const MOST_SECRETS = 1000;
 
-/** A secret that begins before the end of an excerpt is at most this long. */
+/** Maximum length of a secret that begins before the end of an excerpt. */
 const LONGEST_SECRET = 8192;
 
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
@@ -29,7 +29,7 @@ const BEARER = /\b(Bearer)\s+[^\s"'<>\\]+/gi;
 
 /** Makes `redact` remove this value from every text, also in base64. */
 export function hideSecret(secret: string): void {
-  // A pattern finds JWTs: each lease has two, and every known secret makes `redact` slower.
+  // A pattern finds JWTs. Storing them would slow `redact` down: each lease has two.
   if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
   const { known } = secrets;
   const forms = known.get(secret) ?? [secret, ...base64Forms(secret)];
@@ -75,7 +75,9 @@ export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** Shortens text from outside for a message, on one line. Redacts first, because no pattern finds half a secret. */
+/**
+ * Shortens text from outside for a message, on one line. Redacts first, because no pattern finds a part of a secret.
+ */
 export function excerpt(text: string, length: number): string {
   const clean = printable(
     redact(text.slice(0, length + LONGEST_SECRET))
@@ -85,10 +87,10 @@ export function excerpt(text: string, length: number): string {
   return clean.length > length ? `${clean.slice(0, length)}…` : clean;
 }
 
-/** Removes tokens and JWTs: those passed to `hideSecret`, and everything that has the form of one. */
+/** Removes tokens and JWTs: the values passed to `hideSecret`, and everything that has the form of a token or JWT. */
 export function redact(text: string): string {
   let clean = text;
-  // A secret may begin with another one.
+  // A secret may begin with another secret.
   secrets.longestFirst ??= [...secrets.known.values()].flat().toSorted((a, b) => b.length - a.length);
   for (const secret of secrets.longestFirst) {
     if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);

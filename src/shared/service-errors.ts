@@ -21,7 +21,7 @@ export interface ServiceFault {
   details?: ErrorDetail[] | undefined;
   /** A lower-level error. */
   inner_error?: ErrorDetail | undefined;
-  /** What to check. */
+  /** Advice on what to check. */
   hint?: string | undefined;
   /** Milliseconds to wait before the next request. */
   retryAfter?: number | undefined;
@@ -38,7 +38,7 @@ export class PoolServiceError extends PooledBrowserError {
   declare readonly details?: readonly ErrorDetail[];
   /** A lower-level error (API: Errors). */
   declare readonly inner_error?: ErrorDetail;
-  /** What to check. */
+  /** Advice on what to check. */
   declare readonly hint?: string;
   /** Milliseconds to wait before the next request, from the `Retry-After` header. */
   declare readonly retryAfter?: number;
@@ -77,7 +77,7 @@ export class PoolConnectionError extends PooledBrowserError {
   override readonly name = 'PoolConnectionError' as const;
   override readonly code: 'ERR_POOL_UNREACHABLE' | 'ERR_POOL_NO_RESPONSE';
   /**
-   * To repeat the request does not help: the service does not speak TLS, its certificate is not trusted, or it was never
+   * True if retrying does not help: the service does not support TLS, its certificate is not trusted, or it was never
    * reached within `unreachableTimeout`.
    */
   readonly isPermanent: boolean;
@@ -93,7 +93,7 @@ export class PoolConnectionError extends PooledBrowserError {
   }
 }
 
-/** The response does not follow the API. It is never returned as data. */
+/** The service sent a response that does not conform to the API. */
 export class PoolResponseError extends PooledBrowserError {
   override readonly name = 'PoolResponseError' as const;
   override readonly code = 'ERR_POOL_RESPONSE' as const;
@@ -117,12 +117,12 @@ export class PoolClosedError extends PooledBrowserError {
   }
 }
 
-/** A browser could not be released in time, or it is unknown whether it was. */
+/** A browser could not be released in time, or the outcome of its release is unknown. */
 export class ReleaseError extends PooledBrowserError {
   override readonly name = 'ReleaseError' as const;
   override readonly code = 'ERR_RELEASE' as const;
   declare readonly sessionId: string;
-  /** `'failed'`: it stays leased until its inactivity timeout; `'unknown'`: the service did not answer. */
+  /** `'failed'`: the browser stays leased until its inactivity timeout; `'unknown'`: the service did not answer. */
   readonly released: 'failed' | 'unknown';
 
   constructor(message: string, released: 'failed' | 'unknown', facts: ErrorFacts & { sessionId: string }) {
@@ -131,7 +131,7 @@ export class ReleaseError extends PooledBrowserError {
   }
 }
 
-/** The video of a recording was not ready in time. It can become ready later. */
+/** The video of a recording was not ready in time. It may become ready later. */
 export class ReplayNotReadyError extends PooledBrowserError {
   override readonly name = 'ReplayNotReadyError' as const;
   override readonly code = 'ERR_REPLAY_NOT_READY' as const;

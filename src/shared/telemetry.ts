@@ -8,7 +8,10 @@ export function publish(event: object): void {
   if (events.hasSubscribers) events.publish(event);
 }
 
-/** Calls a listener of the caller's. If it throws or rejects, the process gets a warning and nothing else breaks. */
+/**
+ * Calls a listener of the caller. If the listener throws or rejects, the process emits a warning and the call
+ * continues.
+ */
 export function callListener<Event>(
   listener: ((event: Event) => void) | undefined,
   event: Event,
@@ -62,7 +65,7 @@ const channels = {
 };
 
 /**
- * Does the work of a stage and publishes its progress. Without a subscriber it costs one check.
+ * Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check.
  *
  * @param complete Adds facts to the trace that are known only after the work.
  */

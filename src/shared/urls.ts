@@ -5,11 +5,11 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Checks the address of a service. It receives the token, so plain http is allowed on loopback only. */
+/** Checks the address of a service. Requests carry the token, so plain http is allowed on loopback only. */
 export function checkBaseUrl(baseUrl: unknown): URL {
   if (typeof baseUrl !== 'string' || baseUrl === '') {
     throw invalid(
-      'There is no service: set BROWSER_POOL_BASE_URL to the address of your service, or to local for Chromium on this machine (export BROWSER_POOL_BASE_URL=local).',
+      'The address of the service is missing: set BROWSER_POOL_BASE_URL to the address of your service, or to local for Chromium on this machine (export BROWSER_POOL_BASE_URL=local).',
     );
   }
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) {
@@ -30,7 +30,7 @@ export function checkBaseUrl(baseUrl: unknown): URL {
   return url;
 }
 
-/** Shows a wrong address, unless a part of it can be a secret, and the address that is probably meant. */
+/** Shows a wrong address, unless a part of it may be a secret, and suggests a correction. */
 function proposeAddress(baseUrl: string): string {
   if (/[@?#]/.test(baseUrl)) return 'this value, which is not shown because it may contain a secret.';
   const shown = `${JSON.stringify(baseUrl)}.`;
@@ -42,8 +42,8 @@ function proposeAddress(baseUrl: string): string {
 }
 
 /**
- * Finds out why a WebSocket URL of a session must not be used. The server at that URL drives the browser and receives the
- * JWT, so it must be wss, or ws between loopback addresses.
+ * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
+ * receives the JWT, so the URL must be wss, or ws on loopback for a service on loopback.
  */
 export function webSocketFault(endpoint: string, baseUrl: string): string | undefined {
   if (!URL.canParse(endpoint)) return 'is not a URL';
@@ -60,7 +60,7 @@ export function webSocketFault(endpoint: string, baseUrl: string): string | unde
 
 const PAGE_SCHEMES = ['http:', 'https:', 'about:', 'data:'];
 
-/** Other schemes run code in the page that is open, or read files and settings of the browser's machine. */
+/** Other schemes run code in the open page, or read files and settings of the browser's machine. */
 export function isPageUrl(url: string): boolean {
   return URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
 }

@@ -5,24 +5,24 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Reads a number from the environment: each bench names its variables in its first lines. */
+/** Reads a number from the environment. The first comment of each benchmark lists its variables. */
 export function setting(name: string, fallback: number): number {
   return Number(process.env[name] ?? fallback);
 }
 
-/** Measures one round: one number for each figure that applies. */
+/** Measures one round: a number for each figure that applies. */
 export type Way<Figure extends string> = () => Promise<Partial<Record<Figure, number>>>;
 
 export interface Comparison<Figure extends string> {
-  /** What all ways do: the first column. */
+  /** The measured work, for the first column. */
   subject: string;
   ways: Record<string, Way<Figure>>;
   /** The unit of each figure. */
   units: Record<Figure, string>;
-  /** Ways that all ways are compared with. */
+  /** The ways with which all ways are compared. */
   peers?: readonly string[];
   rounds: number;
-  /** Rounds before these that do not count. */
+  /** Number of warm-up rounds, which do not count. */
   warmUp?: number;
   beforeRound?: (round: number) => Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function compare<Figure extends string>(comparison: Comparison<Figu
   const samples = new Map<string, number[]>();
   for (let round = 0; round < warmUp + rounds; round++) {
     await beforeRound?.(round);
-    // Each way is first as often as the others, so that a busy moment slows all of them down.
+    // Each way is first equally often, so that a busy moment affects all of them.
     for (const index of names.keys()) {
       const name = names[(index + round) % names.length]!;
       const measured = await ways[name]!();
@@ -71,7 +71,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly (st
   console.log(`\n${lines.join('\n')}\n`);
 }
 
-/** A number with about three digits. */
+/** Formats a number with about three digits. */
 function show(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return value.toFixed(0);
@@ -89,7 +89,7 @@ export function percentile(values: readonly number[], percent: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))]!;
 }
 
-/** How much a value grows from step to step (least squares). */
+/** Returns the growth per step (least squares). */
 export function slope(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const above = values.reduce((sum, value, step) => sum + (step - middle) * value, 0);
@@ -97,7 +97,7 @@ export function slope(values: readonly number[]): number {
   return below === 0 ? 0 : above / below;
 }
 
-/** Milliseconds that some work takes. */
+/** Returns the duration of the work in ms. */
 export async function time(work: () => unknown): Promise<number> {
   const began = performance.now();
   await work();
@@ -107,14 +107,14 @@ export async function time(work: () => unknown): Promise<number> {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Bytes of this process that are still referenced. */
+/** Returns the memory in use by this process, in bytes. */
 export function memoryInUse(): { heap: number; all: number } {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return { heap: heapUsed, all: heapUsed + external };
 }
 
-/** Where a pool is, and the token for it. */
+/** The address and the token of a service. */
 export interface Service {
   baseUrl: string;
   token: string;

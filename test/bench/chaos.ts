@@ -1,7 +1,7 @@
 /**
  * `npm run chaos`: leases real browsers of a local pool with the option `chaos`, from processes that end normally, by
- * SIGTERM or by SIGKILL, and counts at the server what became of each lease. RUNS (300) and SEED (1) set how many and
- * which.
+ * SIGTERM or by SIGKILL, and records at the server how each lease ended. RUNS (300) and SEED (1) set their number and
+ * their random choices.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { Ledger } from './ledger.js';
 const RUNS = setting('RUNS', 300);
 const SEED = setting('SEED', 1);
 const RUNS_PER_PROCESS = 4;
-/** More than the pool has browsers: a browser that comes back is leased to somebody else at once. */
+/** More processes than browsers, so that a released browser is leased to another process immediately. */
 const PROCESSES = 3;
 const BROWSERS = 3;
 const PROGRAM = fileURLToPath(new URL('programs/chaos-runs.mjs', import.meta.url));
@@ -44,14 +44,14 @@ printTable(
   figures.map((figure) => [figure, ...rows.map(([, counts]) => counts[figure]!)]),
 );
 const ours = rows[1]![1];
-// The promises of this library.
-process.exit(ours['lost in silence'] === 0 && ours['released while held by another'] === 0 ? 0 : 1);
+// These numbers must be 0.
+process.exit(ours['lost without a report'] === 0 && ours['released while held by another'] === 0 ? 0 : 1);
 
 async function count(contender: string): Promise<Record<string, number>> {
   const random = new Random(SEED);
   const ledger = new Ledger();
   const chaos = { seed: SEED, faults };
-  // What a client loses ends soon, so that the others do not wait for long.
+  // A lost lease expires soon, so that the other clients do not wait for long.
   const pools = [{ name: 'test', size: BROWSERS, timeoutSeconds: 4 }];
   await using local = await startLocalPool({ pools, chaos, onLog: (event) => ledger.note(event) });
   await using front = await ledger.front(local);
@@ -82,7 +82,7 @@ async function count(contender: string): Promise<Record<string, number>> {
       }
     }),
   );
-  // Helper processes, late answers, and leases that nobody uses.
+  // Time for helper processes, late responses and unused leases.
   await sleep(15_000);
   process.stderr.write('\n');
   return ledger.counts();

@@ -1,6 +1,6 @@
 /**
  * `npm run compare`: the same faults on this library, and on the public service's own SDK with Playwright as its
- * documentation shows it. The server counts what was granted, released and lost. Needs `dist/`.
+ * documentation shows it. The server counts the granted, released and lost leases. Needs `dist/`.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,9 +16,9 @@ import { realSession } from '../support/real-session.js';
 import { printTable } from './bench.js';
 import { runProgram } from './run-program.js';
 
-/** Milliseconds that both may wait for a browser. */
+/** Time to wait for a browser, on both sides, in ms. */
 const WAIT = 3000;
-/** Milliseconds that a callback may take, where it has a timeout. */
+/** Timeout of a callback that has one, in ms. */
 const TIMEOUT = 15_000;
 /** Milliseconds after which a lease that was not released is lost. */
 const PATIENCE = 6000;
@@ -28,7 +28,7 @@ const TOKEN = 'compare-token';
 class Ground {
   readonly granted: string[] = [];
   readonly controller = new AbortController();
-  /** Acquire requests that the caller was told may have leased a browser. */
+  /** Acquire requests that were reported with an unknown outcome. */
   unknown = 0;
   readonly service: FakeService;
   readonly road: FaultRoad;
@@ -43,7 +43,7 @@ class Ground {
 
   readonly grant = (response: ServerResponse): void => reply(response, { status: 200, json: this.lease() });
 
-  /** Records a lease, and returns the session for the answer. */
+  /** Records a lease, and returns its session. */
   lease(): Record<string, unknown> {
     const session_id = `s${this.granted.length + 1}`;
     this.granted.push(session_id);
@@ -203,7 +203,8 @@ const CONTENDERS: readonly Contender[] = [
 
 await using local = await startLocalPool({ pools: [{ name: 'test', size: 1 }] });
 const browser = await realSession(local);
-// A run by hand that is interrupted leaves rejections unhandled. They are counted, and must not end this comparison.
+// Interrupted code without this library leaves unhandled rejections. They are counted, and must not end this
+// comparison.
 let unhandled = 0;
 process.on('unhandledRejection', () => unhandled++);
 const totals = CONTENDERS.map(() => ({ granted: 0, lost: 0, wrong: 0, unhandled: 0 }));
@@ -243,7 +244,7 @@ async function judge({ call, program }: Contender, one: Case) {
     (error: unknown) => ({ status: 'error', text: nameOf(error) }),
   );
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  // A grant may still be on its way.
+  // A lease may still be under way.
   await sleep(2000);
   const giveUp = performance.now() + PATIENCE;
   while (ground.lost > 0 && performance.now() < giveUp) await sleep(50);
@@ -262,7 +263,7 @@ function nameOf(error: unknown): string {
   return (name === 'Error' && error.name === 'Error' ? error.message : name).split('\n')[0]!.slice(0, 60);
 }
 
-/** By hand: acquire, connect, call, close and release, with `finally`. */
+/** Without this library: acquire, connect, call, close and release, with `finally`. */
 async function callSdk(ground: Ground, { work = title, timeout }: Case): Promise<unknown> {
   const client = new Kernel({
     apiKey: TOKEN,

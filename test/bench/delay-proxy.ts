@@ -4,7 +4,7 @@ import type { Service } from './bench.js';
 
 /** Simulates a far service: a TCP proxy to a local pool that delays every byte. URLs of the pool point to the proxy too. */
 export class DelayProxy implements AsyncDisposable {
-  /** Milliseconds there and back. */
+  /** Delay in both directions together, in ms. */
   roundTrip = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -13,7 +13,7 @@ export class DelayProxy implements AsyncDisposable {
   static async to({ baseUrl }: Service): Promise<DelayProxy> {
     const proxy = new DelayProxy(new URL(baseUrl).host);
     await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
-    // Addresses are replaced in place, so that lengths in the messages stay right.
+    // Addresses are replaced by addresses of equal length, so that lengths in messages stay correct.
     if (proxy.#host.length !== proxy.#target.length) throw new Error('The ports have different lengths.');
     return proxy;
   }
@@ -41,7 +41,7 @@ export class DelayProxy implements AsyncDisposable {
     const upstream = connect({ host: hostname!, port: Number(port), noDelay: true });
     // Read for each chunk, because kept-alive sockets must see a change.
     const half = () => this.roundTrip / 2;
-    // The handshake of TCP cannot be delayed on loopback, so the first bytes wait for its round trip.
+    // The TCP handshake cannot be delayed on loopback, so the first bytes wait for its round trip.
     const opened = performance.now() + this.roundTrip;
     pass(client, upstream, (now) => Math.max(now, opened) + half(), [this.#host, this.#target]);
     pass(upstream, client, (now) => now + half(), [this.#target, this.#host]);
@@ -59,7 +59,7 @@ export class DelayProxy implements AsyncDisposable {
   }
 }
 
-/** Passes chunks on in order, each when its delay is over. */
+/** Forwards chunks in order, each after its delay. */
 function pass(from: Socket, to: Socket, due: (now: number) => number, [old, put]: [string, string]): void {
   const later = (work: () => unknown) => setTimeout(work, due(performance.now()) - performance.now());
   from.on('data', (chunk) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:import`: how much longer a process takes when it imports each entry, compared with an empty process;
- * the automation libraries, undici and the SDK for comparison. ROUNDS (default 30). Needs `dist/`.
+ * `npm run bench:import`: the additional time of a process that imports each entry, compared with an empty process.
+ * Also measures the automation libraries, undici and the SDK. ROUNDS (default 30). Needs `dist/`.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -5,18 +5,18 @@ import type { LocalPool, LocalPoolEvent } from '../../src/local.js';
 
 interface LeaseEntry {
   readonly sessionId: string;
-  /** The run that received the session id. Undefined while nobody did. */
+  /** The run that received the session id; undefined until then. */
   holder?: number;
   /** How the lease ended at the server. */
   end?: 'released' | 'inactive' | 'exited' | 'other';
-  /** Release requests of the holder, and whether the answer to one of them was delivered. */
+  /** Number of release requests of the holder, and whether a response to one was delivered. */
   asked: number;
   isConfirmed: boolean;
   /** Its holder looked at the session after the lease had ended: the release was no longer necessary. */
   isSeenOver: boolean;
 }
 
-/** What became of each lease. It is counted at the server, and between the server and each run. */
+/** Records how each lease ended, at the server and between the server and each run. */
 export class Ledger {
   readonly #leases: LeaseEntry[] = [];
   readonly #reports = new Map<number, string[]>();
@@ -37,7 +37,7 @@ export class Ledger {
       lease.end = 'released';
       if (lease.asked === 0) {
         this.#foreign++;
-        process.stderr.write(`\nSomebody released ${event.sessionId}, which run ${lease.holder} held.\n`);
+        process.stderr.write(`\nAnother run released ${event.sessionId}, which run ${lease.holder} held.\n`);
       }
     } else if (event.type === 'browser-destroyed') {
       const lease = this.#last(event.sessionId);
@@ -46,13 +46,13 @@ export class Ledger {
     }
   };
 
-  /** A line of a program: what a run tells its caller. */
+  /** Reads a line of a program: the result of a run. */
   hear(line: string): void {
     const { run, what } = JSON.parse(line) as { run: number; what: string };
     this.#reports.set(run, [...(this.#reports.get(run) ?? []), what]);
   }
 
-  /** The process of these runs is about to be killed: no run receives the answers to its open acquire requests. */
+  /** Notes that the process of these runs will be killed: the outcome of its open acquire requests is unknown. */
   end(first: number, runs: number): void {
     for (let run = first; run < first + runs; run++) {
       this.#killed.add(run);
@@ -80,7 +80,7 @@ export class Ledger {
       const runs = `run ${holder} (${this.#reports.get(holder!)?.join(', ') ?? 'its process was killed'})`;
       process.stderr.write(`\n${sessionId} of ${runs}: ended as ${end}, ${asked} release requests.\n`);
     }
-    // No run ever received their session ids.
+    // No run received their session ids.
     const nobodys = this.#leases.filter(
       ({ holder, end }) => holder === undefined && end !== 'released',
     ).length;
@@ -94,7 +94,7 @@ export class Ledger {
       'ended by a fault before the release': known.length - released - lost.length,
       'lost, and reported as unknown': reported.length + told,
       'lost because the process was killed while it acquired': excused + unread.length,
-      'lost in silence': silent.length + nobodys - told - excused,
+      'lost without a report': silent.length + nobodys - told - excused,
       'released again after a confirmation': this.#repeated.filter((run) => !this.#isUnread(run, 'released'))
         .length,
       'released again because the process was killed before it read the confirmation': this.#repeated.filter(

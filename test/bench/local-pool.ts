@@ -1,6 +1,6 @@
 /**
- * `npm run bench:local-pool`: what the local pool costs: the start, the fill, a warm acquire, 20 browsers at once, and
- * CDP messages through the pool against Chromium's own port. ROUNDS (default 100).
+ * `npm run bench:local-pool`: the costs of the local pool: its start, its fill, a warm acquire, 20 browsers at once,
+ * and CDP messages through the pool compared with Chromium's own port. ROUNDS (default 100).
  */
 import { on, once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ import { compare, printComparison, setting, time } from './bench.js';
 const ROUNDS = setting('ROUNDS', 100);
 const MEGABYTES = 5;
 const OWN_PORT = "Chromium's own port";
-/** How a pool would reach a port: with the socket in between that clients need in any case. */
+/** The same with a relay, which a pool would need in front of such a port. */
 const BEHIND_RELAY = `${OWN_PORT}, behind a TCP relay`;
 
 printComparison(
@@ -111,7 +111,7 @@ async function relayTo(url: string): Promise<string> {
   return `ws://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`;
 }
 
-/** The same browser with a debugging port of its own. */
+/** The same browser with a debugging port. */
 async function launchWithPort(): Promise<AsyncDisposable & { url: string }> {
   const profile = mkdtempSync(join(tmpdir(), 'pooled-browser-'));
   const flags = chromiumFlags(profile, { headless: true, args: ['--remote-debugging-port=0'] });

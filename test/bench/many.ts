@@ -1,6 +1,6 @@
 /**
- * `npm run bench:many`: CALLS (default 1,000) calls at once on a pool of 10: the order in which they are served, how
- * well the pool is used, what a waiting call costs, and what an outage of OUTAGE seconds (default 10) does.
+ * `npm run bench:many`: CALLS (default 1,000) calls at once on a pool of 10: the order in which they are served, the
+ * use of the pool, the cost of a waiting call, and the effect of an outage of OUTAGE seconds (default 10).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool, withPooledBrowser } from '../../src/index.js';
@@ -10,14 +10,14 @@ import { memoryInUse, percentile, printTable, setting, startProgram, time } from
 const CALLS = setting('CALLS', 1000);
 const OUTAGE = setting('OUTAGE', 10);
 const SIZE = 10;
-/** Milliseconds that each call keeps its browser. */
+/** Time for which each call uses its browser, in ms. */
 const WORK = 50;
 
 interface Figures {
   requests: number;
   whileDown: number;
   order: number[];
-  /** Milliseconds that browsers were leased. */
+  /** Sum of the times for which browsers were leased, in ms. */
   busy: number;
   /** Milliseconds from the end of the outage to the first grant. */
   firstAfter: number;
@@ -45,11 +45,14 @@ async function measureLoad(): Promise<[string, string][]> {
   const places = order.slice(1).map((number, place) => Math.abs(number - 1 - place));
   const mean = places.reduce((sum, value) => sum + value, 0) / places.length;
   return [
-    ['places off the order of the calls, mean and p99', `${mean.toFixed(1)}, ${percentile(places, 99)}`],
+    [
+      'difference from the order of the calls in places, mean and p99',
+      `${mean.toFixed(1)}, ${percentile(places, 99)}`,
+    ],
     ['share of time that browsers were leased', (busy / (elapsed * SIZE)).toFixed(2)],
-    ['requests a call', (requests / CALLS).toFixed(2)],
-    ['memory a waiting call', `${Math.round(memory / waiting / 1024)} KiB`],
-    ['CPU a call', `${((user + system) / 1000 / CALLS).toFixed(2)} ms`],
+    ['requests per call', (requests / CALLS).toFixed(2)],
+    ['memory per waiting call', `${Math.round(memory / waiting / 1024)} KiB`],
+    ['CPU per call', `${((user + system) / 1000 / CALLS).toFixed(2)} ms`],
   ];
 }
 
@@ -65,7 +68,7 @@ async function measureOutage(): Promise<[string, string][]> {
   const { whileDown, firstAfter } = (await program.ask('figures')) as Figures;
   const times = `${Math.round(firstAfter)} ms, ${Math.round(recovered)} ms`;
   return [
-    [`requests a call in an outage of ${OUTAGE} s`, (whileDown / CALLS).toFixed(2)],
+    [`requests per call in an outage of ${OUTAGE} s`, (whileDown / CALLS).toFixed(2)],
     ['from the end of the outage to the first lease, and to the last', times],
   ];
 }
@@ -74,7 +77,7 @@ async function callAll(pool: BrowserPool): Promise<void> {
   await Promise.all(Array.from({ length: CALLS }, (_, index) => call(pool, index + 1)));
 }
 
-/** Without an automation library: acquire and release are what is measured. */
+/** Without an automation library: only acquire and release are measured. */
 async function call(pool: BrowserPool, number: number): Promise<void> {
   await withPooledBrowser(pool, () => sleep(WORK), {
     connector: plainConnector,

@@ -25,7 +25,7 @@ const PEERS = ['by hand', 'by hand, the same steps'];
 await using served = await servePool();
 const pool = new BrowserPool('bench', served.service);
 const rows: string[][] = [];
-// Playwright comes last, because it leaves the most behind in this process.
+// Playwright is last, because it leaves the most memory in use.
 for (const driver of DRIVERS.toReversed()) rows.push(...(await measure(driver)));
 printComparison(rows, PEERS);
 await served[Symbol.asyncDispose]();
@@ -77,7 +77,7 @@ async function timeOnce(lease: LeaseOnce): Promise<Record<'wall' | 'CPU', number
   return { wall, CPU: (user + system) / 1000 };
 }
 
-/** What one lease allocates in this process, including what was collected in the meantime. */
+/** Measures the memory that one lease allocates, including memory that was collected meanwhile. */
 async function allocate(lease: LeaseOnce): Promise<{ allocated: number }> {
   const inspector = new Inspector();
   inspector.connect();

@@ -1,6 +1,6 @@
 /**
- * Part of `npm run simulate`: processes that hold a lease end in every way, COUNT times each (default 100), and the
- * service records whether and when the browser was released. Needs `dist/`.
+ * Part of `npm run simulate`: processes with a lease end in every way, COUNT times each (default 100). The service
+ * records whether and when the browser was released. Needs `dist/`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:recording`: what recording costs. The same job on an animated page without a recording, and with one
+ * `npm run bench:recording`: the cost of recording. The same job on an animated page without a recording, and with one
  * at 10 and at 25 frames per second: CPU of this process (client and pool) and of all Chromium processes, memory, and
  * the video's size. Reads /proc, so it runs only on Linux. SECONDS (default 20) a job, ROUNDS (default 3).
  */
@@ -16,7 +16,7 @@ const PAGE_BYTES = 4096;
 
 /** A page of text in which something moves, and which computes a little. */
 const PAGE = `data:text/html,${encodeURIComponent(`<body style="font:16px sans-serif"><h1 id="clock"></h1><div id="bar"
-  style="width:200px;height:80px;background:teal"></div><p>${'What the user of this page reads. '.repeat(150)}<script>
+  style="width:200px;height:80px;background:teal"></div><p>${'This text fills the page. '.repeat(150)}<script>
   (function tick(now = 0) {
     clock.textContent = (now / 1000).toFixed(2);
     bar.style.marginLeft = (now / 5) % 800 + 'px';

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:round-trips`: how many serial round trips a lease takes, from the call to a usable page and from the
- * end of the callback to the end of the call. A proxy delays every byte; the time that each ms of delay adds is the
- * number. ROUNDS (default 7).
+ * `npm run bench:round-trips`: the number of serial round trips of a lease, from the call to a usable page and from the
+ * end of the callback to the end of the call. A proxy delays every byte; the number is the time that each ms of delay
+ * adds. ROUNDS (default 7).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BrowserPool } from 'pooled-browser';
@@ -10,7 +10,7 @@ import { DelayProxy } from './delay-proxy.js';
 import { byHand, DRIVERS, withOurs, type LeaseOnce } from './ways.js';
 
 const ROUNDS = setting('ROUNDS', 7);
-/** Milliseconds of delay, there and back. */
+/** Delay in both directions together, in ms. */
 const LONG = 100;
 
 await using served = await servePool();
@@ -34,7 +34,7 @@ for (const driver of DRIVERS) {
     ['pooled-browser, cold', (use) => withOurs(cold, driver)(use), renewCold],
   ];
   for (const [way, lease, afterwards] of ways) {
-    // With any other pool of ours open, the last way would not be cold.
+    // With another open pool, the last way would not be cold.
     if (way.endsWith('cold')) await warm.close();
     const [begin, end] = await measure(lease, afterwards);
     rows.push([driver, way, begin.toFixed(1), end.toFixed(1)]);

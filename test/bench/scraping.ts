@@ -41,13 +41,13 @@ interface AnyPage {
   title(): Promise<string>;
 }
 
-/** The URLs of one run, and what to do with each. */
+/** The URLs of one run, and the work for each. */
 interface Visits {
   readonly urls: Iterator<string, undefined> & Iterable<string>;
   visit(page: AnyPage, url: string): Promise<void>;
 }
 
-/** Opens all pages of a run, and leaves nothing behind. */
+/** Opens all pages of a run, and leaves nothing. */
 type Crawl = (visits: Visits) => Promise<void>;
 
 leaveNothing();
@@ -138,7 +138,7 @@ function ours(
 
 type OpenPages = (endpoint: string) => Promise<{ pages: AnyPage[]; close: () => Promise<unknown> }>;
 
-/** What a short script does: lease a browser, open four pages, and load URL after URL in each. */
+/** A short script: leases a browser, opens four pages, and loads one URL after another in each. */
 function plainLoop(open: OpenPages): Crawl {
   return async ({ urls, visit }) => {
     const { session_id, cdp_ws_url } = (await one!.acquire({ acquire_timeout_seconds: 30 }))!;
@@ -211,7 +211,7 @@ function each<T>(make: () => T): T[] {
   return Array.from({ length: AT_ONCE }, () => make());
 }
 
-/** Heap after each 1,000 of 10,000 small tasks. It stays flat if nothing of finished tasks is kept. */
+/** Heap after each 1,000 of 10,000 small tasks. It does not grow if nothing of finished tasks is retained. */
 async function measureMemory(): Promise<void> {
   const heap: number[] = [];
   const task = ({ page, input }: { page: { evaluate(script: string): Promise<unknown> }; input: number }) =>

@@ -1,6 +1,7 @@
 /**
  * `npm run simulate`: a million lifecycles under a simulated clock, network and chance, then the ends of real
- * processes. LIFECYCLES and FIRST_SEED set how many and which; `SEED=…` replays one world and tells its story.
+ * processes. LIFECYCLES and FIRST_SEED set their number and the first seed; `SEED=…` repeats one world and prints its
+ * log.
  */
 import { describeCampaign, explainFailure, runCampaign } from '../simulation/campaign.js';
 import { simulate } from '../simulation/simulate.js';

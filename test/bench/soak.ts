@@ -1,6 +1,7 @@
 /**
- * `npm run soak`: LEASES (default 2,000) leases on a local pool of SIZE (default 3) browsers, through all three drivers,
- * with faults. Prints the resources before and after, and how memory grew; fails if anything was left. SEED repeats a run.
+ * `npm run soak`: LEASES (default 2,000) leases on a local pool of SIZE (default 3) browsers, through all three
+ * drivers, with faults. Prints the resources before and after, and the growth of memory. Fails if anything was left.
+ * SEED repeats a run.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -151,7 +152,7 @@ function report(): void {
     `${counts.granted} granted, ${counts.released} released, ${counts.notReleased} reported as not released`,
   );
   console.log(
-    `${counts.ok} runs succeeded, ${counts.failed} failed; heap slope ${perLease.toFixed(0)} bytes a lease`,
+    `${counts.ok} runs succeeded, ${counts.failed} failed; heap slope ${perLease.toFixed(0)} bytes per lease`,
   );
   const leaks = [
     counts.granted !== counts.released && `${counts.granted - counts.released} leases`,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:sockets`: what this library's WebSocket costs the automation libraries. Each connects to one Chromium
- * with its own WebSocket and through ours; the figures are in src/connect/README.md. ROUNDS (default 15).
+ * `npm run bench:sockets`: the cost of this library's WebSocket for the automation libraries. Each connects to one
+ * Chromium with its own WebSocket and through ours; the figures are in src/connect/README.md. ROUNDS (default 15).
  */
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';

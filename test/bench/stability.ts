@@ -1,6 +1,6 @@
 /**
- * `npm run stability`: runs the tests again and again, every second time with busy loops on all cores, and lists each
- * test that failed at least once. RUNS (20) sets how often; SUITE is `unit`, `test` (default) or `more`.
+ * `npm run stability`: runs the tests repeatedly, every second time with busy loops on all cores, and lists each test
+ * that failed at least once. RUNS (20) sets how often; SUITE is `unit`, `test` (default) or `more`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -50,14 +50,14 @@ const DRIVE = {
 export type Driver = keyof typeof DRIVE;
 export const DRIVERS = Object.keys(DRIVE) as Driver[];
 
-/** The least that works: raw HTTP and the automation library alone, one step after the other. */
+/** The minimum: raw HTTP and the automation library alone, one step after the other. */
 export function byHand(service: Service, driver: Driver): LeaseOnce {
   return inSteps(rawClient(service), DRIVE[driver]);
 }
 
 /**
- * The same requests as this library: replays are also listed before the use, so that earlier replays of the session can
- * be told from ours, and the page is asked whether it still answers.
+ * The same requests as this library: also lists the replays before the use, to distinguish earlier replays of the
+ * session, and checks that the page responds.
  */
 export function byHandWithAllSteps(service: Service, driver: Driver): LeaseOnce {
   const { acquire, replays, release } = rawClient(service);

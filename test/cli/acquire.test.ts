@@ -107,7 +107,7 @@ describe('acquire', () => {
   });
 });
 
-it('prints once that it waits, and fails when no browser became available in time', async () => {
+it('prints once that it waits, and fails if no browser becomes available in time', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 204 });
   const args = ['acquire', 'pool', '--acquire-timeout', '4s'];
@@ -119,18 +119,18 @@ it('prints once that it waits, and fails when no browser became available in tim
   expect(stderr).toMatch(/No browser became available in pool "?pool"? within 4/);
 });
 
-it('releases a browser that is granted after the interruption', async () => {
+it('releases a browser that is leased after the interruption', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 200, json: session(), delay: 1000 });
   const waiting = startClient(['acquire', 'pool'], service.options);
   await expect.poll(() => service.of('acquire').length).toBe(1);
   const { code, stdout, stderr } = await waiting.end('SIGINT');
   expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-  expect(stderr).toContain('a browser in it is released');
+  expect(stderr).toContain('to release the browser if it leases one');
   expect(service.released).toEqual(['session-1']);
 });
 
-it('does not wait after a second Ctrl-C, and sends the release again at the exit', async () => {
+it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {
   await using service = await FakeService.start();
   service.script('release', () => {}, { status: 204 });
   const held = startClient(['acquire', 'pool'], service.options);

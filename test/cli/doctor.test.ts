@@ -113,7 +113,7 @@ describe('doctor, on a pool', () => {
   });
 });
 
-it('says, like serve, that BiDi needs chromium-bidi', async () => {
+it('reports, like serve, that BiDi needs chromium-bidi', async () => {
   const main = installWithoutLibraries('puppeteer-core');
   const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
   const serve = new Program([main, 'serve', '--size', '1'], environment);
@@ -221,7 +221,7 @@ it('finds that the token is missing, and prints it in two lines', async () => {
   const { code, stdout, stderr } = await startCli(['doctor', 'test', '--base-url', service.baseUrl]).ended;
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
   expect(stdout).toMatch(/^✗ token +The access token is missing: set the environment variable/m);
-  expect(stdout).toMatch(/^- lease +not checked, because it needs: token$/m);
+  expect(stdout).toMatch(/^- lease +skipped: needs token$/m);
 });
 
 it.runIf(hasTerminals)('colors its signs at a terminal, unless NO_COLOR is set', async () => {

@@ -60,7 +60,12 @@ describe('exec', () => {
 
   it.each([
     ['the command does not exist', 127, 'no-such-command', 'no such command'],
-    ['the command is no program', 126, join(process.cwd(), 'package.json'), "the command can't be started"],
+    [
+      'the command is not a program',
+      126,
+      join(process.cwd(), 'package.json'),
+      "the command can't be started",
+    ],
   ])('exits like a shell when %s, and releases the browser', async (_why, code, command, message) => {
     const ended = await start('--', command).ended;
     expect(ended).toMatchObject({ code, stdout: '' });
@@ -68,11 +73,14 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it.each(['SIGKILL', 'SIGSEGV'])('exits with 128 and more when %s ended its command', async (signal) => {
-    const { code } = await start('--', 'sh', '-c', `kill -${signal.slice(3)} $$`).ended;
-    expect(code).toBe(signal === 'SIGKILL' ? 137 : 139);
-    expect(leased()).toBe(0);
-  });
+  it.each(['SIGKILL', 'SIGSEGV'])(
+    'exits with 128 plus the number of the signal when %s ended its command',
+    async (signal) => {
+      const { code } = await start('--', 'sh', '-c', `kill -${signal.slice(3)} $$`).ended;
+      expect(code).toBe(signal === 'SIGKILL' ? 137 : 139);
+      expect(leased()).toBe(0);
+    },
+  );
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     'passes %s on to its command, and exits like it',

@@ -24,7 +24,7 @@ beforeEach(() => {
 
 /** Returns the title of the page at its input. */
 const TITLE = 'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
-/** Fetches the URL of its input, whose response may be held back. */
+/** Fetches the URL of its input, whose response the test may delay. */
 const ASKS = 'export default async ({ input, signal }) => (await fetch(input, { signal })).text();';
 
 describe('results', () => {
@@ -118,7 +118,7 @@ describe('results', () => {
     expect(parse(stdout).map(({ value }) => (value as [string])[0])).toEqual(['a', 'b']);
   });
 
-  it('fails an input whose task returns the page, and says what to return', async () => {
+  it('fails an input whose task returns the page, and explains what to return', async () => {
     const running = start(script('export default ({ page }) => page;'), file('in.txt', 'a\n'));
     const { code, stdout, stderr } = await running.ended;
     expect(code).toBe(1);
@@ -254,20 +254,20 @@ describe('at a service that records', () => {
     expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse: false });
   });
 
-  it('does not wait after a second Ctrl-C, and sends the release again at the exit', async () => {
+  it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {
     const { service, sessionId } = await startService();
     service.script('release', () => {}, { status: 204 });
     const task = script("export default () => { console.log('at work'); return new Promise(() => {}); };");
     const running = startClient(['map', 'pool', task, file('in.txt', 'a\n')], service.options);
     await running.prints(/at work/);
     running.child.kill('SIGINT');
-    await running.prints(/A second signal does not wait\./);
+    await running.prints(/Press Ctrl-C again to quit immediately\./);
     await expect.poll(() => service.released.length).toBe(1);
     expect(await running.insist(() => running.child.kill('SIGINT'))).toMatchObject({ code: 130 });
     expect(service.released).toEqual([sessionId, sessionId]);
   });
 
-  it('releases a browser that is granted after Ctrl-C', async () => {
+  it('releases a browser that is leased after Ctrl-C', async () => {
     const { service, sessionId, lent } = await startService();
     service.script('acquire', { status: 200, json: lent, delay: 1000 });
     const inputs = file('in.txt', 'a\n');
@@ -310,7 +310,7 @@ describe('progress', () => {
     const urls = [`${site.url}/ready`, `${site.url}/held`];
     const began = performance.now();
     const running = start(script(task), file('urls.txt', urls.join('\n')), '--concurrency', '1');
-    // While the second response is held back, no more inputs are done.
+    // Until the second response, no more inputs are done.
     await running.prints(/pooled-browser: 1 of 2 done, 1 browser, [\d.]+\/s/);
     await expect.poll(() => held.length).toBe(1);
     held[0]!.end();
@@ -348,7 +348,7 @@ describe('refusals', () => {
     ['a script that is missing', 'The script missing.mjs does not exist.', () => ['missing.mjs', inputs()]],
     ['a script without a task', 'needs a function as its default export', () => [script(''), inputs()]],
     ['a script that fails', "can't be loaded: mine", () => [script("throw Error('mine')"), inputs()]],
-    ['inputs that are missing', 'ENOENT', () => [ok(), 'missing.txt']],
+    ['missing inputs', 'ENOENT', () => [ok(), 'missing.txt']],
     ['inputs that are a folder', 'is a folder', () => [ok(), folder]],
     ['--resume without --out', '--resume needs --out', () => [ok(), inputs(), '--resume']],
     ['--out with results', 'is not empty. Pass --resume', () => [ok(), inputs(), '--out', usedUp()]],

@@ -63,7 +63,7 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
   });
 });
 
-it('says at once that the service does not speak TLS', async () => {
+it('fails immediately if the service does not speak TLS', async () => {
   await using service = await FakeService.start();
   const baseUrl = service.baseUrl.replace('http:', 'https:');
   const { code, stderr } = await startClient(['acquire', 'pool'], { baseUrl, token: TOKEN }).ended;

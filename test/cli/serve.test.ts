@@ -81,14 +81,14 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-it('exits at once, and leaves nothing behind, when it is interrupted while a browser starts', async () => {
+it('exits immediately, and leaves nothing behind, when it is interrupted while a browser starts', async () => {
   const serve = startServe(['--executable-path', fakeBrowser('sleep 60')]);
   await expect.poll(() => serve.leftovers().length, { timeout: 10_000 }).toBeGreaterThan(1);
   expect(await serve.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
   await serve.leavesNothing();
 });
 
-it('does not wait any longer after a second Ctrl-C', async () => {
+it('quits at a second Ctrl-C', async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
   // A request whose body never ends delays the closing by a second.
@@ -101,7 +101,7 @@ it('does not wait any longer after a second Ctrl-C', async () => {
   await sleep(100);
   serve.child.kill('SIGINT');
   await serve.prints(/Stopping/);
-  // An earlier signal would count as npm's echo of the first.
+  // An earlier signal would count as npm's copy of the first.
   await sleep(400);
   expect(await serve.end('SIGINT')).toMatchObject({ code: 130 });
   await serve.leavesNothing();
@@ -150,7 +150,7 @@ it('opens windows of the size of --viewport, and refuses another notation', asyn
   expect(stderr).toContain('The size must be a width and a height in pixels, such as 1280x720.');
 });
 
-it('requires the token of the environment, and never prints that one', async () => {
+it('requires the token of the environment, and never prints it', async () => {
   const token = 'a-token-that-is-known-already';
   const serve = startServe(['--size', '1'], { BROWSER_POOL_ACCESS_TOKEN: token });
   const [, baseUrl] = await serve.prints(/BROWSER_POOL_BASE_URL=(\S+)/);

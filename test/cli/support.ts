@@ -22,7 +22,7 @@ export interface ProgramOptions {
   cwd?: string;
 }
 
-/** Least time between two signals, in ms: an earlier signal counts as an echo of the first. */
+/** Minimum time between two signals, in ms: an earlier signal counts as a copy of the first. */
 const NO_ECHO = 400;
 
 /** A running program, with its output. */

@@ -7,7 +7,7 @@ import { createArtifactsFolder } from '../../src/connect/playwright.js';
 
 const exitListeners = () => process.listeners('exit');
 
-it('is a folder of its own among the temporary ones, under a name that tells whose it is', async () => {
+it('is a new folder in the temporary folder, with the name of this library', async () => {
   const [one, two] = [await createArtifactsFolder(), await createArtifactsFolder()];
   expect(existsSync(one.path)).toBe(true);
   expect(dirname(one.path)).toBe(tmpdir());
@@ -16,7 +16,7 @@ it('is a folder of its own among the temporary ones, under a name that tells who
   await Promise.all([one.remove(), two.remove()]);
 });
 
-it('is removed with all that is in it, however often', async () => {
+it('is removed with its content; a second call has no effect', async () => {
   const before = exitListeners();
   const folder = await createArtifactsFolder();
   await mkdir(join(folder.path, 'below'));
@@ -27,7 +27,7 @@ it('is removed with all that is in it, however often', async () => {
   expect(exitListeners()).toEqual(before);
 });
 
-it('is removed when the process ends before that', async () => {
+it('is removed when the process ends first', async () => {
   const before = exitListeners();
   const folder = await createArtifactsFolder();
   await writeFile(join(folder.path, 'download'), 'bytes');
@@ -37,7 +37,7 @@ it('is removed when the process ends before that', async () => {
   await folder.remove();
 });
 
-it('may be gone already when the process ends', async () => {
+it('may already be removed when the process ends', async () => {
   const before = exitListeners();
   const folder = await createArtifactsFolder();
   rmSync(folder.path, { recursive: true });

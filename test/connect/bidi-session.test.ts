@@ -11,7 +11,7 @@ interface Message {
 
 const CHROME = 'Mozilla/5.0 (X11) HeadlessChrome/156.0.1.2 Safari/537.36';
 
-/** A BiDi server in memory: what it was sent, and what the driver got. */
+/** A BiDi server in memory. It records the messages in both directions. */
 class Played {
   readonly sent: Message[] = [];
   readonly texts: string[] = [];
@@ -19,7 +19,7 @@ class Played {
   readonly #inner: Transport;
   readonly #outer: Transport;
 
-  /** @param answer What is said to a command, without its id; `undefined` for silence. */
+  /** @param answer Returns the response to a command, without its id; `undefined` for no response. */
   constructor(answer: (message: Message) => object | undefined = () => undefined) {
     this.#inner = {
       send: (text) => {
@@ -50,7 +50,7 @@ class Played {
     void this.#inner.onmessage?.(text);
   }
 
-  /** The driver stops listening. */
+  /** Removes the library's message listener. */
   deafen(): void {
     delete this.#outer.onmessage;
     this.#inner.onclose?.();
@@ -60,7 +60,7 @@ class Played {
     this.#outer.close();
   }
 
-  /** Ends the connection from the other side. Returns how often the driver heard of it. */
+  /** Closes the connection from the other side. Returns how often the library was notified. */
   end(): number {
     let heard = 0;
     this.#outer.onclose = () => heard++;
@@ -82,7 +82,7 @@ function withSession(value: unknown, contexts: unknown = [{ context: 'page-1' }]
   });
 }
 
-it('takes up the session that exists, and tells the driver which browser it is', async () => {
+it('uses the existing session, and reports the browser to the library', async () => {
   const played = withSession(CHROME);
   played.command(1, 'session.new', { capabilities: {} });
   await settle();
@@ -112,7 +112,7 @@ it('takes up the session that exists, and tells the driver which browser it is',
   ]);
 });
 
-it('sends its own commands under ids that no driver uses, each under one of its own', async () => {
+it('sends its own commands with unique ids that no library uses', async () => {
   const played = withSession(CHROME);
   played.command(7, 'session.new');
   await settle();
@@ -122,7 +122,7 @@ it('sends its own commands under ids that no driver uses, each under one of its 
   expect(Number.isSafeInteger(second)).toBe(true);
 });
 
-it('reads the version of a browser that calls itself Chromium', async () => {
+it('reads the version of a browser whose name is Chromium', async () => {
   const played = withSession('Mozilla/5.0 Chromium/155.1 Safari/537.36');
   played.command(1, 'session.new');
   await settle();
@@ -130,12 +130,12 @@ it('reads the version of a browser that calls itself Chromium', async () => {
 });
 
 it.each([
-  ['is no Chromium', withSession('Mozilla/5.0 Firefox/140.0'), 'Mozilla/5.0 Firefox/140.0'],
-  ['tells no text', withSession(5), ''],
+  ['is not Chromium', withSession('Mozilla/5.0 Firefox/140.0'), 'Mozilla/5.0 Firefox/140.0'],
+  ['returns no text', withSession(5), ''],
   ['has no page', withSession(CHROME, []), ''],
-  ['tells no list of pages', withSession(CHROME, 'none'), ''],
-  ['tells a list of something else', withSession(CHROME, ['page-1']), ''],
-])('takes up the session of a browser that %s', async (_what, played, userAgent) => {
+  ['returns no list of pages', withSession(CHROME, 'none'), ''],
+  ['returns a list of something else', withSession(CHROME, ['page-1']), ''],
+])('uses the existing session of a browser that %s', async (_what, played, userAgent) => {
   played.command(1, 'session.new');
   await settle();
   expect(played.got).toMatchObject([
@@ -143,7 +143,7 @@ it.each([
   ]);
 });
 
-it('takes up the session of a browser that refuses to tell of itself', async () => {
+it('uses the existing session of a browser that refuses to describe itself', async () => {
   for (const refused of ['browsingContext.getTree', 'script.evaluate']) {
     const played = new Played(({ method }) => {
       if (method === 'session.new') return REFUSAL;
@@ -156,7 +156,7 @@ it('takes up the session of a browser that refuses to tell of itself', async () 
   }
 });
 
-it('leaves a new session to the server where none exists', async () => {
+it('lets the server create a session if none exists', async () => {
   const created = { type: 'success', result: { sessionId: 'new', capabilities: {} } };
   const played = new Played(({ method }) => (method === 'session.new' ? created : undefined));
   played.command(1, 'session.new');
@@ -165,7 +165,7 @@ it('leaves a new session to the server where none exists', async () => {
   expect(played.sent.map(({ method }) => method)).toEqual(['session.new']);
 });
 
-it('passes on any other refusal of a session', async () => {
+it('passes on any other refusal of session.new', async () => {
   const refused = { type: 'error', error: 'invalid argument' };
   const played = new Played(() => refused);
   played.command(1, 'session.new');
@@ -173,7 +173,7 @@ it('passes on any other refusal of a session', async () => {
   expect(played.got).toEqual([{ id: 1, ...refused }]);
 });
 
-it('passes on what the browser says meanwhile, and afterwards', async () => {
+it('passes on messages of the browser during and after session.new', async () => {
   const played = withSession(CHROME);
   played.command(1, 'session.new');
   played.say({ type: 'event', method: 'log.entryAdded' });
@@ -184,12 +184,12 @@ it('passes on what the browser says meanwhile, and afterwards', async () => {
     { type: 'success', id: 99, result: {} },
     { type: 'success', id: 1, result: { sessionId: 'existing' } },
   ]);
-  // The number of a command that was answered may be used again: it no longer means a new session.
+  // The id of an answered command may be reused: it no longer belongs to session.new.
   played.say({ type: 'error', id: 1, error: 'session not created' });
   expect(played.got.at(-1)).toEqual({ type: 'error', id: 1, error: 'session not created' });
 });
 
-it('takes up the session though the driver has sent another command meanwhile', async () => {
+it('uses the existing session although the library has sent another command', async () => {
   const played = withSession(CHROME);
   played.command(1, 'session.new');
   played.command(2, 'log.someCommand');
@@ -197,13 +197,13 @@ it('takes up the session though the driver has sent another command meanwhile', 
   expect(played.got).toMatchObject([{ id: 1, result: { sessionId: 'existing' } }]);
 });
 
-it('passes on what it has no reason to look at as it came', () => {
+it('passes on unrelated messages unchanged', () => {
   const played = new Played();
   played.sayText('no JSON');
   expect(played.texts).toEqual(['no JSON']);
 });
 
-it('does not mind a driver that no longer listens', async () => {
+it('ignores messages after the library has removed its listener', async () => {
   const played = withSession(CHROME);
   played.command(1, 'session.new');
   played.command(2, 'session.end');
@@ -218,7 +218,7 @@ it('does not mind a driver that no longer listens', async () => {
   expect([played.texts, refused.texts]).toEqual([[], []]);
 });
 
-it('passes on commands as they are, those too that speak of sessions', async () => {
+it('passes on commands unchanged, including other session commands', async () => {
   const played = new Played();
   played.command(2, 'session.subscribe', { events: ['log'] });
   played.command(3, 'script.evaluate', { expression: '"session.end"' });
@@ -227,17 +227,17 @@ it('passes on commands as they are, those too that speak of sessions', async () 
   expect(played.got).toEqual([]);
 });
 
-it('answers session.end itself: some servers would end the browser with it', async () => {
+it('answers session.end itself, because some servers end the browser with the session', async () => {
   const played = new Played();
   played.command(5, 'session.end');
-  // Not before the driver waits for it.
+  // The response comes only after the library waits for it.
   expect(played.got).toEqual([]);
   await settle();
   expect(played.got).toEqual([{ type: 'success', id: 5, result: {} }]);
   expect(played.sent).toEqual([]);
 });
 
-it('closes with the driver, and tells the driver of the end', () => {
+it('closes when the library closes, and notifies the library of the end', () => {
   const played = new Played();
   played.close();
   expect(played.isClosed).toBe(true);

@@ -28,7 +28,7 @@ const CONNECTION: Connection<{ page: string }> = {
   disconnect: async () => {},
 };
 
-/** Connects with a driver that does this. */
+/** Connects with a fake library that runs these steps. */
 function connect(
   drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
   plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'baseUrl' | 'signal'>> = {},
@@ -63,7 +63,7 @@ function connect(
 const hang = () => new Promise<never>(() => {});
 
 describe('a connect that succeeds', () => {
-  it('hands the driver an open socket with its choices, and its connection on', async () => {
+  it('passes an open socket and the options to the library, and returns its connection', async () => {
     const choices = { protocol: 'bidi', context: 'new', connectOptions: { slowMo: 1 } } as const;
     const connection = await connect(undefined, { ...choices, connectTimeout: 5000 });
     expect(requests).toMatchObject([{ ...choices, timeout: 5000 }]);
@@ -74,7 +74,7 @@ describe('a connect that succeeds', () => {
     expect(await connection.ended).toBe('closed-by-us');
   });
 
-  it('is no longer bound by its limit, nor looks for frozen pages, nor listens to the caller', async () => {
+  it('clears its timeout, stops the search for unresponsive pages, and removes its abort listener', async () => {
     const caller = new AbortController();
     const connection = await connect(undefined, { connectTimeout: 1500, signal: caller.signal });
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
@@ -86,7 +86,7 @@ describe('a connect that succeeds', () => {
 });
 
 describe('a connect that fails', () => {
-  it('tells the library, the session and the cause, and leaves no socket open', async () => {
+  it('reports the library, the session and the cause, and leaves no socket open', async () => {
     const cause = new Error('no targets');
     const error = await rejection(connect(() => Promise.reject(cause)));
     expect(error).toBeInstanceOf(ConnectError);
@@ -99,12 +99,12 @@ describe('a connect that fails', () => {
     await expect.poll(() => browser.open).toBe(0);
   });
 
-  it('keeps even a cause that is no error', async () => {
+  it('keeps a cause that is not an error', async () => {
     const error = await rejection(connect(() => Promise.reject('an event')));
     expect(error).toMatchObject({ message: expect.stringContaining('unknown failure'), cause: 'an event' });
   });
 
-  it('keeps the status of a refused upgrade', async () => {
+  it('reports the status of a refused upgrade', async () => {
     await using road = await FaultRoad.start();
     road.play(refuse(403));
     const error = await rejection(connect(undefined, {}, `ws://${road.host}/`));
@@ -113,12 +113,12 @@ describe('a connect that fails', () => {
     expect(requests).toEqual([]);
   });
 
-  it('passes on that the library is missing: another browser would not help', async () => {
+  it('rethrows MissingLibraryError unchanged: another browser would not help', async () => {
     const missing = new MissingLibraryError('playwright-core');
     await expect(connect(() => Promise.reject(missing))).rejects.toBe(missing);
   });
 
-  it('ends at its limit, whatever the driver does', async () => {
+  it('ends at connectTimeout, whatever the library does', async () => {
     const error = await rejection(connect(hang, { connectTimeout: 100 }));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error.message).toContain('no page became usable within 100 ms');
@@ -134,7 +134,7 @@ describe('a connect that fails', () => {
     await expect.poll(() => browser.open).toBe(0);
   });
 
-  it('notices that its socket ended, though the driver does not', async () => {
+  it('detects that its socket has ended, even if the library does not', async () => {
     browser.onText = (_text, client) => client.close(1001, 'expired');
     const error = await rejection(
       connect(({ socket }) => {
@@ -147,9 +147,9 @@ describe('a connect that fails', () => {
   });
 });
 
-describe('a frozen page', () => {
+describe('an unresponsive page', () => {
   beforeEach(() => {
-    playPages(browser, { stuck: 'frozen' });
+    playPages(browser, { stuck: 'unresponsive' });
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   });
 
@@ -157,7 +157,7 @@ describe('a frozen page', () => {
     vi.useRealTimers();
   });
 
-  /** Lets as much time pass as it takes until a page counts as frozen, and is closed. */
+  /** Advances the clock until a page counts as unresponsive and is closed. */
   async function thaw(): Promise<void> {
     await vi.advanceTimersByTimeAsync(4000);
     await until(() => browser.received.some((text) => text.includes('Runtime.evaluate')));
@@ -165,7 +165,7 @@ describe('a frozen page', () => {
     await until(() => told.length === 1);
   }
 
-  it('is closed when the connect is slow, and told', async () => {
+  it('is closed and reported when the connect is slow', async () => {
     const drive = async () => {
       await thaw();
       return CONNECTION;
@@ -177,7 +177,7 @@ describe('a frozen page', () => {
     await connection.ended;
   });
 
-  it('may break the connect by being closed: then the driver connects again, once, over a new socket', async () => {
+  it('can break the connect when it is closed; then the library connects again, once, over a new socket', async () => {
     const drive = async ({ socket }: ConnectRequest) => {
       if (requests[0]!.socket !== socket) return CONNECTION;
       await thaw();
@@ -190,7 +190,7 @@ describe('a frozen page', () => {
     await until(() => browser.open === 0);
   });
 
-  it('that was closed in vain ends in the error of the second connect', async () => {
+  it('leads to the error of the second connect if closing the page did not help', async () => {
     const drive = async () => {
       if (requests.length === 1) await thaw();
       throw new Error(`failure ${requests.length}`);
@@ -200,7 +200,7 @@ describe('a frozen page', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('does not have the driver connect again when time is up, or the caller has left', async () => {
+  it('causes no second connect after the timeout or an abort', async () => {
     const caller = new AbortController();
     const drive = async () => {
       await thaw();

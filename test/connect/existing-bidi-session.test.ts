@@ -5,7 +5,7 @@ import { look, titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool({ quirks: { bidiSession: 'existing' } });
 
-it('connects over BiDi where a session exists already, again and again, and ends none', async () => {
+it('connects repeatedly over BiDi to a browser that has a session, and never ends the session', async () => {
   const { pool, local } = used;
   for (const title of ['one', 'two']) {
     const { value, released } = await withPooledBrowser(
@@ -23,7 +23,7 @@ it('connects over BiDi where a session exists already, again and again, and ends
   expect(local.stats().destroyed).toBe(0);
 });
 
-it('is a fault that plain Puppeteer does not survive: this test would notice if the server were lenient', async () => {
+it('fails with plain Puppeteer, which proves that the server refuses a second session', async () => {
   await look(used.pool, async ({ webdriver_ws_url: browserWSEndpoint }) => {
     const connecting = puppeteer.connect({
       browserWSEndpoint,

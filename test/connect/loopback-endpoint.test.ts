@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => browser[Symbol.asyncDispose]());
 
-/** A driver at the relay of a socket, and the browser's end of that. */
+/** A client of a loopback endpoint, and the browser's end of its socket. */
 async function joined() {
   const { socket, client: far } = await browser.connect();
   const relay = await openSingleEndpoint(socket);
@@ -29,7 +29,7 @@ async function dial(url: string): Promise<WebSocket> {
   return driver;
 }
 
-it('joins a driver to the browser: texts and bytes both ways, each as what it is, uncompressed', async () => {
+it('passes text and binary messages in both directions, uncompressed', async () => {
   const { driver, far, socket } = await joined();
   const got: [string, boolean][] = [];
   driver.on('message', (data, isBinary) => got.push([String(data), isBinary]));
@@ -52,7 +52,7 @@ it('joins a driver to the browser: texts and bytes both ways, each as what it is
   await once(driver, 'close');
 });
 
-it('carries uploads of any size, and texts that are not quite UTF-8', async () => {
+it('passes messages of any size, and text that is not valid UTF-8', async () => {
   const { driver, socket } = await joined();
   driver.send('x'.repeat(5_000_000));
   driver.send(Buffer.from([0xd8]), { binary: false });
@@ -61,7 +61,7 @@ it('carries uploads of any size, and texts that are not quite UTF-8', async () =
   await once(driver, 'close');
 });
 
-it('is on loopback, behind a path that cannot be guessed and tells nothing of the session', async () => {
+it('listens on loopback, with an unguessable path that contains nothing of the session', async () => {
   const { socket } = await browser.connect();
   const [one, two] = [await openSingleEndpoint(socket), await openSingleEndpoint(socket)];
   for (const { url } of [one, two])
@@ -75,7 +75,7 @@ it('is on loopback, behind a path that cannot be guessed and tells nothing of th
   await socket.ended;
 });
 
-it('lets in one driver, and no other after it', async () => {
+it('accepts one client, and no second one', async () => {
   const { relay, driver, socket } = await joined();
   const second = new WebSocket(relay.url);
   await expect(once(second, 'open')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
@@ -83,24 +83,24 @@ it('lets in one driver, and no other after it', async () => {
   expect(await socket.ended).toBe('closed-by-callback');
 });
 
-it('ends the driver when the browser is gone', async () => {
+it("disconnects the client when the browser's socket ends", async () => {
   const { far, driver, socket } = await joined();
   far.terminate();
   await once(driver, 'close');
   expect(await socket.ended).toBe('dropped');
 });
 
-it('survives a driver that breaks the protocol', async () => {
+it('survives a client that violates the protocol', async () => {
   const { driver, socket } = await joined();
-  // A frame with all reserved bits set, past ws.
+  // A frame with all reserved bits set, which ws would not send.
   Reflect.get(driver, '_socket').write(Buffer.alloc(64, 0xff));
   expect(await socket.ended).toBe('closed-by-callback');
 });
 
-it.each(['the connect is over', 'the socket has ended'])('listens no more once %s', async (when) => {
+it.each(['the connect has ended', 'the socket has ended'])('stops listening when %s', async (when) => {
   const { socket } = await browser.connect();
   const { url, close } = await openSingleEndpoint(socket);
-  if (when === 'the connect is over') close();
+  if (when === 'the connect has ended') close();
   else socket.cut('closed-by-us');
   await expect.poll(() => canDial(url)).toBe(false);
 });

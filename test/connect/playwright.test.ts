@@ -21,10 +21,10 @@ afterEach(async () => {
   await far[Symbol.asyncDispose]();
 });
 
-/** As much of Playwright as the connector uses, in memory. */
+/** The part of Playwright that the connector uses, in memory. */
 class Page {
   isGone = false;
-  /** What becomes of the next questions. */
+  /** The outcomes of the next evaluations. */
   answers: (() => Promise<unknown>)[] = [];
   asked = 0;
   readonly #context: Context;
@@ -83,7 +83,7 @@ class PlayedPlaywright {
   calls: [url: string, options: Record<string, unknown>][] = [];
   fails = false;
 
-  /** Of the library: a copy of the caller's own. */
+  /** The caller's own copy of the library. */
   get chromium(): Pick<BrowserType, 'connectOverCDP'> {
     const browser = {
       contexts: () => [this.own, ...this.others],
@@ -123,14 +123,14 @@ class PlayedPlaywright {
 const artifactsDir = (played: PlayedPlaywright) => played.calls[0]![1]['artifactsDir'] as string;
 
 describe('the connector of Playwright', () => {
-  it('says why it can not speak BiDi', () => {
+  it('explains why it does not support BiDi', () => {
     const connector = playwright();
     expect(connector.library).toBe('playwright');
     expect(connector.refusal('cdp')).toBeUndefined();
     expect(connector.refusal('bidi')).toMatch(/no public API.*pooled-browser\/puppeteer/);
   });
 
-  it('names playwright-core where it is missing', async () => {
+  it('names playwright-core if it is missing', async () => {
     vi.doMock('playwright-core', () => {
       throw new Error('Cannot find package');
     });
@@ -138,14 +138,14 @@ describe('the connector of Playwright', () => {
     vi.doUnmock('playwright-core');
   });
 
-  it("loads playwright-core, unless it is given the caller's own copy", async () => {
+  it('loads playwright-core, unless the caller passes another copy', async () => {
     const { chromium } = await import('playwright-core');
     expect(await playwright().load()).toBe(chromium);
     const own = new PlayedPlaywright().chromium;
     expect(await playwright({ chromium: own }).load()).toBe(own);
   });
 
-  it('connects over an endpoint on this machine, without a timer of its own, with the options of the library', async () => {
+  it("connects over a loopback endpoint with the caller's connectOptions and without Playwright's timeout", async () => {
     const played = new PlayedPlaywright();
     await played.connect({ connectOptions: { slowMo: 7, timeout: 1 } });
     const [[url, options]] = played.calls as [[string, object]];
@@ -156,7 +156,7 @@ describe('the connector of Playwright', () => {
     expect(plain.calls[0]![1]).toMatchObject({ timeout: 0 });
   });
 
-  it('keeps its files in a folder that is gone with the connection, be it a failed one', async () => {
+  it('stores its files in a folder that is removed with the connection, also after a failed connect', async () => {
     for (const fails of [false, true]) {
       const played = new PlayedPlaywright();
       played.fails = fails;
@@ -170,8 +170,8 @@ describe('the connector of Playwright', () => {
   });
 });
 
-describe('what the callback gets', () => {
-  it("is the browser's own context and its first page", async () => {
+describe('the page of the callback', () => {
+  it("is the first page of the browser's own context", async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
     await played.own.newPage();
@@ -184,13 +184,13 @@ describe('what the callback gets', () => {
     expect(isConnected()).toBe(false);
   });
 
-  it('is a new page where there is none', async () => {
+  it('is a new page if there is none', async () => {
     const played = new PlayedPlaywright();
     const { handles } = await played.connect();
     expect(played.own.pages()).toEqual([handles.page]);
   });
 
-  it('is a page in a new context, as large as the window, if that is wanted', async () => {
+  it('is a page as large as the window in a new context, with context: new', async () => {
     const played = new PlayedPlaywright();
     await played.own.newPage();
     const { handles } = await played.connect({ context: 'new' });
@@ -202,7 +202,7 @@ describe('what the callback gets', () => {
 });
 
 describe('the cleanup', () => {
-  it('closes pages and contexts that came with the lease, and leaves the others', async () => {
+  it('closes the pages and contexts that the lease opened, and no others', async () => {
     const played = new PlayedPlaywright();
     const first = await played.own.newPage();
     const { cleanup, handles } = await played.connect({ context: 'new' });
@@ -215,7 +215,7 @@ describe('the cleanup', () => {
     expect(played.own.isClosed).toBe(false);
   });
 
-  it('leaves a page where the callback closed the last one', async () => {
+  it('opens a page if the callback closed the last one', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
     const { cleanup } = await played.connect();
@@ -226,7 +226,7 @@ describe('the cleanup', () => {
     expect(played.own.pages()).not.toContain(popUp);
   });
 
-  it('asks the pages that stay whether they answer, and those alone', async () => {
+  it('checks that the remaining pages respond, and only those', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
     const { cleanup } = await played.connect();
@@ -238,7 +238,7 @@ describe('the cleanup', () => {
 
   const fail = () => Promise.reject(new Error('navigated'));
 
-  it('allows a page one answer that a navigation broke, not two', async () => {
+  it('tolerates one evaluation that a navigation interrupts, but not two', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
     const { cleanup } = await played.connect();
@@ -248,7 +248,7 @@ describe('the cleanup', () => {
     await expect(cleanup()).rejects.toThrow('navigated');
   });
 
-  it('does not mind a page that goes away while it is asked', async () => {
+  it('ignores a page that closes during the check', async () => {
     const played = new PlayedPlaywright();
     const page = await played.own.newPage();
     const { cleanup } = await played.connect();
@@ -264,7 +264,7 @@ describe('the cleanup', () => {
   });
 });
 
-it('lets go: the socket is closed in due form, and nothing of the driver is left', async () => {
+it('closes the socket with the closing handshake on disconnect, and leaves nothing of Playwright', async () => {
   const played = new PlayedPlaywright();
   const { disconnect } = await played.connect();
   await disconnect();

@@ -19,10 +19,10 @@ afterEach(async () => {
   await far[Symbol.asyncDispose]();
 });
 
-/** As much of Puppeteer as the connector uses, in memory. */
+/** The part of Puppeteer that the connector uses, in memory. */
 class Page {
   isGone = false;
-  /** What becomes of the next questions. */
+  /** The outcomes of the next evaluations. */
   answers: (() => Promise<unknown>)[] = [];
   asked = 0;
   readonly #close: () => void;
@@ -50,7 +50,7 @@ class Target {
   readonly #type: string;
   readonly #context: Context;
   readonly handle: Page;
-  /** Called when the page is asked for. */
+  /** Called when the connector requests the page. */
   onPage: () => Page | null;
 
   constructor(type: string, context: Context) {
@@ -106,7 +106,7 @@ class PlayedPuppeteer {
   isConnected = true;
   disconnects = 0;
   options: ConnectOptions | undefined;
-  /** What it is waited for, if it is. */
+  /** The calls of `waitForTarget`. */
   waits: { predicate: (target: Target) => boolean; options: unknown }[] = [];
   onWait: () => Promise<void> = () => Promise.reject(new Error('none came'));
 
@@ -153,13 +153,13 @@ class PlayedPuppeteer {
 }
 
 describe('the connector of Puppeteer', () => {
-  it('speaks both protocols', () => {
+  it('supports both protocols', () => {
     const connector = puppeteer();
     expect(connector.library).toBe('puppeteer');
     expect([connector.refusal('cdp'), connector.refusal('bidi')]).toEqual([undefined, undefined]);
   });
 
-  it('names puppeteer-core where it is missing', async () => {
+  it('names puppeteer-core if it is missing', async () => {
     vi.doMock('puppeteer-core', () => {
       throw new Error('Cannot find package');
     });
@@ -167,7 +167,7 @@ describe('the connector of Puppeteer', () => {
     vi.doUnmock('puppeteer-core');
   });
 
-  it("loads puppeteer-core, unless it is given the caller's own copy", async () => {
+  it('loads puppeteer-core, unless the caller passes another copy', async () => {
     expect(await puppeteer().load()).toBe(await import('puppeteer-core'));
     const { library } = new PlayedPuppeteer();
     expect(await puppeteer({ puppeteer: library }).load()).toBe(library);
@@ -187,7 +187,7 @@ describe('the connector of Puppeteer', () => {
     },
   );
 
-  it('hands the options of the driver on, but for those that would bypass our socket', async () => {
+  it('passes connectOptions to Puppeteer, except those that would bypass our socket', async () => {
     const played = new PlayedPuppeteer();
     const connectOptions = {
       slowMo: 3,
@@ -205,8 +205,8 @@ describe('the connector of Puppeteer', () => {
   });
 });
 
-describe('what the callback gets', () => {
-  it("is the first page of the browser's own context, and no context of its own", async () => {
+describe('the page of the callback', () => {
+  it("is the first page of the browser's own context, without a context", async () => {
     const played = new PlayedPuppeteer();
     played.own.add('service_worker');
     const first = played.own.add();
@@ -220,7 +220,7 @@ describe('what the callback gets', () => {
     expect(played.waits).toEqual([]);
   });
 
-  it('is a page in a new context, with the context, if that is wanted', async () => {
+  it('is a page in a new context, together with the context, with context: new', async () => {
     const played = new PlayedPuppeteer();
     played.own.add();
     const { handles } = await played.connect({ context: 'new' });
@@ -228,14 +228,14 @@ describe('what the callback gets', () => {
     expect(handles.context!.targets().map(({ handle }) => handle)).toEqual([handles.page]);
   });
 
-  it('is a page that Puppeteer sees only after a moment', async () => {
+  it('is a page that Puppeteer detects late', async () => {
     const played = new PlayedPuppeteer();
     played.onWait = async () => void played.own.add();
     const { handles, cleanup } = await played.connect();
     const [target] = played.own.targets();
     expect(handles.page).toBe(target!.handle);
     expect(played.own.targets()).toHaveLength(1);
-    // It was there before the lease: it stays.
+    // The page existed before the lease, so it stays open.
     await cleanup();
     expect(played.own.targets()).toEqual([target]);
     const [{ predicate, options }] = played.waits as [(typeof played.waits)[0]];
@@ -245,12 +245,12 @@ describe('what the callback gets', () => {
     expect(predicate(new Context().add())).toBe(false);
   });
 
-  it('is a new page where none comes, or none can be used', async () => {
+  it('is a new page if none appears, or none is usable', async () => {
     const empty = new PlayedPuppeteer();
     const { handles } = await empty.connect();
     expect(empty.own.targets().map(({ handle }) => handle)).toEqual([handles.page]);
     const played = new PlayedPuppeteer();
-    // One that can't be set up, and one that is closed while it is.
+    // One page fails during its setup, and one closes during its setup.
     played.own.add().onPage = () => null;
     const closing = played.own.add();
     closing.onPage = () => {
@@ -263,7 +263,7 @@ describe('what the callback gets', () => {
 });
 
 describe('the cleanup', () => {
-  it('closes pages and contexts that came with the lease, and leaves the others', async () => {
+  it('closes the pages and contexts that the lease opened, and no others', async () => {
     const played = new PlayedPuppeteer();
     const before = new Context();
     played.others.push(before);
@@ -280,7 +280,7 @@ describe('the cleanup', () => {
     expect(first.handle.asked).toBe(1);
   });
 
-  it('leaves a page where the callback closed the last one', async () => {
+  it('opens a page if the callback closed the last one', async () => {
     const played = new PlayedPuppeteer();
     const first = played.own.add();
     const { cleanup } = await played.connect();
@@ -293,7 +293,7 @@ describe('the cleanup', () => {
 
   const fail = () => Promise.reject(new Error('navigated'));
 
-  it('allows a page one answer that a navigation broke, not two', async () => {
+  it('tolerates one evaluation that a navigation interrupts, but not two', async () => {
     const played = new PlayedPuppeteer();
     const { handle } = played.own.add();
     const { cleanup } = await played.connect();
@@ -303,7 +303,7 @@ describe('the cleanup', () => {
     await expect(cleanup()).rejects.toThrow('navigated');
   });
 
-  it('does not mind pages that go away meanwhile', async () => {
+  it('ignores pages that close during the cleanup', async () => {
     const played = new PlayedPuppeteer();
     const first = played.own.add();
     const { cleanup } = await played.connect();
@@ -323,7 +323,7 @@ describe('the cleanup', () => {
   });
 });
 
-it("lets go: the socket is closed in due form, and Puppeteer's end of it too", async () => {
+it("closes the socket with the closing handshake on disconnect, and Puppeteer's connection", async () => {
   const played = new PlayedPuppeteer();
   played.own.add();
   const { disconnect } = await played.connect();

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 describe('an open socket', () => {
-  it('carries texts and bytes both ways, each as what it is', async () => {
+  it('passes text and binary messages in both directions', async () => {
     const { socket, client } = await browser.connect();
     const seen: [string, boolean][] = [];
     socket.onMessage = (data, isBinary) => seen.push([String(data), isBinary]);
@@ -52,7 +52,7 @@ describe('an open socket', () => {
     expect(kinds).toEqual([false, true, false]);
   });
 
-  it('carries a screenshot of a large page, uncompressed', async () => {
+  it('passes a screenshot of a large page, uncompressed', async () => {
     const { socket, client } = await browser.connect();
     const sizes: number[] = [];
     socket.onMessage = (data) => sizes.push(String(data).length);
@@ -62,7 +62,7 @@ describe('an open socket', () => {
     expect(client.extensions).toBe('');
   });
 
-  it('carries a text that is not quite UTF-8: a page may hold half a character', async () => {
+  it('passes text that is not valid UTF-8, because a page may contain half of a surrogate pair', async () => {
     const { socket, client } = await browser.connect();
     let count = 0;
     socket.onMessage = () => count++;
@@ -72,7 +72,7 @@ describe('an open socket', () => {
     await expect.poll(() => count).toBe(1);
   });
 
-  it('hands over one message a task, so that a promise resolved on one is done before the next', async () => {
+  it('delivers one message per task, so that promises settle before the next message', async () => {
     road.play(acceptWith(Buffer.concat([textFrame('{"id":1}'), textFrame('{"id":2}')])));
     const socket = await Socket.open(`ws://${road.host}/`, never);
     const order: string[] = [];
@@ -94,30 +94,30 @@ describe('the end of a socket', () => {
     [1001, 'session expired', 'expired'],
     [1001, 'inactivity', 'expired'],
     [1001, 'Timeout', 'expired'],
-    [4000, 'idle time-out', 'expired'],
+    [4000, 'idle timeout', 'expired'],
     [4000, 'timed out', 'expired'],
-  ])('that the service closed with %i %j is told as %s', async (code, reason, expected) => {
+  ])('after a close frame with %i %j is reported as %s', async (code, reason, expected) => {
     const { socket, client } = await browser.connect();
     client.close(code, reason);
     expect(await socket.ended).toBe(expected);
   });
 
-  it('that came without a word is told as dropped', async () => {
+  it('without a close frame is reported as dropped', async () => {
     const { socket, client } = await browser.connect();
     client.terminate();
     expect(await socket.ended).toBe('dropped');
   });
 
-  it('comes at once with bytes that are no frame, and is told as dropped', async () => {
+  it('follows invalid frames immediately, and is reported as dropped', async () => {
     road.play(acceptWith(Buffer.alloc(64, 0xff)));
     const socket = await Socket.open(`ws://${road.host}/`, never);
     const began = performance.now();
     expect(await socket.ended).toBe('dropped');
-    // Unheard, it would be the silence that ends the socket, after ten seconds.
+    // Otherwise the heartbeat would end the socket after ten seconds.
     expect(performance.now() - began).toBeLessThan(7000);
   });
 
-  it('is told with its first reason', async () => {
+  it('is reported with its first reason', async () => {
     const first = await browser.connect();
     first.socket.close('closed-by-callback');
     first.socket.close('closed-by-us');
@@ -130,7 +130,7 @@ describe('the end of a socket', () => {
     expect(await second.socket.ended).toBe('closed-by-us');
   });
 
-  it('is in due form when it is closed, and abrupt when it is cut', async () => {
+  it('uses the closing handshake for close(), and none for cut()', async () => {
     const closed = await browser.connect();
     closed.socket.close('closed-by-us');
     expect((await once(closed.client, 'close'))[0]).toBe(1000);
@@ -139,18 +139,18 @@ describe('the end of a socket', () => {
     expect((await once(cut.client, 'close'))[0]).toBe(1006);
   });
 
-  it('does not wait for a service that never answers the closing', async () => {
+  it('does not wait for a server that never answers the close frame', async () => {
     road.play(accept);
     const socket = await Socket.open(`ws://${road.host}/`, never);
     const began = performance.now();
     socket.close('closed-by-us');
     expect(await socket.ended).toBe('closed-by-us');
-    // It waits a second; ws by itself would wait thirty.
+    // The socket waits one second; ws alone would wait thirty.
     expect(performance.now() - began).toBeGreaterThan(500);
     expect(performance.now() - began).toBeLessThan(15_000);
   });
 
-  it('leaves a service the time to answer the closing', async () => {
+  it('gives the server time to answer the close frame', async () => {
     const { socket, client } = await browser.connect();
     client.pause();
     setTimeout(() => client.resume(), 200);
@@ -158,7 +158,7 @@ describe('the end of a socket', () => {
     expect((await once(client, 'close'))[0]).toBe(1000);
   });
 
-  it('is followed by silence: what is sent after it goes nowhere, and breaks nothing', async () => {
+  it('drops messages that are sent after it, without an error', async () => {
     const { socket } = await browser.connect();
     socket.close('closed-by-us');
     socket.send('too late');
@@ -169,7 +169,7 @@ describe('the end of a socket', () => {
     expect(browser.received).toEqual([]);
   });
 
-  it('leaves no timer behind, whichever side ends it', async () => {
+  it('leaves no timer, whichever side closes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const { socket, client } = await browser.connect();
     client.close(1000);
@@ -183,8 +183,8 @@ describe('the end of a socket', () => {
   });
 });
 
-describe('a message that is no message of any protocol', () => {
-  it.each(['hello', '[1]', 'null', '"{"'])('ends the socket and is not handed on: %s', async (text) => {
+describe('a message that is not JSON', () => {
+  it.each(['hello', '[1]', 'null', '"{"'])('ends the socket and is not delivered: %s', async (text) => {
     const { socket, client } = await browser.connect();
     let count = 0;
     socket.onMessage = () => count++;
@@ -193,7 +193,7 @@ describe('a message that is no message of any protocol', () => {
     expect(count).toBe(0);
   });
 
-  it('ends the socket when its reader chokes on it, at once or later', async () => {
+  it('ends the socket when the receiver throws or rejects because of it', async () => {
     for (const read of [(text: string) => void JSON.parse(text), async (text: string) => JSON.parse(text)]) {
       const { socket, client } = await browser.connect();
       socket.onMessage = (data) => read(String(data));
@@ -202,7 +202,7 @@ describe('a message that is no message of any protocol', () => {
     }
   });
 
-  it('does not hide the error of a reader that chokes on a good one', async () => {
+  it('does not hide an error that the receiver throws for a valid message', async () => {
     const { socket, client } = await browser.connect();
     const mine = new Error('mine');
     const others = process.rawListeners('unhandledRejection');
@@ -215,7 +215,7 @@ describe('a message that is no message of any protocol', () => {
     expect((await unhandled)[0]).toBe(mine);
     for (const listener of others) process.on('unhandledRejection', listener as never);
     socket.close('closed-by-us');
-    // Had the message ended the socket, the reason would be another.
+    // If the message had ended the socket, the reason would differ.
     expect(await socket.ended).toBe('closed-by-us');
   });
 });
@@ -231,7 +231,7 @@ describe('a heartbeat', () => {
     vi.useRealTimers();
   });
 
-  it('keeps a socket whose other side answers, however long nothing is said', async () => {
+  it('keeps an idle socket open while the other side answers pings', async () => {
     const { socket, client } = await browser.connect();
     let pings = 0;
     client.on('ping', () => pings++);
@@ -244,7 +244,7 @@ describe('a heartbeat', () => {
     expect(await socket.ended).toBe('closed-by-us');
   });
 
-  it('keeps a socket on which messages come, pongs or not', async () => {
+  it('keeps a socket open that receives messages, even without pongs', async () => {
     const silent = await PlayedBrowser.start({ autoPong: false });
     const { socket, client } = await silent.connect();
     let count = 0;
@@ -259,12 +259,12 @@ describe('a heartbeat', () => {
     await silent[Symbol.asyncDispose]();
   });
 
-  it('ends a socket that leaves three pings in a row unanswered, and no earlier', async () => {
+  it('ends a socket after three unanswered pings in a row, and no earlier', async () => {
     road.play(accept);
     const socket = await Socket.open(`ws://${road.host}/`, never);
     let end: string | undefined;
     void socket.ended.then((reason) => (end = reason));
-    // The first beat finds that something was heard: the upgrade.
+    // The first ping counts the upgrade as an answer.
     vi.advanceTimersByTime(3 * INTERVAL);
     await settle();
     expect(end).toBeUndefined();
@@ -272,7 +272,7 @@ describe('a heartbeat', () => {
     expect(await socket.ended).toBe('dropped');
   });
 
-  it('ends with its socket', async () => {
+  it('stops with its socket', async () => {
     const { socket } = await browser.connect();
     expect(vi.getTimerCount()).toBe(1);
     socket.cut('closed-by-us');
@@ -285,7 +285,7 @@ describe('opening a socket', () => {
   it.each([
     [403, {}],
     [302, { location: 'ws://127.0.0.1:1/' }],
-  ])('fails with the status of an answer that is no upgrade, %i', async (status, headers) => {
+  ])('fails with the status %i of a refused upgrade', async (status, headers) => {
     road.play(refuse(status, headers));
     const error = await rejection(Socket.open(`ws://${road.host}/`, never));
     expect(error).toBeInstanceOf(ConnectError);
@@ -295,25 +295,25 @@ describe('opening a socket', () => {
 
   it.each<[string, string, string | RegExp]>([
     [
-      'the message of JSON',
+      'the JSON message',
       JSON.stringify({ code: 'not_implemented', message: 'Install\r\n\u001b[31mchromium-bidi\u001b[0m' }),
       /^The WebSocket upgrade was refused with status 501: Install chromium-bidi\.$/,
     ],
-    ['the beginning of a text', `No. ${'x'.repeat(100_000)}`, /status 501: No\. x{190,200}…$/],
+    ['the beginning of the text', `No. ${'x'.repeat(100_000)}`, /status 501: No\. x{190,200}…$/],
     ['no secret', `?jwt=${JWT}`, /status 501: \?jwt=\[redacted\]$/],
-  ])('fails with %s of a refusal', async (_what, body, message) => {
+  ])('fails with %s of the response', async (_what, body, message) => {
     road.play(answerWith(`HTTP/1.1 501 No\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
     const error = await rejection(Socket.open(`ws://${road.host}/`, never));
     expect(error.message).toMatch(message);
   });
 
-  it('does not wait for a body without an end', async () => {
+  it('does not wait for an endless body', async () => {
     road.play((socket) => void socket.write('HTTP/1.1 503 No\r\n\r\nDown'));
     const error = await rejection(Socket.open(`ws://${road.host}/`, never));
     expect(error.message).toBe('The WebSocket upgrade was refused with status 503: Down.');
   });
 
-  it('fails with the cause where nobody listens', async () => {
+  it('fails with the cause if nothing listens', async () => {
     const { url } = browser;
     await browser[Symbol.asyncDispose]();
     const error = await rejection(Socket.open(url, never));
@@ -322,13 +322,13 @@ describe('opening a socket', () => {
     browser = await PlayedBrowser.start();
   });
 
-  it('does not begin after an abort', async () => {
+  it('opens nothing after an abort', async () => {
     const reason = new Error('stop');
     await expect(Socket.open(browser.url, AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(browser.dialled).toBe(0);
   });
 
-  it('ends with an abort, and leaves nothing open', async () => {
+  it('rejects on abort, and leaves nothing open', async () => {
     road.play(ignore);
     const caller = new AbortController();
     const opening = rejection(Socket.open(`ws://${road.host}/`, caller.signal));
@@ -337,7 +337,7 @@ describe('opening a socket', () => {
     expect(await opening).toBeInstanceOf(ConnectError);
   });
 
-  it('is over when the socket is open: an abort after that does not cut it', async () => {
+  it('ignores an abort after the socket is open', async () => {
     const caller = new AbortController();
     const socket = await Socket.open(browser.url, caller.signal);
     caller.abort();

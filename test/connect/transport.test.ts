@@ -10,7 +10,7 @@ beforeEach(async () => {
 
 afterEach(() => browser[Symbol.asyncDispose]());
 
-it('hands texts on, both ways', async () => {
+it('passes text in both directions', async () => {
   const { socket, client } = await browser.connect();
   const transport = socketTransport(socket, 'cdp');
   const got: unknown[] = [];
@@ -21,7 +21,7 @@ it('hands texts on, both ways', async () => {
   await expect.poll(() => browser.received).toEqual(['{"id":1}']);
 });
 
-it('takes messages before the driver listens, and after its end', async () => {
+it('accepts messages before Puppeteer listens, and after the end', async () => {
   const { socket, client } = await browser.connect();
   const transport = socketTransport(socket, 'cdp');
   client.send('{"early":1}');
@@ -35,7 +35,7 @@ it.each([
   ['cdp', 'Browser.close'],
   ['bidi', 'browser.close'],
 ] as const)(
-  "does not let the callback kill the pool's browser over %s: the connection ends instead",
+  'closes the connection instead of the browser when the callback closes the browser over %s',
   async (protocol, method) => {
     const { socket } = await browser.connect();
     socketTransport(socket, protocol).send(JSON.stringify({ id: 1, method, params: {} }));
@@ -48,22 +48,22 @@ it.each([
   ['cdp', { method: 'browser.close' }],
   ['bidi', { method: 'Browser.close' }],
   ['cdp', { method: 'Page.close' }],
-  // A script that speaks of it is no command: commands that close the browser are short.
+  // A script may contain the name of the command. Commands that close the browser are short.
   ['cdp', { method: 'Runtime.evaluate', params: { expression: `"Browser.close"${' '.repeat(200)}` } }],
-] as const)('sends all else over %s: %j', async (protocol, command) => {
+] as const)('sends other messages over %s: %j', async (protocol, command) => {
   const { socket } = await browser.connect();
   const text = JSON.stringify(command).replaceAll('\\"', '"');
   socketTransport(socket, protocol).send(text);
   await expect.poll(() => browser.received).toEqual([text]);
 });
 
-it("ends the lease's connection when the driver closes it", async () => {
+it('ends the connection of the lease when Puppeteer closes it', async () => {
   const { socket } = await browser.connect();
   socketTransport(socket, 'cdp').close();
   expect(await socket.ended).toBe('closed-by-callback');
 });
 
-it('tells the lease of the end before the driver, whose error would hide the reason', async () => {
+it('notifies the lease of the end before Puppeteer, whose error would hide the reason', async () => {
   const { socket, client } = await browser.connect();
   const transport = socketTransport(socket, 'cdp');
   const order: string[] = [];
@@ -77,7 +77,7 @@ it('tells the lease of the end before the driver, whose error would hide the rea
   expect(() => transport.send('{"id":1}')).toThrow('ended');
 });
 
-it('does not mind a driver that does not listen for the end', async () => {
+it('works without a close listener', async () => {
   const { socket } = await browser.connect();
   const transport = socketTransport(socket, 'cdp');
   socket.cut('closed-by-us');

@@ -10,7 +10,7 @@ function endpoint(url: string, baseUrl = FAR): string {
   return trustedUrl(session({ cdp_ws_url: url }) as never, 'cdp', baseUrl);
 }
 
-it('takes the URL of the protocol that is spoken', () => {
+it('returns the URL of the requested protocol', () => {
   const urls = { cdp_ws_url: 'wss://a.example.com/cdp', webdriver_ws_url: 'wss://a.example.com/session' };
   const granted = session(urls) as unknown as BrowserSession;
   expect(trustedUrl(granted, 'cdp', FAR)).toBe(urls.cdp_ws_url);
@@ -24,7 +24,7 @@ it.each([
   ['ws://127.0.0.1:1/', HERE],
   ['ws://localhost:1/', 'http://[::1]:8080/'],
   ['ws://[::1]:1/', 'http://localhost:8080/'],
-])('uses %s of a service at %s', (url, baseUrl) => {
+])('accepts %s from a service at %s', (url, baseUrl) => {
   expect(endpoint(url, baseUrl)).toBe(url);
 });
 
@@ -38,7 +38,7 @@ it.each([
   ['ws://far.example.com/', FAR, /not encrypted/],
   ['ws://far.example.com/', HERE, /not encrypted/],
   ['ws://127.0.0.1:1/', FAR, /points to this machine, but the service is elsewhere/],
-])('does not use %s of a service at %s', (url, baseUrl, why) => {
+])('refuses %s from a service at %s', (url, baseUrl, why) => {
   const error = thrown(() => endpoint(url, baseUrl));
   expect(error).toBeInstanceOf(ConnectError);
   expect(error).toMatchObject({ sessionId: 'session-1', message: expect.stringMatching(why) });

@@ -7,13 +7,13 @@ import { look, titled, useLocalPool } from '../support/local.js';
 describe.each(DRIVERS)('$name', ({ name, run }) => {
   const used = useLocalPool();
 
-  it('connects to a browser in which the lease before left a frozen page, and gives it back', async () => {
+  it('connects to a browser with an unresponsive page of the previous lease, and releases the browser', async () => {
     const { pool, local } = used;
     await look(pool, async ({ cdp_ws_url }) => {
       const browser = await chromium.connectOverCDP(cdp_ws_url);
       const page = await browser.contexts()[0]!.newPage();
-      await page.goto(titled('frozen'));
-      // Injected fault: a script that never ends. The page's renderer answers nobody any more.
+      await page.goto(titled('stuck'));
+      // Injected fault: a script that never ends. The page's renderer no longer responds.
       void page.evaluate('for (;;) {}').catch(() => {});
       await page.waitForTimeout(200);
       await browser.close();
@@ -22,20 +22,20 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
     const { value, released } = await run(
       pool,
       async ({ page }) => {
-        await page.goto(titled('thawed'));
+        await page.goto(titled('next'));
         return page.title();
       },
       { connectAttempts: 1, onEvent: (event) => events.push(event) },
     );
-    expect(value).toBe('thawed');
-    // One that can't be swept in time is destroyed; either way nothing stays leased.
+    expect(value).toBe('next');
+    // A browser that can't be cleaned up in time is destroyed; in both cases nothing stays leased.
     expect(['reused', 'destroyed']).toContain(released);
     expect(local.stats().leased).toBe(0);
-    // Puppeteer connects all the same; Playwright only once the page is closed.
+    // Puppeteer connects anyway; Playwright only after the page is closed.
     if (!name.startsWith('Playwright')) return;
     expect(released).toBe('reused');
     expect(events).toContainEqual(
-      expect.objectContaining({ type: 'unresponsive-pages-closed', urls: [titled('frozen')] }),
+      expect.objectContaining({ type: 'unresponsive-pages-closed', urls: [titled('stuck')] }),
     );
   });
 });

@@ -28,7 +28,7 @@ const sent = (method: string) => commands().filter((command) => command['method'
 it.each([
   [3000, 1000],
   [30_000, 4000],
-])('begins when a connect that may take %i ms has taken %i', async (connectTimeout, slow) => {
+])('starts when a connect with a timeout of %i ms has taken %i ms', async (connectTimeout, slow) => {
   const pages = watch(connectTimeout);
   await vi.advanceTimersByTimeAsync(slow - 1);
   expect(browser.dialled).toBe(0);
@@ -38,15 +38,15 @@ it.each([
   await until(() => browser.open === 0);
 });
 
-it('costs a quick connect nothing', async () => {
+it('sends nothing during a fast connect', async () => {
   const pages = watch();
   pages.stop();
   expect(vi.getTimerCount()).toBe(0);
   expect(pages.wereClosed()).toBe(false);
 });
 
-it('closes the pages that do not answer, and tells their URLs', async () => {
-  playPages(browser, { good: 'answers', stuck: 'frozen', other: 'frozen' });
+it('closes the pages that do not respond, and reports their URLs', async () => {
+  playPages(browser, { good: 'answers', stuck: 'unresponsive', other: 'unresponsive' });
   const pages = watch();
   await vi.advanceTimersByTimeAsync(4000);
   await until(() => sent('Runtime.evaluate').length === 3);
@@ -64,7 +64,7 @@ it('closes the pages that do not answer, and tells their URLs', async () => {
   await until(() => browser.open === 0);
 });
 
-it('asks each page over a session of its own, and no worker', async () => {
+it('checks each page over its own session, and no worker', async () => {
   playPages(browser, { one: 'answers', two: 'answers' });
   watch();
   await vi.advanceTimersByTimeAsync(4000);
@@ -81,7 +81,7 @@ it('asks each page over a session of its own, and no worker', async () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it('leaves alone what answers, tells nothing, and is gone', async () => {
+it('closes no responsive page, reports nothing, and disconnects', async () => {
   playPages(browser, { one: 'answers', two: 'answers' });
   const pages = watch();
   await vi.advanceTimersByTimeAsync(4000);
@@ -93,7 +93,7 @@ it('leaves alone what answers, tells nothing, and is gone', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('does nothing where the browser refuses to tell of its pages', async () => {
+it('does nothing if the browser refuses to list its pages', async () => {
   browser.onText = (text, client) => client.send(JSON.stringify({ id: JSON.parse(text).id, error: {} }));
   watch();
   await vi.advanceTimersByTimeAsync(4000);
@@ -102,8 +102,8 @@ it('does nothing where the browser refuses to tell of its pages', async () => {
   expect(told).toEqual([]);
 });
 
-it('closes nothing any more once the connect is over', async () => {
-  playPages(browser, { stuck: 'frozen' });
+it('closes nothing after the connect has ended', async () => {
+  playPages(browser, { stuck: 'unresponsive' });
   const pages = watch();
   await vi.advanceTimersByTimeAsync(4000);
   await until(() => sent('Runtime.evaluate').length === 1);
@@ -116,7 +116,7 @@ it('closes nothing any more once the connect is over', async () => {
   expect(told).toEqual([]);
 });
 
-it('gives up in silence when the browser goes away meanwhile, or can not be reached', async () => {
+it('ends without an error when the browser disconnects or is unreachable', async () => {
   browser.onText = (_text, client) => client.terminate();
   watch();
   await vi.advanceTimersByTimeAsync(4000);

@@ -61,7 +61,7 @@ it('agent-session: the lease survives a reset connection, and goes to another pr
       'first: connection-dropped',
       'first: reconnected',
       'first: opened /payment',
-      'first: handed the browser over',
+      'first: detached the browser',
       'second: found /payment',
       'second: done, the browser was destroyed\n',
     ].join('\n'),
@@ -75,7 +75,7 @@ it('agent-session: the lease survives a reset connection, and goes to another pr
   await agents.leavesNothing();
 });
 
-it('mcp: the server drives the leased browser, and its arguments hold no secret', async () => {
+it('mcp: the server drives the leased browser, and its arguments contain no secret', async () => {
   let shown = '';
   await using site = await Site.open((_request, response) => {
     shown += argumentsOf(client);
@@ -89,7 +89,7 @@ it('mcp: the server drives the leased browser, and its arguments hold no secret'
   expect(shown).toContain('mcp/cli.js');
   expect(shown).not.toMatch(/jwt|eyJ/);
   expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
-  // A folder of the server's own may stay; no process does.
+  // A folder of the server may stay, but no process.
   await expect.poll(() => argumentsOf(client)).toBe('');
 });
 

@@ -27,7 +27,7 @@ it.skipIf(lack !== undefined)(
       stderr: '',
     });
     expect(used.local.stats()).toMatchObject({ granted: before + 7, leased: 0 });
-    // The killed worker's temporary folder may stay; no process does, neither Redis nor a worker.
+    // The temporary folder of the killed worker may stay, but no process: neither Redis nor a worker.
     await expect.poll(() => argumentsOf(example)).toBe('');
   },
 );

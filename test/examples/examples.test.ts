@@ -11,7 +11,7 @@ const OUTPUTS: Record<string, string> = {
   'hello-puppeteer-bidi': 'Puppeteer over BiDi read: Hello, Clicked\nThe browser was reused; replays: 0\n',
   'await-using':
     ['acquiring', 'acquired', 'connecting', 'connected'].map((step) => `- ${step}\n`).join('') +
-    'Playwright read: Mine until the brace\n' +
+    'Playwright read: Leased until the end of the block\n' +
     ['cleaned-up', 'replays', 'released', 'ended'].map((step) => `- ${step}\n`).join('') +
     'The browser is back in its pool.\n',
   'opentelemetry/main': [
@@ -81,7 +81,7 @@ it.each(Object.entries(OUTPUTS))(
   },
 );
 
-it('chaos: each task succeeds, whatever happens to requests, WebSockets and browsers', async () => {
+it('chaos: each task succeeds, despite faults of requests, WebSockets and browsers', async () => {
   const example = new Program(['--import', 'tsx', 'examples/chaos/main.ts', '8']);
   const { code, stdout, stderr } = await example.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -29,9 +29,9 @@ it.each(COMMANDS)(
   },
 );
 
-/** Rejects when the command fails, with what it printed. */
+/** Runs a command. Rejects with its output when the command fails. */
 async function run(command: string, environment: Record<string, string> = {}): Promise<void> {
-  // What this process was given by the runner that it runs in is not for the runners that it starts.
+  // The variables of this test runner must not reach the runners that it starts.
   const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
   await promisify(execFile)('sh', ['-c', command], { env: { ...Object.fromEntries(own), ...environment } });
 }

@@ -5,10 +5,10 @@ import type { Program } from '../cli/support.js';
 import { startClient } from '../cli/support.js';
 import { processesOf } from '../support/processes.js';
 
-/** Examples start several programs one after the other: on a busy machine that takes its time. */
+/** Milliseconds. Examples start several programs one after the other, which takes long on a busy machine. */
 export const EXAMPLE_TIMEOUT = 180_000;
 
-/** Runs an example that has a folder of its own, as a client of a service. */
+/** Runs an example that has its own folder, as a client of a service. */
 export function startExample(
   name: string,
   service: { baseUrl: string; token: string },
@@ -29,7 +29,7 @@ export class Site implements AsyncDisposable {
     return site;
   }
 
-  /** A site that says the same on each of its pages. */
+  /** A site with the same content on every page. */
   static async saying(html: string): Promise<Site> {
     return Site.open((_request, response) => response.setHeader('content-type', 'text/html').end(html));
   }

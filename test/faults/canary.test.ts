@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Collected, findSecrets } from '../support/collected.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 
-/** The search for secrets, which the other tests of this folder rely on, must find them everywhere. */
+/** The other tests of this folder rely on this search. */
 describe('the search for secrets', () => {
   const hidden = Object.defineProperty(new Error('clean'), 'secret', { value: TOKEN, enumerable: false });
   const deep = { a: { b: { c: { d: { e: { f: [new Map([['g', { h: JWT }]])] } } } } } };

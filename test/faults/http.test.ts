@@ -25,7 +25,7 @@ const FAILURES: [string, Answer, string][] = [
   ['a 500', { status: 500, json: { code: 'internal', message: `failed for ${TOKEN}` } }, 'internal'],
 ];
 
-/** The same with status 200. These are not retried, because this is no service of the API. */
+/** The same with status 200. These are not retried, because such a server does not implement the API. */
 const NONSENSE: [string, Answer, string][] = [
   ['a reset in the body', breakOff('{"created_at": "2026'), 'ERR_POOL_RESPONSE'],
   [
@@ -66,7 +66,7 @@ const NONE_YET: [string, Answer][] = [
 ];
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it('leases a browser with the next request after an unknown outcome, and reports the unknown outcome', async () => {
+  it('leases a browser with the next request after an unknown outcome, and reports that outcome', async () => {
     for (const [what, answer] of FAILURES) {
       await using bench = await FaultBench.start(used.local);
       bench.service.script('acquire', bench.unknowable(answer), bench.grant);
@@ -99,7 +99,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     ['has null for a field', (bench) => ({ status: 200, json: bench.fakeSession({ headless: null }) })],
     ['has a wrong type', (bench) => ({ status: 200, json: bench.fakeSession({ timeout_seconds: '60' }) })],
     [
-      'comes as a page',
+      'has the content type of a page',
       (bench) => ({ status: 200, text: JSON.stringify(bench.fakeSession()), headers: HTML }),
     ],
   ])('releases a session that %s, and repeats the request once', async (_what, answer) => {
@@ -129,7 +129,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it('retries after every answer that means that no browser is available yet', async () => {
+  it('retries after every response that means that no browser is available yet', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.service.script('acquire', ...NONE_YET.map(([, answer]) => answer), bench.grant);
     const outcome = await bench.run(driver, () => 'value');
@@ -180,9 +180,9 @@ describe.each(DRIVERS)('$name', (driver) => {
 
   it.each<[string, Answer]>([
     ['headers that never come', hang],
-    ['a body that drips', drip(200)],
-    ['an error whose body drips', drip(503)],
-  ])('rejects on time at %s, and reports the unknown outcome later', async (_what, answer) => {
+    ['a slow, endless body', drip(200)],
+    ['an error with a slow, endless body', drip(503)],
+  ])('rejects in time after %s, and reports the unknown outcome later', async (_what, answer) => {
     await using bench = await FaultBench.start();
     bench.service.script('acquire', bench.unknowable(answer));
     const limits = { acquireTimeout: 300, within: 300 };
@@ -222,7 +222,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   it.each([
     ['refuses connections', UNREACHABLE],
     ['has no address', 'https://pool.invalid'],
-  ])('rejects on time when the service %s', async (_what, baseUrl) => {
+  ])('rejects in time if the service %s', async (_what, baseUrl) => {
     const pool = new BrowserPool('test', { baseUrl, token: TOKEN });
     const began = performance.now();
     const error = await driver

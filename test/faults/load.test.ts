@@ -47,7 +47,8 @@ it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(browsers.mostLeased).toBeGreaterThan(1);
   expect(browsers.mostLeased).toBeLessThanOrEqual(10);
-  // None is passed over: each asks once and is served in its turn, but for the few that ask at the same time.
+  // Each call sends one request and is served in its turn. Only calls whose requests are open at the same time may
+  // change places.
   expect(runs.every(({ acquireAttempts }) => acquireAttempts === 1)).toBe(true);
   expect(Math.max(...browsers.early)).toBeLessThan(ASKING);
   expect(Math.min(...browsers.early)).toBeGreaterThan(-2 * ASKING);
@@ -65,11 +66,11 @@ it('serves all of 1,000 calls whose requests end before their turn, with few req
   // Not in strict order, because a repeated request is the last in the service's queue; but no call waits for long.
   expect(Math.max(...browsers.early)).toBeLessThan(ASKING);
   expect(Math.min(...browsers.early)).toBeGreaterThan(-500);
-  // One request a call, and one a second for each request that waits.
+  // One request per call, and one per second for each waiting request.
   expect(bench.service.of('acquire').length).toBeLessThan(1000 + 2 * ASKING * seconds);
 }, 480_000);
 
-it('sends at most 1.1 requests a call during a total outage, and finishes all calls afterwards', async () => {
+it('sends at most 1.1 requests per call during a total outage, and finishes all calls afterwards', async () => {
   await using bench = await FaultBench.start();
   await using browsers = await Browsers.start(bench, 50);
   let isDown = true;
@@ -99,7 +100,7 @@ it('sends at most 1.1 requests a call during a total outage, and finishes all ca
   expect(performance.now() - began).toBeLessThan(40_000);
 }, 60_000);
 
-/** A number of browsers that are granted in the order of the requests. */
+/** A number of browsers that are leased in the order of the requests. */
 class Browsers implements AsyncDisposable {
   mostLeased = 0;
   /** Numbers of the calls, in the order in which they were served. */
@@ -130,12 +131,12 @@ class Browsers implements AsyncDisposable {
     this.#size = size;
   }
 
-  /** How many places early each grant came, by the order of the calls; late ones count below zero. */
+  /** The difference between the place of each call and the place of its lease. Late leases are negative. */
   get early(): number[] {
     return this.grants.map((call, place) => call - place);
   }
 
-  /** So many calls at once, each of which has its browser for a moment. */
+  /** Starts calls at the same time, each of which uses its browser for a moment. */
   async serve(calls: number, options: { pollTimeout: number }): Promise<Run<unknown>[]> {
     const running = Array.from({ length: calls }, (_, call) =>
       PLAIN.run(this.#bench.pool, () => sleep(10, 'value'), {
@@ -164,7 +165,7 @@ class Browsers implements AsyncDisposable {
     reply(response, { status: 200, json });
   }) satisfies Answer;
 
-  /** True when a browser is free for the one that waits, false when it has waited long enough. */
+  /** Waits for a free browser. Resolves to false after `wait` ms. */
   async #turn(wait: number): Promise<boolean> {
     return new Promise((resolve) => {
       const take = (isTurn: boolean) => {

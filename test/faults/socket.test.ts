@@ -47,7 +47,7 @@ describe.each(DRIVERS)('$name', (driver) => {
       const outcome = await bench.run(driver, async ({ signal }) => {
         bench.road.inject(textFrame(text));
         await Promise.race([aborted(signal), sleep(300)]);
-        // Some drivers close the connection at such a message. For the others it is reset here.
+        // Some libraries close the connection after such a message. For the others, the test resets it.
         bench.road.lose('reset');
         await aborted(signal);
       });
@@ -57,7 +57,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     },
   );
 
-  it('rejects in time at whichever message of the connect the WebSocket drops', async () => {
+  it('rejects in time if the WebSocket drops at any message of the connect', async () => {
     let [lost, failed] = [0, 0];
     for (const last of [1, 2, 3, 5, 8, 13, 21, 34, 55]) {
       await using bench = await FaultBench.start(used.local);
@@ -77,13 +77,13 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 });
 
-it('notices a silent WebSocket within 10 s, and does not count an empty result as success', async () => {
+it('detects a silent WebSocket within 10 s, and does not count an empty result as success', async () => {
   const benches = await Promise.all(DRIVERS.map(() => FaultBench.start(used.local)));
   await Promise.all(
     DRIVERS.map(async (driver, index) => {
       const seen = await loseInCallback(benches[index]!, driver, (road) => road.lose('silence'));
       expectLost(seen, 'dropped');
-      // Within 10 s, and what a busy machine adds.
+      // 10 s, and a tolerance for a busy machine.
       expect(seen.noticed).toBeLessThan(10_000 + 1500);
     }),
   );
@@ -115,7 +115,7 @@ interface Seen extends Outcome {
   noticed: number;
 }
 
-/** Loses the socket while calls of the callback are in flight; the callback returns a value whatever comes of them. */
+/** Breaks the connection during calls of the callback, which returns a value whatever their outcome. */
 async function loseInCallback(
   bench: FaultBench,
   driver: (typeof DRIVERS)[number],
@@ -131,7 +131,7 @@ async function loseInCallback(
       noticed = performance.now() - lostAt;
       reason = signal.reason;
     });
-    // Some drivers resolve it, with nothing, once their socket is gone.
+    // Some libraries resolve it with `undefined` after their socket has ended.
     const title = await Promise.race([page.title().catch(() => 'failed'), noting]);
     await noting;
     return title ?? 'a value';

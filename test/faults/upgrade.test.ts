@@ -98,7 +98,7 @@ describe.each(DRIVERS)('$name', (driver) => {
   it.each<[string, (host: string) => string]>([
     ['has another scheme', (host) => `http://${host}/?jwt=${JWT}`],
     ['is a file', () => `file:///etc/passwd?jwt=${JWT}`],
-    ['holds a user name', (host) => `ws://canary-user:canary-pass@${host}/?jwt=${JWT}`],
+    ['contains a user name', (host) => `ws://canary-user:canary-pass@${host}/?jwt=${JWT}`],
     ['is plain ws to another machine', (host) => `ws://${host.replace('127.0.0.1', '0.0.0.0')}/?jwt=${JWT}`],
     ['is plain ws to a far host', () => `ws://browsers.example.com/?jwt=${JWT}`],
     ['is no URL', () => `nowhere?jwt=${JWT}`],

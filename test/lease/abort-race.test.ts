@@ -4,7 +4,7 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, session } from '../support/fake-service.js';
 import { acquire as acquireFrom } from './support.js';
 
-it('hands out or gives back every grant, wherever around the response the abort or the deadline comes', async () => {
+it('returns or releases every leased browser, whenever the abort or the deadline occurs', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   let answers = 0;

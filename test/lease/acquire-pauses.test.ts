@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** No browser, after a wait of so many seconds, which pass on the clock and nowhere else. */
+/** Answers without a browser after a number of seconds of the simulated clock. */
 function noneAfter(seconds: number, status = 204): Answer {
   return (response) => {
     passed += 1000 * seconds;
@@ -52,7 +52,7 @@ describe('a response without a browser', () => {
     expect(await isEarly(noneAfter(seconds, 408), poll)).toBe(early);
   });
 
-  it('that came early counts as a retry; one that waited begins a new count', async () => {
+  it('counts as a retry if it came early, and resets the count if it waited', async () => {
     const options = { ...forever, pollTimeout: 10_000, retry: { minTimeout: 1, maxTimeout: 1, retries: 1 } };
     const answers = [noneAfter(0), noneAfter(9), noneAfter(0), noneAfter(0), GRANT];
     const { requests, error } = await acquireWith(answers, options);
@@ -62,7 +62,7 @@ describe('a response without a browser', () => {
   });
 });
 
-it.each([0, 1])('waits for the time of a Retry-After, after a response that took %i s', async (seconds) => {
+it.each([0, 1])('waits as long as Retry-After requests, after a response that took %i s', async (seconds) => {
   const answer: Answer = (response) => {
     passed += 1000 * seconds;
     response.writeHead(408, { 'retry-after': '1000' }).end();
@@ -73,7 +73,7 @@ it.each([0, 1])('waits for the time of a Retry-After, after a response that took
 });
 
 describe.concurrent('the backoff', () => {
-  it('grows while a service answers at once', async () => {
+  it('grows while the service answers immediately', async () => {
     const { requests, error } = await acquireWith([NONE], {
       acquireTimeout: 2000,
       retry: { minTimeout: 100, maxTimeout: 10_000, randomize: false },
@@ -120,30 +120,33 @@ it('emits an event for each request and for each pause', async () => {
   }
 });
 
-describe('a request whose outcome is not known', () => {
+describe('a request with an unknown outcome', () => {
   it.each([
     [0, 2],
     [1, 1],
-  ])('is repeated if the call had %j of them before', async (unknownAcquires, expected) => {
-    const { requests } = await acquireWith([{ status: 500 }], forever, unknownAcquires);
-    expect(requests).toHaveLength(expected);
-  });
+  ])(
+    'is repeated at most once per call: %i earlier unknown outcomes, %i requests',
+    async (unknownAcquires, expected) => {
+      const { requests } = await acquireWith([{ status: 500 }], forever, unknownAcquires);
+      expect(requests).toHaveLength(expected);
+    },
+  );
 });
 
 describe('a request', () => {
-  it('asks to wait no longer than there is time, in whole seconds', async () => {
+  it('asks for a wait in whole seconds that does not exceed the deadline', async () => {
     const outcome = await acquireWith([GRANT], { acquireTimeout: 3900, pollTimeout: 10_000 });
     expect(waits(outcome)).toEqual([3]);
   });
 
-  it('leaves the wait to the service where pollTimeout is false', async () => {
+  it('lets the service decide about the wait with pollTimeout: false', async () => {
     const { requests } = await acquireWith([GRANT], { pollTimeout: false });
     expect(requests[0]!.body).not.toHaveProperty('acquire_timeout_seconds');
   });
 });
 
 describe('the end of the wait', () => {
-  it('tells how long it was, and what the service said last of itself', async () => {
+  it('reports its duration, and the last error of the service', async () => {
     const { error } = await acquireWith([{ status: 503 }, { status: 204 }], { acquireTimeout: 150 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503 } });
     expect(error!.message).toMatch(
@@ -160,7 +163,7 @@ describe('the end of the wait', () => {
     expect(error).toBe('left');
   });
 
-  it('leaves no listener and no timer behind', async () => {
+  it('leaves no listener and no timer', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
     const { signal } = new AbortController();

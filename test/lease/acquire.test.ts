@@ -40,7 +40,7 @@ describe.concurrent('an acquire', () => {
   );
 
   it.each([400, 401, 403, 404, 422])(
-    'fails at once after a %i, with the code of the service',
+    'fails immediately after a %i, with the code of the service',
     async (status) => {
       const { error, requests } = await acquireWith([{ status, json: BODY }, GRANT]);
       expect(isPoolServiceError(error)).toBe(true);
@@ -50,7 +50,7 @@ describe.concurrent('an acquire', () => {
   );
 
   it.each(['conflict', 'name_taken', 'name_unavailable', 'name_not_available', undefined])(
-    'fails at once after a 409 with the code %s if the lease has a name',
+    'fails immediately after a 409 with the code %s if the lease has a name',
     async (code) => {
       const answer: Answer = { status: 409, ...(code && { json: { code, message: 'taken' } }) };
       const { error, requests } = await acquireWith([answer, GRANT], { name: 'n' });

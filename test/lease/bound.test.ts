@@ -15,7 +15,7 @@ afterEach(() => played[Symbol.asyncDispose]());
 
 const refuse = () => Promise.reject(new Error('my own copy'));
 
-/** Each with a copy of the library of the caller's own, which connects to nothing. */
+/** Each call passes its own copy of the library, which connects to nothing. */
 const WAYS: Record<string, (pool: BrowserPool) => Promise<unknown>> = {
   'Playwright, withPooledBrowser': (pool) =>
     playwright.withPooledBrowser(pool, () => {}, { chromium: { connectOverCDP: refuse }, name: 'n' }),
@@ -28,7 +28,7 @@ const WAYS: Record<string, (pool: BrowserPool) => Promise<unknown>> = {
 };
 
 describe.each(Object.entries(WAYS))('%s', (way, call) => {
-  it("drives the caller's own copy of the library, with all other options as they are", async () => {
+  it("uses the caller's own copy of the library, and passes on all other options", async () => {
     const error = await rejection(call(played.pool));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject({ cause: { message: 'my own copy' } });

@@ -4,11 +4,11 @@ import { session, type Answer } from '../support/fake-service.js';
 import { hang } from '../service/support.js';
 import { acquireWith, GRANT, NONE, waitAsAsked, waits } from './support.js';
 
-// Loads what is loaded on first use, so that the short times below are those of requests.
+// Loads the lazy modules first, so that the short times below measure requests only.
 beforeAll(() => acquireWith([GRANT]));
 
 describe.concurrent('the deadline of acquireSession', () => {
-  it('ends in an AcquireTimeoutError with the requests sent and the time waited', async () => {
+  it('throws AcquireTimeoutError with the number of requests and the time waited', async () => {
     const { error, requests, elapsed } = await acquireWith([NONE], { acquireTimeout: 500 });
     expect(isAcquireTimeoutError(error)).toBe(true);
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', pool: 'pool', attempts: requests.length });
@@ -18,13 +18,13 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(elapsed).toBeLessThan(10_000);
   });
 
-  it('says what the service said last', async () => {
+  it('reports the last error of the service', async () => {
     const answer: Answer = { status: 503, json: { code: 'pool_empty', message: 'none' } };
     const { error } = await acquireWith([answer], { acquireTimeout: 300 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503, code: 'pool_empty' } });
   });
 
-  it('holds for a service that never answers, and gives back what it grants later', async () => {
+  it('applies to a service that never answers, and releases a browser that it leases later', async () => {
     const late: Answer = { status: 200, json: session(), delay: 3000 };
     const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 300 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
@@ -33,7 +33,7 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
   });
 
-  it('asks for whole seconds, at least one, and for none past the deadline', async () => {
+  it('limits the requested wait: whole seconds, at least one, not past the deadline', async () => {
     const outcome = await acquireWith([waitAsAsked({ status: 204 })], {
       acquireTimeout: 3700,
       pollTimeout: 1200,
@@ -59,17 +59,17 @@ describe.concurrent('the deadline of acquireSession', () => {
     expect(waits(outcome)).toStrictEqual([expected]);
   });
 
-  it('asks for one second when there is less left', async () => {
+  it('requests one second if less time is left', async () => {
     expect(waits(await acquireWith([GRANT], { acquireTimeout: 200 }))).toStrictEqual([1]);
   });
 
-  it('leaves the wait to the service when pollTimeout is false', async () => {
+  it('lets the service decide about the wait with pollTimeout: false', async () => {
     const { requests } = await acquireWith([NONE, GRANT], { pollTimeout: false });
     expect(requests).toHaveLength(2);
     for (const { body } of requests) expect(body).not.toHaveProperty('acquire_timeout_seconds');
   });
 
-  it('waits without end for an answer when acquireTimeout is Infinity', async () => {
+  it('waits for a response without a limit with acquireTimeout: Infinity', async () => {
     const { session } = await acquireWith([NONE, GRANT], { acquireTimeout: Number.POSITIVE_INFINITY });
     expect(session?.session_id).toBe('session-1');
   });
@@ -115,7 +115,7 @@ describe.concurrent('an abort of acquireSession', () => {
   it.each<[string, Answer]>([
     ['during a request', { status: 204, delay: 4000 }],
     ['during a pause', { status: 503, headers: { 'retry-after': '60' } }],
-  ])('%s rejects at once with its reason', async (_when, answer) => {
+  ])('%s rejects immediately with its reason', async (_when, answer) => {
     const signal = AbortSignal.timeout(200);
     const { error, elapsed, requests } = await acquireWith([answer], { signal });
     expect(error).toBe(signal.reason);
@@ -129,14 +129,14 @@ describe.concurrent('an abort of acquireSession', () => {
     expect(requests).toHaveLength(0);
   });
 
-  it.each(['a string', 0, null])('passes the reason %j as it is', async (reason) => {
+  it.each(['a string', 0, null])('rejects with the reason %j unchanged', async (reason) => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(reason), 50);
     const { error } = await acquireWith([{ status: 503 }], { signal: controller.signal });
     expect(error).toBe(reason);
   });
 
-  it('gives back a grant that arrives later', async () => {
+  it('releases a browser that the service leases later', async () => {
     const signal = AbortSignal.timeout(100);
     const late: Answer = { status: 200, json: session(), delay: 400 };
     const { error, released } = await acquireWith([late], { signal });

@@ -7,7 +7,7 @@ import { titled, useLocalPool } from '../support/local.js';
 describe.each(DRIVERS)('$name', (driver) => {
   const used = useLocalPool();
 
-  it('lets go of a lease that is taken up again where it was', async () => {
+  it('detaches a lease, which attachBrowser continues with the same page', async () => {
     const { pool, local } = used;
     const before = local.stats().released;
     const browser = await driver.lease(pool, { name: 'agent-7' });
@@ -19,7 +19,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     const again = await driver.attach(detached.secret, { pool });
     expect(again.session).toMatchObject({ session_id: browser.session.session_id, name: 'agent-7' });
     expect(await again.page.title()).toBe('half done');
-    // Which pages the process before had opened is not known: the browser is not handed on as it is.
+    // The pages that the earlier process opened are unknown, so the browser is not reused.
     expect(await again.release()).toMatchObject({ released: 'destroyed' });
     expect(local.stats()).toMatchObject({ leased: 0, released: before + 1 });
   });
@@ -29,7 +29,7 @@ describe('a detached lease', () => {
   const used = useLocalPool({ pools: [{ name: 'test', timeoutSeconds: 90 }] });
   const driver = DRIVERS[0]!;
 
-  it('shows its secret to nobody who does not ask for it', async () => {
+  it('shows its secret only through the property secret', async () => {
     const browser = await driver.lease(used.pool);
     const detached = await browser.detach();
     expect(detached).toMatchObject({ sessionId: browser.session.session_id, expiresAfter: 90_000 });
@@ -47,7 +47,7 @@ describe('a detached lease', () => {
     await (await driver.attach(detached, { pool: used.pool })).release();
   });
 
-  it('stays as it is when its browser can not be reached', async () => {
+  it('stays leased if its browser is unreachable', async () => {
     const browser = await driver.lease(used.pool);
     const detached = await browser.detach();
     await used.pool.release(browser.session.session_id, { reuse: false });
@@ -58,7 +58,7 @@ describe('a detached lease', () => {
     expect(error).toMatchObject({ status: 401 });
   });
 
-  it('is taken up at its own service only, so that no token goes elsewhere', async () => {
+  it('can be attached at its own service only, so that no other service receives the token', async () => {
     const browser = await driver.lease(used.pool);
     const detached = await browser.detach();
     await using elsewhere = new BrowserPool('test', { baseUrl: 'https://pool.example', token: 'a-token-1' });
@@ -67,19 +67,19 @@ describe('a detached lease', () => {
   });
 
   it.each(['', 'no lease', 'pooled-browser-lease-1.', 'pooled-browser-lease-1.e30'])(
-    'is not made of %j',
+    'cannot be read from %j',
     async (text) => {
       await expect(driver.attach(text, { pool: used.pool })).rejects.toThrow(/detach\(\)/);
     },
   );
 
-  it('can not be had of a lease that is over', async () => {
+  it('is not available from a lease that has ended', async () => {
     const browser = await driver.lease(used.pool);
     await browser.release();
     await expect(browser.detach()).rejects.toMatchObject({ code: 'ERR_LEASE_OVER' });
   });
 
-  it('is refused options that only matter for acquiring', async () => {
+  it('refuses options that only concern acquiring', async () => {
     const options = { pool: used.pool, acquireTimeout: 5 } as object;
     await expect(driver.attach('pooled-browser-lease-1.e30', options)).rejects.toThrow(/acquireTimeout/);
   });

@@ -28,7 +28,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     await service.close();
   });
 
-  /** The fake service hands on this real lease, and gives it back to the local pool when it is released. */
+  /** The fake service leases a browser of the local pool, and forwards its release. */
   async function lend() {
     const real = await realSession(used.local);
     service.script('release', async (response, { body }) => {
@@ -39,7 +39,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     return real;
   }
 
-  it('waits through 204 and 429 until a browser comes, and says so', async () => {
+  it('retries after 204 and 429 until a browser is available, and emits events', async () => {
     const real = await lend();
     service.script(
       'acquire',
@@ -58,21 +58,21 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     ]);
   });
 
-  it('fails with AcquireTimeoutError when no browser comes in time, with the run behind it', async () => {
+  it('fails with AcquireTimeoutError if no browser is available in time, and runOf returns the run', async () => {
     service.script('acquire', { status: 204 });
     const error = await run(pool, () => {}, { acquireTimeout: 300, retry: { minTimeout: 50 } }).catch(
       (thrown: unknown) => thrown,
     );
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     const { attempts } = error as AcquireTimeoutError;
-    // The last request may still be on its way when time is up.
+    // The last request may still be under way at the deadline.
     await expect.poll(() => service.of('acquire').length).toBe(attempts);
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts, pool: 'test' });
     expect(runOf(error)).toMatchObject({ acquireAttempts: attempts, replays: [], replayStatus: 'none' });
     expect(runOf(error)?.session).toBeUndefined();
   });
 
-  it('fails at once when the service refuses, and never calls the callback', async () => {
+  it('fails immediately if the service refuses, and never calls the callback', async () => {
     const details = [{ code: 'invalid_input', message: 'tags: too long' }];
     service.script('acquire', { status: 400, json: { code: 'bad_request', message: 'no', details } });
     let calls = 0;
@@ -83,7 +83,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     expect(calls).toBe(0);
   });
 
-  it('gives an unreachable browser back as bad and leases another', async () => {
+  it('releases an unreachable browser for destruction, and leases another one', async () => {
     const real = await lend();
     service.script(
       'acquire',
@@ -99,7 +99,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     ]);
   });
 
-  it('fails with ConnectError after connectAttempts leases, all given back', async () => {
+  it('fails with ConnectError after connectAttempts leases, all released', async () => {
     const error = await run(pool, () => {}, { connectAttempts: 2 }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConnectError);
     expect(runOf(error)).toMatchObject({
@@ -110,7 +110,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     expect(service.released).toEqual(['session-1', 'session-1']);
   });
 
-  it('releases a browser that is granted after the caller has left, and pool.close() waits for it', async () => {
+  it('releases a browser that is leased after an abort, and pool.close() waits for the release', async () => {
     service.script('acquire', { status: 200, json: session({ session_id: 'late' }), delay: 300 });
     const caller = new AbortController();
     const reason = new Error('no longer');
@@ -122,7 +122,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     expect(service.released).toEqual(['late']);
   });
 
-  it('asks again until the release is confirmed', async () => {
+  it('repeats the release until the service confirms it', async () => {
     const real = await lend();
     service.script('acquire', { status: 200, json: real });
     service.script(
@@ -138,7 +138,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     expect(service.released).toHaveLength(3);
   });
 
-  it('takes a session that is gone already for given back', async () => {
+  it('counts a session that no longer exists as released', async () => {
     const real = await lend();
     service.script('acquire', { status: 200, json: real });
     service.script('release', { status: 404, json: { code: 'not_found', message: 'no such session' } });
@@ -151,7 +151,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     await used.pool.release(real['session_id'] as string);
   });
 
-  it('names a browser that could not be given back, and returns the value all the same', async () => {
+  it('reports a browser that could not be released, and still returns the value', async () => {
     const real = await lend();
     service.script('acquire', { status: 200, json: real });
     service.script('release', { status: 503 });
@@ -166,7 +166,7 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
     await used.pool.release(real['session_id'] as string);
   });
 
-  it('rejects soon after an abort even when the release hangs, and goes on releasing', async () => {
+  it('rejects soon after an abort even if the release hangs, and continues to release', async () => {
     const real = await lend();
     service.script('acquire', { status: 200, json: real });
     const caller = new AbortController();
@@ -185,14 +185,14 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
       { signal: caller.signal },
     );
     await expect(running).rejects.toThrow('stop');
-    // The abort's own second, and a generous one for a busy machine; the release alone takes longer than the first.
+    // One second of grace after an abort, and one for a busy machine. The release alone takes longer than the first.
     expect(performance.now() - began).toBeLessThan(5000);
     expect(used.local.stats().leased).toBe(1);
     await pool.close();
     expect(used.local.stats().leased).toBe(0);
   });
 
-  it('gives the browser back when leaseBrowser fails, too', async () => {
+  it('releases the browser if leaseBrowser fails', async () => {
     await expect(lease(pool, { connectAttempts: 1 })).rejects.toBeInstanceOf(ConnectError);
     expect(service.released).toEqual(['session-1']);
   });

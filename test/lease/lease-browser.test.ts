@@ -6,7 +6,7 @@ import { titled, useLocalPool } from '../support/local.js';
 describe.each(DRIVERS)('$name', ({ lease }) => {
   const used = useLocalPool();
 
-  it('leases a browser until release, which happens once', async () => {
+  it('leases a browser until release(), and releases it once', async () => {
     const { pool, local } = used;
     const browser = await lease(pool);
     await browser.page.goto(titled('agent'));
@@ -19,7 +19,7 @@ describe.each(DRIVERS)('$name', ({ lease }) => {
     expect(local.stats().released).toBe(before + 1);
   });
 
-  it('gives the browser back at the end of the block with await using', async () => {
+  it('releases the browser at the end of the block with await using', async () => {
     const { pool, local } = used;
     {
       await using browser = await lease(pool);
@@ -29,11 +29,11 @@ describe.each(DRIVERS)('$name', ({ lease }) => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('tells by its signal that the browser is gone', async () => {
+  it('aborts its signal when the browser is lost', async () => {
     const { pool, local } = used;
     const browser = await lease(pool);
     const aborted = new Promise((resolve) => browser.signal.addEventListener('abort', resolve));
-    // The service takes the browser away.
+    // The service ends the session.
     await pool.release(browser.session.session_id, { reuse: false });
     await aborted;
     expect(browser.signal.reason).toBeInstanceOf(BrowserLostError);

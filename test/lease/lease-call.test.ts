@@ -12,7 +12,7 @@ function newCall(idOrName: string, onEvent?: (event: RunEvent) => void): LeaseCa
   return new LeaseCall(pool, readLeaseOptions(sessionLeaseOptions, { onEvent }, { caller: 'test' }));
 }
 
-it('tells the listener and the diagnostics channel each step, with the run, its pool and the time', async () => {
+it('emits each step to the listener and the diagnostics channel, with run, pool and time', async () => {
   const [heard, published]: [RunEvent[], unknown[]] = [[], []];
   const listen = (event: unknown) => void published.push(event);
   subscribe('pooled-browser:event', listen);
@@ -32,7 +32,7 @@ it('tells the listener and the diagnostics channel each step, with the run, its 
   expect(second.elapsed).toBeLessThan(20_000);
 });
 
-it('gives each run of the process a number of its own, in order', () => {
+it('numbers the runs of the process in order', () => {
   const numbers: number[] = [];
   for (let run = 0; run < 3; run++) {
     const call = newCall('p', (event) => numbers.push(event.run));
@@ -42,7 +42,7 @@ it('gives each run of the process a number of its own, in order', () => {
   expect(numbers).toEqual([numbers[0], numbers[0]! + 1, numbers[0]! + 2]);
 });
 
-it('counts acquire requests, and those whose outcome is not known', () => {
+it('counts acquire requests, and those with an unknown outcome', () => {
   const call = newCall('p');
   call.emit(acquiring);
   call.emit(acquiring);
@@ -52,7 +52,7 @@ it('counts acquire requests, and those whose outcome is not known', () => {
   expect(call.cleanupErrors).toEqual([]);
 });
 
-it('adds up the time of each stage, however it ends, and leaves out those not reached', async () => {
+it('sums the time of each stage, also if it fails, and omits stages that were not reached', async () => {
   const call = newCall('p');
   expect(await call.time('connect', { attempt: 1 }, () => sleep(30, 'value'))).toBe('value');
   const failing = call.time('connect', { attempt: 1 }, async () => {

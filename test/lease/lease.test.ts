@@ -13,7 +13,7 @@ import { PlayedLease } from '../support/played-lease.js';
 const never = () => new Promise<never>(() => {});
 
 describe('the callback', () => {
-  it('gets what the driver hands over, the session and a signal', async () => {
+  it('receives the handles of the library, the session and a signal', async () => {
     await using played = await PlayedLease.start({ handles: { page: 'mine' } });
     const { value } = await played.run(({ page, session, signal }) => {
       return [page, session.session_id, signal.aborted];
@@ -21,7 +21,7 @@ describe('the callback', () => {
     expect(value).toEqual(['mine', 'session-1', false]);
   });
 
-  it('is told to have ended well only when it did', async () => {
+  it('is reported as ok only if it succeeded', async () => {
     await using played = await PlayedLease.start();
     await played.run();
     await played.run(() => {
@@ -37,7 +37,7 @@ describe('the callback', () => {
     ]);
   });
 
-  it('is not called when the caller leaves just before', async () => {
+  it('is not called after an abort', async () => {
     await using played = await PlayedLease.start();
     const caller = new AbortController();
     let calls = 0;
@@ -58,13 +58,13 @@ describe('the callback', () => {
         throw thrown;
       });
       expect(outcome.error).toBe(thrown);
-      // Only what is an object can have a run behind it.
+      // Only objects can belong to a run.
       expect(outcome.run?.released).toBe(typeof thrown === 'function' ? 'reused' : undefined);
       expect(played.releases).toHaveLength(1);
     },
   );
 
-  it('fails when the caller leaves in it, though it returns', async () => {
+  it('fails when the signal aborts during the call, even if it returns', async () => {
     await using played = await PlayedLease.start();
     const caller = new AbortController();
     const reason = new Error('left');
@@ -74,14 +74,14 @@ describe('the callback', () => {
     expect(played.told('callback-ended')).toMatchObject([{ status: 'failed' }]);
   });
 
-  it('has no limit any more once it is over', async () => {
+  it('clears its timeout when it ends', async () => {
     await using played = await PlayedLease.start();
     const { value } = await played.run(({ signal }) => signal, { timeout: 100 });
     await sleep(200);
     expect((value as AbortSignal).aborted).toBe(false);
   });
 
-  it('is ended by its limit, with an error that tells the pool and the session', async () => {
+  it('ends at its timeout, with an error that has the pool and the session', async () => {
     await using played = await PlayedLease.start();
     const { error, run } = await played.run(never, { timeout: 50 });
     expect(error).toBeInstanceOf(CallbackTimeoutError);
@@ -95,7 +95,7 @@ describe('a browser that is lost', () => {
     ['breaks', 'dropped', /connection broke, or the other side stopped/],
     ['closes', 'closed-by-service', /the other side closed the connection/],
     ['expires', 'expired', /its session expired/],
-  ] as const)('fails the callback when it %s, and says so', async (how, reason, text) => {
+  ] as const)('fails the callback and is reported when it %s', async (how, reason, text) => {
     let client: { terminate(): void; close(code: number, reason?: string): void };
     await using played = await PlayedLease.start();
     played.browser.onText = (_text, other) => (client = other);
@@ -122,7 +122,7 @@ describe('a browser that is lost', () => {
         throw new Error('mine');
       },
     ],
-  ])('is told by the driver, once the callback has %s', async (how, callback) => {
+  ])('is detected through the library after the callback has %s', async (how, callback) => {
     await using played = await PlayedLease.start({ isConnected: () => false });
     const { error, run } = await played.run(callback);
     if (how === 'returned') {
@@ -136,7 +136,7 @@ describe('a browser that is lost', () => {
 });
 
 describe('the end of a lease', () => {
-  it('is a sweep, a disconnect and a release, in this order, each told', async () => {
+  it('cleans up, disconnects and releases, in this order, with an event for each step', async () => {
     await using played = await PlayedLease.start();
     const { run } = await played.run();
     expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
@@ -151,7 +151,7 @@ describe('the end of a lease', () => {
       expect(run!.timings[stage], stage).toBeTypeOf('number');
   });
 
-  it('comes with the socket closed before the browser is given back, whatever the driver says', async () => {
+  it('closes the socket before the release, whatever the library reports', async () => {
     for (const disconnect of [undefined, () => Promise.reject(new Error('no'))]) {
       await using played = await PlayedLease.start(disconnect && { disconnect });
       let openAtRelease: number | undefined;
@@ -166,7 +166,7 @@ describe('the end of a lease', () => {
     }
   });
 
-  it('destroys a browser in which pages could not be closed, and tells why', async () => {
+  it('destroys a browser whose pages could not be closed, and reports why', async () => {
     const cause = new Error('a dialog');
     await using played = await PlayedLease.start({ cleanup: () => Promise.reject(cause) });
     const { value, run } = await played.run();
@@ -180,7 +180,7 @@ describe('the end of a lease', () => {
     expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
   });
 
-  it('does not wait for a browser that does not follow', async () => {
+  it('does not wait for a browser that does not respond', async () => {
     await using played = await PlayedLease.start({
       cleanup: () => {
         vi.advanceTimersByTime(5000);
@@ -194,11 +194,11 @@ describe('the end of a lease', () => {
     });
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5000 ms/ } },
+      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5 s/ } },
     ]);
   });
 
-  it('does not wait for a sweep whose socket has ended', async () => {
+  it('does not wait for a cleanup whose socket has ended', async () => {
     await using played = await PlayedLease.start({
       cleanup: async () => {
         played.requests[0]!.socket.cut('dropped');
@@ -212,7 +212,7 @@ describe('the end of a lease', () => {
     ]);
   });
 
-  it('is still connected while it sweeps', async () => {
+  it('stays connected during the cleanup', async () => {
     await using played = await PlayedLease.start({
       cleanup: async () => {
         played.requests[0]!.socket.send('closing pages');
@@ -222,7 +222,7 @@ describe('the end of a lease', () => {
     expect((await played.run()).run).toMatchObject({ released: 'reused' });
   });
 
-  it('cuts the connection of a callback that goes on after an abort, and sweeps nothing', async () => {
+  it('cuts the connection of a callback that continues after an abort, and skips the cleanup', async () => {
     await using played = await PlayedLease.start({
       disconnect: async () => played.requests[0]!.socket.send('still at work'),
     });
@@ -241,7 +241,7 @@ describe('the end of a lease', () => {
     expect(played.browser.received).toEqual([]);
   });
 
-  it('happens once, and the end of the pool waits for it', async () => {
+  it('happens once, and pool.close() waits for it', async () => {
     const played = await PlayedLease.start();
     const lease = await played.lease();
     const [first, second] = [lease.release(), lease.release()];
@@ -251,7 +251,7 @@ describe('the end of a lease', () => {
     await played[Symbol.asyncDispose]();
   });
 
-  it("leaves no listener on the caller's signal, nor on the process", async () => {
+  it("leaves no listener on the caller's signal or on the process", async () => {
     await using played = await PlayedLease.start();
     const before = process.listenerCount('exit');
     const { signal } = new AbortController();
@@ -278,15 +278,15 @@ describe('the option release', () => {
     ['auto', true, 'reused', [{ session_id: 'session-1', reuse: true }]],
     ['auto', false, 'destroyed', [{ session_id: 'session-1', reuse: false }]],
     ['leave', true, 'left', []],
-  ] as const)('%s of a browser whose sweep succeeds: %j', async (choice, isClean, released, releases) => {
+  ] as const)('%s of a browser whose cleanup succeeds: %j', async (choice, isClean, released, releases) => {
     const outcome = await release({ release: choice }, undefined, isClean);
     expect(outcome.run.released).toBe(released);
     expect(outcome.releases).toEqual(releases);
-    // What is left stays as it is, pages and all.
+    // A browser that is left keeps its pages.
     expect(outcome.steps.includes('cleanup')).toBe(choice !== 'leave');
   });
 
-  it('may be a function, which is told how the lease ended', async () => {
+  it('may be a function, which receives the outcome of the lease', async () => {
     const seen: LeaseOutcome[] = [];
     const choose = (outcome: LeaseOutcome) => {
       seen.push(outcome);
@@ -319,29 +319,32 @@ describe('the option release', () => {
 
 describe('the option awaitRelease', () => {
   it.each([
-    ['returns its value', () => 'value'],
+    ['returns a value', () => 'value'],
     ['throws', () => Promise.reject(new Error('mine'))],
-  ])('ends a run that %s while its release is under way; the pool waits for it', async (_what, fn) => {
-    await using played = await PlayedLease.start();
-    let answer!: () => void;
-    const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
-    played.service.script('release', async (response) => {
-      await mayAnswer;
-      response.writeHead(204).end();
-    });
-    const { run } = await played.run(fn, { awaitRelease: false });
-    expect(run).toMatchObject({ released: 'pending', session: { session_id: 'session-1' } });
-    expect(played.told('released')).toEqual([]);
-    let hasClosed = false;
-    const closed = played.pool.close().then(() => (hasClosed = true));
-    await sleep(50);
-    expect(hasClosed).toBe(false);
-    answer();
-    await closed;
-    expect(played.told('released')).toMatchObject([{ sessionId: 'session-1', released: 'reused' }]);
-  });
+  ])(
+    'ends a run that %s while its release is under way; pool.close() waits for the release',
+    async (_what, fn) => {
+      await using played = await PlayedLease.start();
+      let answer!: () => void;
+      const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
+      played.service.script('release', async (response) => {
+        await mayAnswer;
+        response.writeHead(204).end();
+      });
+      const { run } = await played.run(fn, { awaitRelease: false });
+      expect(run).toMatchObject({ released: 'pending', session: { session_id: 'session-1' } });
+      expect(played.told('released')).toEqual([]);
+      let hasClosed = false;
+      const closed = played.pool.close().then(() => (hasClosed = true));
+      await sleep(50);
+      expect(hasClosed).toBe(false);
+      answer();
+      await closed;
+      expect(played.told('released')).toMatchObject([{ sessionId: 'session-1', released: 'reused' }]);
+    },
+  );
 
-  it('tells of a release that failed after the run', async () => {
+  it('reports a release that failed after the run', async () => {
     await using played = await PlayedLease.start();
     played.service.script('release', { status: 403 });
     const { value } = await played.run(undefined, { awaitRelease: false });
@@ -350,7 +353,7 @@ describe('the option awaitRelease', () => {
     expect(played.told('release-failed')).toMatchObject([{ error: { code: 'ERR_RELEASE' } }]);
   });
 
-  it('has no say in a browser that is left', async () => {
+  it('has no effect on a browser that is left', async () => {
     await using played = await PlayedLease.start();
     const { run } = await played.run(undefined, { awaitRelease: false, release: 'leave' });
     expect(run).toMatchObject({ released: 'left' });
@@ -359,7 +362,7 @@ describe('the option awaitRelease', () => {
 });
 
 describe('the replays of a lease', () => {
-  it('are told, and returned', async () => {
+  it('are emitted and returned', async () => {
     await using played = await PlayedLease.start();
     const ours = { replay_id: 'ours', finished_at: '2026-01-02T00:00:00Z' };
     played.service.script('replays', { status: 200, json: [] }, { status: 200, json: [ours] });
@@ -370,7 +373,7 @@ describe('the replays of a lease', () => {
     expect(told[0]).not.toHaveProperty('error');
   });
 
-  it('that could not be listed are told with the reason, and fail nothing', async () => {
+  it('are reported with the reason if they could not be listed, and the run does not fail', async () => {
     await using played = await PlayedLease.start();
     played.service.script('replays', { status: 500 });
     const { value, run } = await played.run();
@@ -380,7 +383,7 @@ describe('the replays of a lease', () => {
     expect(played.told('replays')).toMatchObject([{ status: 'unavailable', error: { status: 500 } }]);
   });
 
-  it('are not asked for with replays off, nor told', async () => {
+  it('are neither requested nor emitted with replays: off', async () => {
     await using played = await PlayedLease.start();
     const { run } = await played.run(undefined, { replays: 'off' });
     expect(run).toMatchObject({ replays: [], replayStatus: 'off' });
@@ -389,8 +392,8 @@ describe('the replays of a lease', () => {
   });
 });
 
-describe('a lease that is held', () => {
-  it('has all that a callback gets, and ends well by hand or with its block', async () => {
+describe('leaseBrowser', () => {
+  it('returns everything that a callback receives, and ends by release() or with its block', async () => {
     await using played = await PlayedLease.start();
     const lease = await played.lease();
     expect(lease).toMatchObject({ page: 'a page', session: { session_id: 'session-1' } });
@@ -403,7 +406,7 @@ describe('a lease that is held', () => {
     expect(played.releases).toHaveLength(2);
   });
 
-  it('ends as failed, with the reason, once its signal has aborted', async () => {
+  it('ends as failed, with the reason, after its signal has aborted', async () => {
     await using played = await PlayedLease.start();
     const seen: LeaseOutcome[] = [];
     const release = (outcome: LeaseOutcome) => {
@@ -423,7 +426,7 @@ describe('a lease that is held', () => {
     expect(seen[1]!.error).toBeUndefined();
   });
 
-  it('is not handed over to a caller who has left', async () => {
+  it('rejects if the signal aborts before it returns', async () => {
     await using played = await PlayedLease.start();
     const caller = new AbortController();
     const leasing = played.lease({
@@ -437,7 +440,7 @@ describe('a lease that is held', () => {
 });
 
 describe('a run', () => {
-  it('fails when the caller leaves while it tidies up, with the run behind the reason', async () => {
+  it('fails when the signal aborts during the cleanup, and runOf returns the run', async () => {
     await using played = await PlayedLease.start();
     const caller = new AbortController();
     const reason = new Error('left');
@@ -450,7 +453,7 @@ describe('a run', () => {
     expect(run).not.toHaveProperty('value');
   });
 
-  it('could not give its browser back: says so, and returns its value all the same', async () => {
+  it('reports a failed release, and still returns its value', async () => {
     await using played = await PlayedLease.start();
     played.service.script('release', { status: 403 });
     const { value, run } = await played.run();
@@ -463,7 +466,7 @@ describe('a run', () => {
   });
 
   it.each(['reuse', 'destroy'] as const)(
-    'counts a browser that is gone already as destroyed, be it to %s',
+    'counts a browser that no longer exists as destroyed, with release: %s',
     async (release) => {
       await using played = await PlayedLease.start();
       played.service.script('release', { status: 404 });
@@ -473,7 +476,7 @@ describe('a run', () => {
     },
   );
 
-  it('gives up the release at its limit', async () => {
+  it('ends the release at releaseTimeout', async () => {
     await using played = await PlayedLease.start();
     played.service.script('release', { status: 500 });
     const { run } = await played.run(undefined, { releaseTimeout: 100 });

@@ -7,7 +7,7 @@ import { realSession } from '../support/real-session.js';
 
 describe('a lease inside a lease of the same pool', () => {
   const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
-  it('is given a browser while there is one', async () => {
+  it('receives a browser while one is available', async () => {
     const { pool, local } = used;
     const nested = () => withPooledBrowser(pool, ({ session }) => session.session_id);
     const { value, session } = await withPooledBrowser(pool, nested);
@@ -15,7 +15,7 @@ describe('a lease inside a lease of the same pool', () => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('ends in an error that names the outer lease once every browser waits for another one', async () => {
+  it('ends with an error that names the outer lease when every lease waits for another browser', async () => {
     const { pool, local } = used;
     const outer: string[] = [];
     const run = () =>
@@ -28,18 +28,18 @@ describe('a lease inside a lease of the same pool', () => {
     const errors = outcomes.flatMap((outcome) =>
       outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     );
-    // Once the first has given up, its browser may serve the second.
+    // When the first call fails, its browser may be leased to the second.
     expect(errors.length).toBeGreaterThanOrEqual(1);
     for (const error of errors) {
       expect(error).toBeInstanceOf(NestedLeaseError);
       expect(outer).toContain((error as NestedLeaseError).outerSessionId);
       expect((error as NestedLeaseError).message).toContain((error as NestedLeaseError).outerSessionId);
     }
-    // A browser that was granted to the one that gave up is given back behind the scenes.
+    // A browser that was leased for the failed call is released in the background.
     await expect.poll(() => local.stats().leased).toBe(0);
   });
 
-  it('names the outer lease when time is up, where the service does not tell its counts', async () => {
+  it('names the outer lease at the timeout if the service reports no counts', async () => {
     await using service = await FakeService.start();
     await using pool = new BrowserPool('test', service.options);
     const real = await realSession(used.local);

@@ -7,7 +7,7 @@ const record = (acquired_count?: number, size?: number) => ({
   json: { id: 'pool-1', name: 'test', acquired_count, browser_pool_config: { size } },
 });
 
-/** A lease inside a lease, of a pool that has no second browser and says this of itself. */
+/** A lease inside a lease, from a pool without a second browser, with this pool record. */
 async function nest(
   played: PlayedLease,
   pool: object,
@@ -21,21 +21,21 @@ async function nest(
 }
 
 describe('a wait for a browser inside a lease of the same pool', () => {
-  it('ends once all browsers are held by leases that wait like this', async () => {
+  it('ends when all browsers are held by leases that wait in the same way', async () => {
     await using played = await PlayedLease.start();
     const error = await nest(played, record(1, 1), {});
     expect(error).toBeInstanceOf(NestedLeaseError);
     expect(error).toMatchObject({ outerSessionId: 'session-1', pool: 'test' });
-    expect(error.message).toContain('each of its 1 leased browsers');
+    expect(error.message).toContain('all leased browsers (1) are held');
   });
 
   it.each([
     ['the pool is filling up', record(1, 2)],
     ['another lease may end', record(2, 2)],
-    ['the service does not tell how many are leased', record(undefined, 1)],
-    ['the service does not tell how many there are', record(1)],
-    ['the service tells nothing', { status: 404 }],
-  ])('goes on while %s', async (_why, pool) => {
+    ['the service does not report how many are leased', record(undefined, 1)],
+    ['the service does not report the size of the pool', record(1)],
+    ['the service has no pool record', { status: 404 }],
+  ])('continues while %s', async (_why, pool) => {
     await using played = await PlayedLease.start();
     const error = await nest(played, pool);
     expect(error).toBeInstanceOf(AcquireTimeoutError);
@@ -43,7 +43,7 @@ describe('a wait for a browser inside a lease of the same pool', () => {
     expect(played.service.of('pool').length).toBeGreaterThan(0);
   });
 
-  it('ends at once, though the service lets the request wait', async () => {
+  it('ends immediately, even while a request waits at the service', async () => {
     await using played = await PlayedLease.start();
     played.service.script('acquire', { status: 200, json: played.session() }, () => {});
     played.service.script('pool', record(1, 1));
@@ -52,7 +52,7 @@ describe('a wait for a browser inside a lease of the same pool', () => {
     await played.service.close();
   });
 
-  it('asks the pool once for each request', async () => {
+  it('reads the pool record once per request', async () => {
     await using played = await PlayedLease.start();
     const none = { status: 204 } as const;
     const grant = { status: 200, json: played.session() } as const;
@@ -70,13 +70,13 @@ describe('a wait for a browser inside a lease of the same pool', () => {
     for (const error of errors) expect(error).toBeInstanceOf(AcquireTimeoutError);
   });
 
-  it('names the lease that it is inside of', async () => {
+  it('names its outer lease', async () => {
     await using played = await PlayedLease.start();
     const error = await nest(played, record(1, 2), undefined, { name: 'crawler-7' });
     expect(error.message).toContain('session-1 (crawler-7)');
   });
 
-  it('does not count waits that are over', async () => {
+  it('does not count waits that have ended', async () => {
     await using played = await PlayedLease.start();
     await nest(played, record(2, 2));
     expect(await nest(played, record(2, 2))).toBeInstanceOf(AcquireTimeoutError);
@@ -84,7 +84,7 @@ describe('a wait for a browser inside a lease of the same pool', () => {
 });
 
 describe('a call that is not inside a lease of the same pool', () => {
-  it('asks nothing of the pool', async () => {
+  it('does not read the pool record', async () => {
     await using played = await PlayedLease.start();
     await played.run();
     expect(played.service.of('pool')).toEqual([]);
@@ -100,7 +100,7 @@ describe('a call that is not inside a lease of the same pool', () => {
     await elsewhere.close();
   });
 
-  it('may come after it', async () => {
+  it('may follow it', async () => {
     await using played = await PlayedLease.start();
     await played.run();
     played.service.script('acquire', { status: 204 });
@@ -110,7 +110,7 @@ describe('a call that is not inside a lease of the same pool', () => {
   });
 });
 
-it.each(['id', 'name'])('knows the pool by its %s too', async (field) => {
+it.each(['id', 'name'])('recognizes the pool by its %s, too', async (field) => {
   await using played = await PlayedLease.start();
   const pool = { id: 'pool-1', name: 'a-name', [field]: 'known-as' };
   const known = new BrowserPool('known-as', played.service.options);

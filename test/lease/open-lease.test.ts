@@ -12,7 +12,7 @@ const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\da-f-]{36}
 const never = () => new Promise<never>(() => {});
 
 describe('acquiring', () => {
-  it('asks for what the options say', async () => {
+  it('sends the options in the acquire request', async () => {
     await using played = await PlayedLease.start();
     const request = { name: 'a-name', tags: { team: 'a' } };
     await played.run(undefined, { ...request, startUrl: 'https://example.com/', pollTimeout: 2000 });
@@ -28,7 +28,7 @@ describe('acquiring', () => {
     ]);
   });
 
-  it('tells each lease, and which of the call it is', async () => {
+  it('emits an event for each lease, with its number in the call', async () => {
     await using played = await PlayedLease.start();
     let calls = 0;
     const connect = async () => {
@@ -42,7 +42,7 @@ describe('acquiring', () => {
     expect(twice.told('acquired').map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
-  it('loads the automation library once the request is on its way, which loading would hold up', async () => {
+  it('loads the automation library after the request is sent, because loading would delay the request', async () => {
     const order: string[] = [];
     const onSent = () => void order.push('sent');
     const load = async () => void order.push('loaded');
@@ -62,7 +62,7 @@ describe('acquiring', () => {
     expect(played.events).toMatchObject([{ type: 'ended', status: 'failed', error: 'left' }]);
   });
 
-  it('has one limit for the whole call, however many leases it tries', async () => {
+  it('has one acquireTimeout for the whole call, including repeated leases', async () => {
     await using played = await PlayedLease.start({
       connect: async () => {
         await sleep(300);
@@ -75,7 +75,7 @@ describe('acquiring', () => {
     expect(first! - second!).toBeGreaterThan(250);
   });
 
-  it('ends when the library turns out to be missing, and leaves nothing leased', async () => {
+  it('ends if the library is missing, and leaves nothing leased', async () => {
     const missing = new MissingLibraryError('played');
     await using played = await PlayedLease.start({ load: () => Promise.reject(missing) });
     played.service.script('acquire', { status: 204 });
@@ -86,7 +86,7 @@ describe('acquiring', () => {
     expect(run).not.toHaveProperty('released');
   });
 
-  it('counts what it can not know over the whole call, and asks no third time', async () => {
+  it('counts unknown outcomes over the whole call, and sends no third request', async () => {
     await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
     played.service.script(
       'acquire',
@@ -103,7 +103,7 @@ describe('acquiring', () => {
 });
 
 describe('connecting', () => {
-  it('hands the driver the choices of the options, and tells what it does', async () => {
+  it('passes the options to the connector, and emits an event for each step', async () => {
     await using played = await PlayedLease.start();
     const choices = { protocol: 'bidi', context: 'new', connectOptions: { slowMo: 5 } } as const;
     await played.run(undefined, { ...choices, connectTimeout: 4000 });
@@ -115,7 +115,7 @@ describe('connecting', () => {
     expect(played.told('connect-failed')).toEqual([]);
   });
 
-  it('that fails gives the browser back as bad, tells it, and takes another', async () => {
+  it('releases an unreachable browser for destruction, reports it, and leases another one', async () => {
     let calls = 0;
     await using played = await PlayedLease.start({
       connect: async () => {
@@ -131,11 +131,11 @@ describe('connecting', () => {
     expect(failed).toMatchObject({ sessionId: 'session-1' });
     expect(failed!.error).toBeInstanceOf(ConnectError);
     expect(played.told('connected')).toHaveLength(1);
-    // The lists of the lease that came to nothing are of no use to anybody.
+    // The replay lists of the failed lease are not needed.
     expect(played.told('replays')).toHaveLength(1);
   });
 
-  it.each([1, 2, 4])('is tried with %i leases, if that is what the option says', async (connectAttempts) => {
+  it.each([1, 2, 4])('is attempted with %i leases if connectAttempts says so', async (connectAttempts) => {
     await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
     const { error, run } = await played.run(undefined, { connectAttempts });
     expect(error).toBeInstanceOf(ConnectError);
@@ -151,7 +151,7 @@ describe('connecting', () => {
     expect(run!.timings.connect).toBeTypeOf('number');
   });
 
-  it('is not tried again for want of the library', async () => {
+  it('is not attempted again if the library is missing', async () => {
     const missing = new MissingLibraryError('played');
     await using played = await PlayedLease.start({ connect: () => Promise.reject(missing) });
     const { error, run } = await played.run(undefined, { replays: 'off' });
@@ -159,14 +159,14 @@ describe('connecting', () => {
     expect(run).toMatchObject({ acquireAttempts: 1, released: 'destroyed', replayStatus: 'off' });
   });
 
-  it('ends at its limit', async () => {
+  it('ends at connectTimeout', async () => {
     await using played = await PlayedLease.start({ connect: never });
     const { error } = await played.run(undefined, { connectTimeout: 100, connectAttempts: 1 });
     expect(error).toBeInstanceOf(ConnectError);
     expect((error as Error).message).toContain('100 ms');
   });
 
-  it('tells of pages that did not answer, and were closed', async () => {
+  it('reports pages that did not respond and were closed', async () => {
     await using played = await PlayedLease.start({
       connect: async () => {
         await vi.advanceTimersByTimeAsync(4000);
@@ -176,7 +176,7 @@ describe('connecting', () => {
         vi.useRealTimers();
       },
     });
-    playPages(played.browser, { stuck: 'frozen' });
+    playPages(played.browser, { stuck: 'unresponsive' });
     await played.run(undefined, {
       replays: 'off',
       onEvent: ({ type }) =>
@@ -187,7 +187,7 @@ describe('connecting', () => {
     ]);
   });
 
-  it('keeps the status of an upgrade that was refused', async () => {
+  it('reports the status of a refused upgrade', async () => {
     await using played = await PlayedLease.start();
     await using road = await FaultRoad.start();
     road.play(refuse(403));
@@ -197,7 +197,7 @@ describe('connecting', () => {
     expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
   });
 
-  it('leaves no request for replays behind when it fails', async () => {
+  it('leaves no request for replays when it fails', async () => {
     await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
     let open = 0;
     played.service.script('replays', (response) => {
@@ -211,7 +211,7 @@ describe('connecting', () => {
 });
 
 describe('the defaults', () => {
-  it('are those that are documented', async () => {
+  it('are the documented defaults', async () => {
     await using played = await PlayedLease.start();
     const { run } = await played.run();
     expect(played.told('acquiring')[0]!.timeLeft).toBeGreaterThan(299_000);

@@ -41,7 +41,7 @@ describe('refuses before anything is sent', () => {
     ['timeout', { timeout: Number.NaN }],
     ['release', { release: 'keep' }],
     ['releaseTimeout', { releaseTimeout: null }],
-    ['replays', { replays: 'film' }],
+    ['replays', { replays: 'video' }],
     ['recording', { recording: {} }],
     ['recording', { replays: 'list', recording: { frameRate: 5 } }],
     ['recording.frameRate', { replays: 'record', recording: { frameRate: 0.5 } }],
@@ -77,7 +77,7 @@ describe('refuses before anything is sent', () => {
     );
   });
 
-  it('a value that has no text of its own, and says what it is', async () => {
+  it('a value that has no short text, and describes it', async () => {
     const bare = Object.create(null) as never;
     for (const [acquireTimeout, shown] of [
       [bare, 'an object'],
@@ -90,7 +90,7 @@ describe('refuses before anything is sent', () => {
     }
   });
 
-  it('Playwright over BiDi, with the reason and the way out', async () => {
+  it('Playwright over BiDi, with the reason and the alternatives', async () => {
     const bidi = { protocol: 'bidi' } as never;
     for (const call of [
       playwright.withPooledBrowser(pool, () => {}, bidi),
@@ -101,7 +101,7 @@ describe('refuses before anything is sent', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('a time limit of leaseBrowser, which has no callback to limit', async () => {
+  it('the option timeout of leaseBrowser, which has no callback', async () => {
     const error = await playwright
       .leaseBrowser(pool, { timeout: 5 } as never)
       .catch((thrown: unknown) => thrown);
@@ -110,7 +110,7 @@ describe('refuses before anything is sent', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('a callback that is no function, and a pool that is none', async () => {
+  it('a callback that is not a function, and a value that is not a pool', async () => {
     await expect(playwright.withPooledBrowser(pool, 'fn' as never)).rejects.toThrow(/must be a function/);
     await expect(playwright.withPooledBrowser(5 as never, () => {})).rejects.toThrow(
       /BrowserPool, or the id or name/,
@@ -122,7 +122,7 @@ describe('refuses before anything is sent', () => {
   });
 });
 
-it('names the automation library that is missing, and the command that installs it', async () => {
+it('reports a missing automation library with the command that installs it', async () => {
   const missing: Connector = {
     ...playwright.playwright(),
     load: () => Promise.reject(new MissingLibraryError('playwright-core')),
@@ -132,7 +132,7 @@ it('names the automation library that is missing, and the command that installs 
   await expect(running).rejects.toThrow('npm install playwright-core');
 });
 
-it('takes a pool by its name from the environment', async () => {
+it('accepts the name of a pool at the service of the environment', async () => {
   process.env['BROWSER_POOL_BASE_URL'] = service.baseUrl;
   process.env['BROWSER_POOL_ACCESS_TOKEN'] = 'token-of-the-environment';
   service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });

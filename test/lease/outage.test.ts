@@ -23,7 +23,7 @@ function acquire(signal?: AbortSignal) {
   return acquireFrom(pool, { acquireTimeout: 60_000, pollTimeout: 1000, retry, signal });
 }
 
-it('sends about one request a caller through an outage, and serves all once the service is back', async () => {
+it('sends about one request per caller during an outage, and serves all callers after it', async () => {
   service.script('acquire', { status: 503, text: 'down' });
   const callers = Array.from({ length: CALLERS }, () => acquire());
   await expect.poll(() => service.of('acquire').length).toBeGreaterThanOrEqual(CALLERS + 5);
@@ -34,12 +34,12 @@ it('sends about one request a caller through an outage, and serves all once the 
   );
   const sessions = await Promise.all(callers);
   expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(CALLERS);
-  // Retries are one at a time over all callers, not one per caller.
+  // One caller at a time retries, instead of every caller.
   expect(during).toBeLessThan(CALLERS * 1.5);
   expect(service.of('acquire').length - during).toBeLessThan(CALLERS * 1.2);
 });
 
-it('hands the turn on when the caller whose turn it is gives up', async () => {
+it('passes the turn on when the caller whose turn it is aborts', async () => {
   service.script('acquire', { status: 503, text: 'down' });
   const controllers = Array.from({ length: 20 }, () => new AbortController());
   const callers = controllers.map(({ signal }) => acquire(signal));
@@ -50,8 +50,8 @@ it('hands the turn on when the caller whose turn it is gives up', async () => {
   expect((await callers[0]!).session_id).toBe('session-1');
 });
 
-it('takes a service that lets a request wait for one that is back, and lets the others ask as well', async () => {
-  // Twelve seconds that last 50 ms.
+it('ends the outage when the service lets a request wait, and lets the other callers send requests', async () => {
+  // Shortens the twelve seconds to 50 ms.
   const { setTimeout: start } = globalThis;
   vi.spyOn(globalThis, 'setTimeout').mockImplementation((run: () => void, delay?: number) =>
     start(run, delay === 12_000 ? 50 : delay),
@@ -67,7 +67,7 @@ it('takes a service that lets a request wait for one that is back, and lets the 
   await Promise.all(callers);
 });
 
-it('does not take turns where a service answers 504 after it has waited', async () => {
+it('does not count a 504 after the requested wait as an outage', async () => {
   service.script('acquire', { status: 504, delay: 700 });
   const controller = new AbortController();
   const callers = Array.from({ length: 10 }, () => acquire(controller.signal));

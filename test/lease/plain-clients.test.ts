@@ -6,7 +6,7 @@ import { DRIVERS } from '../support/drivers.js';
 
 const used = useLocalPool();
 
-it('a browser that this library gave back works with plain Playwright and plain Puppeteer, and the other way round', async () => {
+it('a browser that this library released works with plain Playwright and plain Puppeteer, and vice versa', async () => {
   const { pool, local } = used;
   for (const { run } of DRIVERS) {
     await run(pool, ({ page }) => page.goto(titled('ours')));

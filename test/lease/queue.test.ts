@@ -7,7 +7,7 @@ import { FakeService, reply, session } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { acquire as acquireFrom } from './support.js';
 
-/** As many as may ask one pool at the same time. */
+/** Number of calls that may send requests to one pool at the same time. */
 const ASKING = 32;
 
 let service: FakeService;
@@ -34,7 +34,7 @@ function acquire(name: string, options: SessionLeaseOptions = {}, from = pool) {
   return acquireFrom(from, { name, ...options });
 }
 
-/** So many calls that no other may ask. */
+/** Starts as many calls as may send requests, so that further calls wait. */
 async function fill(): Promise<Promise<unknown>[]> {
   const calls = Array.from({ length: ASKING }, (_, index) => acquire(`first-${index}`));
   await expect.poll(() => waiting.length).toBe(ASKING);
@@ -47,7 +47,7 @@ function answerAll(): void {
 
 const asked = () => service.of('acquire').map(({ body }) => body!['name']);
 
-it('lets the next in line ask when one has its browser, in the order in which they came', async () => {
+it('lets the next call in the queue send its request when another call has its browser', async () => {
   const calls = await fill();
   const events: RunEvent[] = [];
   for (const name of ['a', 'b', 'c']) calls.push(acquire(name, { onEvent: (event) => events.push(event) }));
@@ -63,7 +63,7 @@ it('lets the next in line ask when one has its browser, in the order in which th
   await Promise.all(calls);
 });
 
-it('asks nothing for a call that leaves the line, and passes its place on', async () => {
+it('sends nothing for a call that leaves the queue, and passes its place on', async () => {
   const calls = await fill();
   const leaving = new AbortController();
   const reason = new Error('mine');
@@ -79,7 +79,7 @@ it('asks nothing for a call that leaves the line, and passes its place on', asyn
   await Promise.all(calls);
 });
 
-it('passes the place on of a call that leaves just as its turn comes', async () => {
+it('passes on the place of a call that aborts when its turn has just come', async () => {
   const calls = await fill();
   const leaving = new AbortController();
   const left = rejection(acquire('left', { signal: leaving.signal }));
@@ -92,7 +92,7 @@ it('passes the place on of a call that leaves just as its turn comes', async () 
   await Promise.all(calls);
 });
 
-it('does not delay a call inside a lease of the same pool, nor one for another pool', async () => {
+it('delays neither a call inside a lease of the same pool nor a call for another pool', async () => {
   const calls = await fill();
   calls.push(callInside({ pool, session: session() as never }, () => acquire('inner')));
   await expect.poll(() => asked().at(-1)).toBe('inner');

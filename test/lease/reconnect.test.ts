@@ -13,7 +13,7 @@ import { titled, useLocalPool } from '../support/local.js';
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 
 describe.each(DRIVERS)('$name', (driver) => {
-  it('goes on with the same page after the socket dropped between two calls', async () => {
+  it('continues with the same page after the connection was lost between two calls', async () => {
     await using held = await hold(driver);
     await held.browser.use(({ page }) => page.goto(titled('before')));
     const { page } = held.browser;
@@ -30,14 +30,14 @@ describe.each(DRIVERS)('$name', (driver) => {
     const count = 'globalThis.calls = (globalThis.calls ?? 0) + 1';
     const call = held.browser.use(({ page }) => page.evaluate(`${count}; new Promise(() => {})`));
     const failure = call.catch((error: unknown) => error);
-    // The browser takes one call after the other: the first has reached it by now.
+    // The browser executes commands in order, so the first call has reached it.
     await held.browser.use(({ page }) => page.evaluate('1'));
     held.bench.road.lose('reset');
     expect(await failure).toBeInstanceOf(ConnectionDroppedError);
     expect(await held.browser.use(({ page }) => page.evaluate('globalThis.calls'))).toBe(1);
   });
 
-  it('keeps trying while the reconnect itself fails', async () => {
+  it('repeats a reconnect that fails', async () => {
     await using held = await hold(driver);
     const { road } = held.bench;
     road.play(refuse(503), (socket) => socket.resetAndDestroy(), join);
@@ -47,14 +47,14 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(road.dialled).toBeGreaterThanOrEqual(4);
   });
 
-  it('is lost, as expired, once the service refuses the session', async () => {
+  it('reports the browser as lost (expired) when the service refuses the session', async () => {
     await using held = await hold(driver);
     held.bench.road.play(refuse(404));
     held.bench.road.lose('reset');
     const error: unknown = await held.browser
       .use(({ page }) => page.title())
       .catch((reason: unknown) => reason);
-    // The call may have met the drop itself.
+    // The call may have been interrupted.
     if (error instanceof ConnectionDroppedError) await held.told('browser-lost');
     else expect(error).toBeInstanceOf(BrowserLostError);
     expect(held.browser.signal.reason).toMatchObject({ name: 'BrowserLostError', reason: 'expired' });
@@ -63,9 +63,9 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(await held.browser.release()).toMatchObject({ released: 'destroyed' });
   });
 
-  it('gives the browser back in the middle of a reconnect', async () => {
+  it('releases the browser during a reconnect', async () => {
     await using held = await hold(driver);
-    // Accepted, and never answered.
+    // The connection is accepted and never answered.
     held.bench.road.play(() => {});
     held.bench.road.lose('reset');
     await expect.poll(() => held.bench.road.dialled).toBe(2);
@@ -74,7 +74,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(held.bench.released.size).toBe(1);
   });
 
-  it('renews a connection on demand', async () => {
+  it('replaces the connection with reconnect()', async () => {
     await using held = await hold(driver, { reconnect: false });
     await held.browser.page.goto(titled('kept'));
     await Promise.all([held.browser.reconnect(), held.browser.reconnect()]);
@@ -82,7 +82,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(await held.browser.page.title()).toBe('kept');
   });
 
-  it('waits for the next use with reconnect lazy', async () => {
+  it('reconnects at the next use with reconnect: lazy', async () => {
     await using held = await hold(driver, { reconnect: 'lazy' });
     held.bench.road.lose('reset');
     await held.told('connection-dropped');
@@ -93,7 +93,7 @@ describe.each(DRIVERS)('$name', (driver) => {
 });
 
 describe('a session without a connection', () => {
-  it('is announced before it expires, and not while something is connected', async () => {
+  it('emits session-expiring before its end, and not while something is connected', async () => {
     await using held = await hold(DRIVERS[0]!, { reconnect: 'lazy' }, { timeout_seconds: 2 });
     expect(held.types).not.toContain('session-expiring');
     held.bench.road.lose('reset');
@@ -102,7 +102,7 @@ describe('a session without a connection', () => {
   });
 });
 
-/** A lease over a road that can fail. */
+/** A lease whose network connection can fail. */
 class Held implements AsyncDisposable {
   readonly bench: FaultBench;
   readonly browser: PooledBrowser<AnyLease>;
@@ -124,7 +124,7 @@ class Held implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.browser.release();
-    // Once, whatever happened, and nothing of ours reached the browser afterwards.
+    // Released once, and no message of the client reached the browser afterwards.
     await this.bench.settle();
     await this.bench[Symbol.asyncDispose]();
   }

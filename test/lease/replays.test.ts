@@ -37,28 +37,28 @@ describe.each(DRIVERS)('$name', ({ run }) => {
   const list = (...lists: unknown[]) =>
     service.script('replays', ...lists.map((json): Answer => ({ status: 200, json })));
 
-  it("returns the links of this lease's recordings, whole, and none of the lease before", async () => {
+  it("returns the complete links of this lease's recordings, and none of the previous lease", async () => {
     list([earlier], [earlier, ours]);
     const { replays, replayStatus } = await run(pool, () => {});
     expect({ replays, replayStatus }).toEqual({ replays: [ours], replayStatus: 'ready' });
   });
 
-  it('has its list before the release, so that the next lease adds nothing to it', async () => {
+  it('lists before the release, so that the list contains nothing of the next lease', async () => {
     list([], [ours]);
     await run(pool, () => {});
     const order = service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
     expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
   });
 
-  it('knows its recordings even where the use was over before the service looked for earlier ones', async () => {
+  it('recognizes its recordings even if the callback ended before the first list was answered', async () => {
     const lists = [[earlier], [earlier, ours]];
     const answer: Answer = (response) => reply(response, { status: 200, json: lists.shift() });
-    // The service looks when it answers, and takes longer to look the first time than all of the run.
+    // The first list takes longer than the whole run.
     service.script('replays', async (...asked) => sleep(500).then(() => answer(...asked)), answer);
     expect(await run(pool, () => {})).toMatchObject({ replays: [ours], replayStatus: 'ready' });
   });
 
-  it('calls an unfinished recording pending, and none none; null and missing fields are no fault', async () => {
+  it('reports pending for an unfinished recording and none for no recording; fields may be null or missing', async () => {
     list([earlier], [{ replay_id: 'ours', started_at: null, finished_at: null }, earlier]);
     expect(await run(pool, () => {})).toMatchObject({
       replays: [{ replay_id: 'ours' }],
@@ -72,7 +72,7 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     ['no list', { status: 200, json: { replays: [] } }],
     ['no JSON', { status: 200, text: '<html>' }],
   ] satisfies [string, Answer][])(
-    'does not fail the run when the list is broken: %s',
+    'does not fail the run if the list is invalid: %s',
     async (_name, answer) => {
       service.script('replays', answer);
       const result = await run(pool, () => 'value');
@@ -86,12 +86,12 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     },
   );
 
-  it('does not claim the recordings of others when it could not list what was there before', async () => {
+  it('returns no recordings of others if the earlier recordings could not be listed', async () => {
     service.script('replays', { status: 500 }, { status: 200, json: [earlier, ours] });
     expect(await run(pool, () => {})).toMatchObject({ replays: [], replayStatus: 'unavailable' });
   });
 
-  it('does not wait for a list that never comes longer than replaysTimeout', async () => {
+  it('waits at most replaysTimeout for a list that never comes', async () => {
     service.script('replays', { status: 200, json: [] }, () => {});
     expect(await run(pool, () => 'value', { replaysTimeout: 100 })).toMatchObject({
       value: 'value',
@@ -100,13 +100,13 @@ describe.each(DRIVERS)('$name', ({ run }) => {
     });
   });
 
-  it('gives a failed callback its replay links through runOf', async () => {
+  it('provides the replay links of a failed callback through runOf', async () => {
     list([earlier], [earlier, ours]);
     const error = await run(pool, () => Promise.reject(new Error('mine'))).catch((thrown: unknown) => thrown);
     expect(runOf(error)).toMatchObject({ replays: [ours], replayStatus: 'ready', released: 'reused' });
   });
 
-  it("does not ask at all with replays: 'off'", async () => {
+  it("sends no request with replays: 'off'", async () => {
     expect(await run(pool, () => {}, { replays: 'off' })).toMatchObject({ replays: [], replayStatus: 'off' });
     expect(service.of('replays')).toEqual([]);
   });

@@ -11,12 +11,12 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-it('is the pool itself where one is given', async () => {
+it('returns a given pool itself', async () => {
   await using pool = new BrowserPool('mine');
   expect(resolvePool(pool)).toBe(pool);
 });
 
-it('is the same pool for all calls with its name', () => {
+it('returns the same pool for all calls with its name', () => {
   const pool = resolvePool('by-name');
   expect(pool).toMatchObject({ idOrName: 'by-name', baseUrl: 'https://pool.example.com/v1' });
   expect(resolvePool('by-name')).toBe(pool);
@@ -26,7 +26,7 @@ it('is the same pool for all calls with its name', () => {
 it.each([
   ['BROWSER_POOL_BASE_URL', 'https://other.example.com/'],
   ['BROWSER_POOL_ACCESS_TOKEN', 'another-token'],
-])('is another one once the environment says another %s', (name, value) => {
+])('returns another pool after the environment has another %s', (name, value) => {
   const pool = resolvePool('by-name');
   vi.stubEnv(name, value);
   expect(resolvePool('by-name')).not.toBe(pool);

@@ -69,7 +69,7 @@ describe('the event ended', () => {
     expect(last).not.toHaveProperty('error');
   });
 
-  it('comes also if no browser was leased', async () => {
+  it('is also emitted if no browser was leased', async () => {
     await using played = await PlayedLease.start();
     played.service.script('acquire', { status: 403, json: { code: 'forbidden', message: 'no' } });
     const { error } = await played.run();

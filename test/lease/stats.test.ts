@@ -7,7 +7,7 @@ import { useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
 
-it('a pool counts what was done with it, in plain numbers', async () => {
+it('a pool counts its calls, requests and leases', async () => {
   const { pool } = used;
   expect(pool.stats()).toMatchObject({ calls: 0, waiting: 0, waits: { count: 0, sum: 0, max: 0 } });
 
@@ -38,7 +38,7 @@ it('a pool counts what was done with it, in plain numbers', async () => {
   expect(asJson(stats)).toStrictEqual(stats);
 });
 
-it('a detached lease is left, and counts as held where it is taken up', async () => {
+it('a detached lease counts as left, and as active where it is attached', async () => {
   const { pool, local } = used;
   const before = pool.stats().leases.left;
   const detached = await (await leaseBrowser(pool)).detach();
@@ -50,7 +50,7 @@ it('a detached lease is left, and counts as held where it is taken up', async ()
   expect(elsewhere.stats().leases).toMatchObject({ active: 0, destroyed: 1 });
 });
 
-it('requests are counted by what came of them, those without a run too', async () => {
+it('requests are counted by their outcome, including those without a run', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script(

@@ -10,7 +10,7 @@ import { expectNoSecret } from '../service/support.js';
 export const GRANT: Answer = { status: 200, json: session() };
 export const NONE: Answer = { status: 204 };
 
-/** Waits as long as it was asked to, and a bit, before it answers. */
+/** Answers shortly after the requested wait has elapsed. */
 export function waitAsAsked(answer: Exclude<Answer, (...args: never[]) => unknown>): Answer {
   return (response, { body }) => {
     const wait = Number(body?.['acquire_timeout_seconds'] ?? 1) * 1000 + 50;
@@ -23,7 +23,7 @@ export function waitAsAsked(answer: Exclude<Answer, (...args: never[]) => unknow
 
 export interface Outcome {
   session?: BrowserSession;
-  // The tests look at the fields of whatever error came.
+  // The tests check the fields of any error.
   error?: Error & Record<string, unknown>;
   events: RunEvent[];
   requests: SeenRequest[];
@@ -65,7 +65,7 @@ export async function acquireWith(
     pool,
     {
       acquireTimeout: 60_000,
-      // Long, so that an answer of a busy machine still counts as early.
+      // Long, so that a response on a busy machine still counts as early.
       pollTimeout: 10_000,
       retry: { minTimeout: 10, maxTimeout: 50, ...retry },
       ...options,
@@ -87,7 +87,7 @@ export async function acquireWith(
   return { ...settled, events, requests: service.of('acquire'), released: service.released, elapsed };
 }
 
-/** The seconds that each request asked to wait. */
+/** The requested wait of each request, in seconds. */
 export function waits({ requests }: Outcome): unknown[] {
   return requests.map(({ body }) => body?.['acquire_timeout_seconds']);
 }

@@ -15,7 +15,7 @@ const undo: (() => void)[] = [];
 afterEach(() => undo.splice(0).forEach((unsubscribe) => unsubscribe()));
 
 describe('the tracing channels', () => {
-  it('tell when each stage begins and ends, of which run and session', async () => {
+  it('report the start and the end of each stage, with its run and session', async () => {
     const seen = listen();
     const events: RunEvent[] = [];
     const { session } = await withPooledBrowser(used.pool, () => 'mine', {
@@ -32,7 +32,7 @@ describe('the tracing channels', () => {
     }
   });
 
-  it('show no secret, and neither what the callback returned', async () => {
+  it('contain no secret, and not the value of the callback', async () => {
     const seen = listen();
     const { session } = await withPooledBrowser(used.pool, () => 'the value of the callback');
     const shown = inspect(seen, { depth: Number.POSITIVE_INFINITY, showHidden: true });
@@ -43,7 +43,7 @@ describe('the tracing channels', () => {
     expect(shown).not.toContain('the value of the callback');
   });
 
-  it("tell the error of a stage: the caller's own as it is", async () => {
+  it("contain the error of a stage; the caller's own error is unchanged", async () => {
     const seen = listen();
     const mine = new Error('mine');
     await expect(withPooledBrowser(used.pool, () => Promise.reject(mine))).rejects.toBe(mine);
@@ -51,7 +51,7 @@ describe('the tracing channels', () => {
     expect(errors.map(({ stage, trace }) => [stage, trace.error])).toEqual([['callback', mine]]);
   });
 
-  it('tell of a release that failed, though the run does not fail for it', async () => {
+  it('report a failed release, although the run does not fail', async () => {
     const { pool, local } = used;
     await using service = await FakeService.start();
     const lent = await pool.acquire({ acquire_timeout_seconds: 10 });
@@ -69,7 +69,7 @@ describe('the tracing channels', () => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('tell nothing of a sweep or release that does not take place', async () => {
+  it('report no cleanup or release that does not happen', async () => {
     const seen = listen();
     const browser = await leaseBrowser(used.pool, { release: 'leave', replays: 'off' });
     await browser.release();
@@ -77,7 +77,7 @@ describe('the tracing channels', () => {
     await used.pool.release(browser.session.session_id);
   });
 
-  it('tell of each connection of a lease', async () => {
+  it('report each connection of a lease', async () => {
     const seen = listen();
     const browser = await leaseBrowser(used.pool);
     await browser.reconnect();
@@ -87,7 +87,7 @@ describe('the tracing channels', () => {
     expect(connects.map(({ trace }) => trace)).toMatchObject([{ sessionId }, { sessionId }]);
   });
 
-  it('carry a store into the callback, and into no other stage', async () => {
+  it('pass a bound store to the callback, and to no other stage', async () => {
     const store = new AsyncLocalStorage<string>();
     const { start } = tracingChannel<string, StageTrace>('pooled-browser:callback');
     start.bindStore(store, ({ sessionId }) => `inside ${sessionId}`);

@@ -12,7 +12,7 @@ import { acquire } from './support.js';
 
 const RETRY = { minTimeout: 10, maxTimeout: 50 };
 
-/** What a call at this address throws, and its events. */
+/** Returns the error of a call at this address, and its events. */
 async function fail(baseUrl: string, options: SessionLeaseOptions = {}) {
   await using pool = new BrowserPool('pool', { baseUrl, token: TOKEN });
   const events: RunEvent[] = [];
@@ -21,7 +21,7 @@ async function fail(baseUrl: string, options: SessionLeaseOptions = {}) {
   return { error, types: events.map(({ type }) => type) };
 }
 
-/** An address of this machine at which a server does this with each connection. */
+/** Returns the address of a server that calls `answer` with each connection. */
 async function serve(answer: (socket: Socket) => unknown): Promise<string> {
   const server = createServer((socket) => {
     onTestFinished(() => void socket.destroy());
@@ -32,7 +32,7 @@ async function serve(answer: (socket: Socket) => unknown): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An address at which nothing listens, and nothing has listened in this process. */
+/** Returns an address at which nothing listens, and nothing has listened in this process. */
 async function closedPort(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,7 +45,7 @@ describe('a service that cannot be reached over TLS', () => {
   it.each([
     ['HTTP', 'HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n'],
     ['another protocol', 'SSH-2.0-not-tls\r\n'],
-  ])('is named with the address to use, at once, if it speaks %s', async (_what, bytes) => {
+  ])('fails immediately, with the correct address, if it speaks %s', async (_what, bytes) => {
     const host = await serve((socket) => socket.end(bytes));
     const { error, types } = await fail(`https://${host}/v1`);
     expect(error).toMatchObject({
@@ -60,7 +60,7 @@ describe('a service that cannot be reached over TLS', () => {
   });
 
   it.runIf(spawnSync('openssl', ['version']).status === 0)(
-    'is named with its certificate, at once, if the certificate is not trusted',
+    'fails immediately, with the reason, if its certificate is not trusted',
     async () => {
       const server = createTlsServer(selfSigned());
       await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -7,7 +7,7 @@ import { look, pagesOf, titled, useLocalPool } from '../support/local.js';
 describe.each(DRIVERS)('$name', ({ run, openPage }) => {
   const used = useLocalPool();
 
-  it('hands over a usable page, returns what the callback returned, and gives the browser back', async () => {
+  it('passes a usable page, returns the value of the callback, and releases the browser', async () => {
     const { pool, local } = used;
     const before = local.stats();
     const result = await run(pool, async ({ page, session, signal }) => {
@@ -30,7 +30,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     }
   });
 
-  it('closes the pages that the callback opened, pop-ups included, and leaves the others', async () => {
+  it('closes the pages that the callback opened, including pop-ups, and no others', async () => {
     const { pool } = used;
     const before = await look(pool, pagesOf);
     await run(pool, async (lease) => {
@@ -55,7 +55,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     }
   });
 
-  it("hands over a page even when the pool's browser has none, and leaves it with one", async () => {
+  it("opens a page if the pool's browser has none, and leaves one open", async () => {
     const { pool, local } = used;
     await look(pool, async ({ cdp_ws_url }) => {
       const browser = await chromium.connectOverCDP(cdp_ws_url);
@@ -77,14 +77,14 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(local.stats().destroyed).toBe(destroyed);
   });
 
-  it('keeps the browser alive and with a page when the callback closes the last one', async () => {
+  it('keeps the browser running, with a page, when the callback closes the last page', async () => {
     const { pool } = used;
     const { released } = await run(pool, ({ page }) => page.close());
     expect(released).toBe('reused');
     expect(await look(pool, pagesOf)).toHaveLength(1);
   });
 
-  it('opens a fresh context on request, and closes it afterwards', async () => {
+  it('opens a fresh context with context: new, and closes it afterwards', async () => {
     const { pool } = used;
     const cookie = 'document.cookie = "seen=1"; document.cookie';
     const read = 'document.cookie';
@@ -92,7 +92,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
       const result = await run(
         pool,
         async ({ page }) => {
-          // The pool's own address: any page with an origin will do.
+          // The pool's own address: the page only needs an origin.
           await page.goto(`${used.local.baseUrl}/no-such-page`);
           return page.evaluate<string>(script);
         },
@@ -105,7 +105,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(await visit(read, 'default')).toBe('');
   });
 
-  it("throws the callback's own error unchanged, with the run behind it", async () => {
+  it("throws the callback's own error unchanged, and runOf returns the run", async () => {
     const { pool, local } = used;
     const mine = Object.freeze(new Error('mine'));
     const error = await run(pool, () => Promise.reject(mine)).catch((thrown: unknown) => thrown);
@@ -115,7 +115,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('passes on even undefined when the callback throws it', async () => {
+  it('rethrows even undefined', async () => {
     const outcome = await run(used.pool, () => Promise.reject(undefined)).then(
       () => 'resolved',
       (error: unknown) => ({ error }),
@@ -138,7 +138,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('ends a callback that takes too long, and destroys the browser that it may still be driving', async () => {
+  it('rejects when the callback exceeds its timeout, and destroys the browser that it may still use', async () => {
     const { pool, local } = used;
     let reason: unknown;
     const error = await run(
@@ -156,7 +156,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it("rejects with the reason of the caller's signal, with the browser given back", async () => {
+  it("rejects with the reason of the caller's signal, and releases the browser", async () => {
     const { pool, local } = used;
     const caller = new AbortController();
     const reason = new Error('stop');
@@ -173,7 +173,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(local.stats().leased).toBe(0);
   });
 
-  it('tells every step, in order', async () => {
+  it('emits every step, in order', async () => {
     const events: RunEvent[] = [];
     await run(used.pool, () => {}, { onEvent: (event) => events.push(event) });
     const types = events.map(({ type }) => type);
@@ -193,7 +193,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
-  it('gives the browser back as the option release says', async () => {
+  it('releases the browser as the option release says', async () => {
     const { pool, local } = used;
     const destroyed = await run(pool, () => {}, { release: 'destroy' });
     expect(destroyed.released).toBe('destroyed');

@@ -165,7 +165,7 @@ describe('start_url', () => {
 });
 
 describe('quirks', () => {
-  it('answer at once with another status when no browser is idle', async () => {
+  it('answer immediately with another status when no browser is idle', async () => {
     const session = await quirky.lease({ name: 'mine' });
     const start = performance.now();
     const reply = await quirky.acquire({ acquire_timeout_seconds: 60 });

@@ -73,7 +73,7 @@ describe('a BiDi socket', () => {
 });
 
 describe('with the quirk bidiSession: existing', () => {
-  it('refuses session.new and accepts other commands at once', () =>
+  it('refuses session.new and accepts other commands immediately', () =>
     withSocket(existing, async (socket) => {
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
       expect(await ask(socket, NEW)).toMatchObject({ type: 'error', id: 1, error: 'session not created' });

@@ -17,7 +17,7 @@ async function start(chaos: LocalPoolChaos, options: LocalPoolOptions = {}) {
   return { api: new Api(pool), pool, events, faults };
 }
 
-/** Sends a request, and tells what arrives of the answer. */
+/** Sends a request, and returns what arrives of the response. */
 function exchange(api: Api, method: string, path: string, wait?: number) {
   const { port } = new URL(api.pool.baseUrl);
   return new Promise<{ status?: number | undefined; text: string; end: string }>((resolve) => {
@@ -68,7 +68,7 @@ describe('faults of requests', () => {
     expect((await api.acquire({ acquire_timeout_seconds: 20 })).status).toBe(200);
   });
 
-  it('processes a request at once, and answers later', async () => {
+  it('processes a request immediately, and answers later', async () => {
     const { api, pool } = await start({
       faults: [{ fault: 'delay', at: 'release', nth: 1, milliseconds: 700 }],
     });

@@ -46,7 +46,7 @@ it('finds a browser on the PATH, and prefers Chrome to Chromium', async () => {
   await rm(folder, { recursive: true });
 });
 
-it('knows the places of Chrome on macOS and Windows', () => {
+it('searches the usual paths of Chrome on macOS and Windows', () => {
   vi.stubEnv('PROGRAMFILES', 'C:\\Program Files');
   expect(browserPaths('darwin')).toContain('/Applications/Google Chrome.app/Contents/MacOS/Google Chrome');
   expect(browserPaths('win32')).toContain('C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe');

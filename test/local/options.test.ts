@@ -71,7 +71,7 @@ describe('options', () => {
 });
 
 describe('the local pool object', () => {
-  it('shows its token only as the property token, and never in an event', async () => {
+  it('shows its token only in the property token, and never in an event', async () => {
     const events: LocalPoolEvent[] = [];
     const api = await startApi({ token: 'a-token-of-mine', onLog: (event) => void events.push(event) });
     const session = await api.lease();

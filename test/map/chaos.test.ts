@@ -58,7 +58,7 @@ it.each([
     }
     expect(seen.size).toBe(INPUTS);
     const count = (type: RunEvent['type']) => events.filter((event) => event.type === type).length;
-    // A browser that was granted after its worker had stopped is released, too.
+    // A browser that is leased after its worker has stopped is also released.
     expect(count('released')).toBeGreaterThanOrEqual(count('acquired'));
     expect(count('release-failed')).toBe(0);
     await expect.poll(() => used.local.stats().leased).toBe(0);

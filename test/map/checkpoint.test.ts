@@ -213,7 +213,7 @@ it.each([
 
 it.each([
   ['a process of another machine', JSON.stringify({ pid: 1, host: 'elsewhere', started: 1 })],
-  ['nobody that it names', 'not JSON'],
+  ['no named process', 'not JSON'],
 ])('respects the lock of %s', async (_what, text) => {
   await using bench = await MapBench.start();
   await writeFile(`${path}.lock`, text);

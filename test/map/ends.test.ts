@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError } from '../../src/index.js';
 import { collect, counted, gate, MapBench, range } from './support.js';
 
-/** Tasks that never end by themselves, except the first. */
+/** Tasks that never end, except the first. */
 function endless() {
   const signals: AbortSignal[] = [];
   const task = ({ input, signal }: { input: number; signal: AbortSignal }) => {
@@ -154,7 +154,7 @@ describe('inputs that throw', () => {
 });
 
 describe('a service that grants no browser', () => {
-  it.each([400, 401, 403, 404])('ends the loop at once with PoolServiceError (%i)', async (status) => {
+  it.each([400, 401, 403, 404])('ends the loop immediately with PoolServiceError (%i)', async (status) => {
     await using bench = await MapBench.start();
     bench.service.script('acquire', { status, json: { code: 'refused', message: 'no' } });
     const source = counted(100);

@@ -30,7 +30,7 @@ it.each([
   expect(outcomes).toMatchObject([{ value: 0 }, { value: 2 }, { value: 4 }]);
 });
 
-it('ends at once and leases nothing when there are no inputs', async () => {
+it('ends immediately and leases nothing when there are no inputs', async () => {
   await using bench = await MapBench.start();
   expect(await collect(bench.map([], () => {}))).toEqual([]);
   expect(bench.service.requests).toEqual([]);

@@ -157,7 +157,7 @@ describe('stopAfterFailures', () => {
     expect((await readFile(path, 'utf8')).trimEnd().split('\n')).toHaveLength(10);
   });
 
-  it('does not retry the running tasks any more', async () => {
+  it('does not retry the tasks that still run', async () => {
     await using bench = await MapBench.start();
     let begun = 0;
     const failing = async ({ input }: { input: number }) => {

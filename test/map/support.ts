@@ -25,8 +25,8 @@ export interface Handles {
 }
 
 /**
- * A service with `size` browsers over real HTTP and real WebSockets, and an automation library whose pages exist only in
- * memory. It shows what happens between a job and its leases, without the time that browsers need.
+ * A service with `size` browsers over real HTTP and real WebSockets, and an automation library whose pages exist only
+ * in memory. Tests a job and its leases without the time that browsers need.
  */
 export class MapBench implements AsyncDisposable {
   readonly service: FakeService;

@@ -1,4 +1,4 @@
-// What every supported version must do. Runs with `node --test` in a project that has the packed package, see matrix.ts.
+// Tests of every supported version. They run with `node --test` in a project with the packed package, see matrix.ts.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { AcquireTimeoutError, BrowserLostError, BrowserPool, runOf } from 'pooled-browser';

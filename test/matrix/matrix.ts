@@ -46,7 +46,7 @@ await rm(folder, { recursive: true, force: true });
 printTable(['Node', 'libraries', 'leases', 'Vitest', 'Playwright Test'], rows);
 process.exit(rows.flat().includes('failed') ? 1 : 0);
 
-/** The npm package `node` brings the program. */
+/** Installs Node from the npm package `node`. */
 async function installNode(wanted: string): Promise<{ version: string; path: string }> {
   const home = join(folder, `node-${wanted}`);
   await mkdir(home);

@@ -1,5 +1,6 @@
 /**
- * A plugin of Stryker that leaves the text of errors as it is: tests check the class, the code and the fields of an error.
+ * A plugin of Stryker that does not change the texts of errors: tests check the class, the code and the fields of an
+ * error.
  */
 export const strykerPlugins = [{ kind: 'Ignore', name: 'messages', value: { shouldIgnore } }];
 

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/service/http.ts`: changes the code of
- * these folders or files in every way that Stryker knows, one change at a time, and lists the changes that no test
- * notices. Arguments that begin with `--` go to Stryker: `--incremental` repeats only what the last run did not notice.
+ * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/service/http.ts`: changes the code
+ * of these folders or files in every way that Stryker supports, one change at a time, and lists the changes that no
+ * test detects. Arguments that begin with `--` go to Stryker: `--incremental` repeats only the changes that the last
+ * run did not detect.
  */
 const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
 
@@ -64,5 +65,5 @@ function mutate(folder: string, files: string[]): void {
 }
 
 function printScore(name: string, noticed: number, all: number): void {
-  console.log(`${name}: ${((100 * noticed) / all).toFixed(1)} % (${noticed} of ${all} changes noticed)`);
+  console.log(`${name}: ${((100 * noticed) / all).toFixed(1)} % (${noticed} of ${all} changes detected)`);
 }

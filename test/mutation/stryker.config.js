@@ -14,7 +14,7 @@ export default {
   tsconfigFile: 'none',
   ignorePatterns: ['dist', 'examples', '.ci'],
   concurrency: 2,
-  // A change that makes tests hang counts as noticed after this time plus their usual time.
+  // A change that makes tests hang counts as detected after this time plus their usual time.
   timeoutMS: 15_000,
   timeoutFactor: 1.5,
   reporters: ['clear-text', 'progress-append-only', 'json', 'html'],

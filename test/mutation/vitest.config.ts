@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const { MUTATED_FOLDER: folder = 'lease' } = process.env;
 
-/** The tests that should notice a change in the folder, fastest first: the first test that fails ends a run. */
+/** The tests that should detect a change in the folder, the fastest first: the first failure ends a run. */
 const include = [`test/${folder}/*.test.ts`];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
@@ -31,7 +31,7 @@ export default defineConfig({
     // Stryker starts a worker for each change anyway; the test files of one change share their modules.
     isolate: false,
     sequence: { sequencer: FastestFirst },
-    // A test that hangs has noticed the change; one that is only slow on a busy machine must not look like it.
+    // A test that hangs has detected the change. A test that is only slow on a busy machine must not time out.
     testTimeout: 20_000,
     expect: { poll: { timeout: 15_000 } },
     restoreMocks: true,

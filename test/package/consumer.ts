@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const execute = promisify(execFile);
 const require = createRequire(import.meta.url);
 
-/** Packs dist as it is: `npm test` has just built it, and a second build would pull it away from other tests. */
+/** Packs dist without a build: `npm test` has just built it, and other tests use it. */
 export async function pack(folder: string): Promise<string> {
   const parameters = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
   const { stdout } = await execute('npm', parameters, { env: outsideNpm() });
@@ -15,7 +15,7 @@ export async function pack(folder: string): Promise<string> {
   return join(folder, filename);
 }
 
-/** An empty project with the packed package and the given libraries, and none of this repository's packages in reach. */
+/** An empty project with the packed package and the given libraries, outside of this repository's packages. */
 export class Consumer {
   readonly folder: string;
 
@@ -36,7 +36,7 @@ export class Consumer {
     await writeFile(join(this.folder, name), text);
   }
 
-  /** Runs a program of that project; `name` says by its ending whether it is ESM or CommonJS. Resolves to its output. */
+  /** Runs a program in that project. The extension of `name` selects ESM or CommonJS. Resolves to its output. */
   async run(name: string, text: string, flags: readonly string[] = []): Promise<string> {
     await this.write(name, text);
     const { stdout } = await execute(process.execPath, [...flags, name], { cwd: this.folder });
@@ -56,7 +56,7 @@ export class Consumer {
     return sizes.reduce((sum, { size }) => sum + Math.ceil(size / 4096) * 4096, 0);
   }
 
-  /** Packages that load with these imports, each once. */
+  /** Returns the packages that load with these imports, each once. */
   async loadedBy(imports: string): Promise<string[]> {
     const loaded = join(this.folder, 'loaded.txt');
     await this.write('loaded.txt', '');
@@ -68,7 +68,7 @@ export class Consumer {
     return [...new Set(urls.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []))];
   }
 
-  /** The compiler's complaints about `consumer.ts`, or about what it takes from the package. */
+  /** Returns the compiler's errors in `consumer.ts` and in the package. */
   async compile(options: object): Promise<string[]> {
     const tsconfig = { compilerOptions: { ...STRICT, ...options }, files: ['consumer.ts'] };
     await this.write('tsconfig.json', JSON.stringify(tsconfig));
@@ -79,12 +79,12 @@ export class Consumer {
       (error: { stdout: string }) => error.stdout,
     );
     const complaints = output.split('\n').filter((line) => /\berror TS/.test(line));
-    // What other packages' types have to complain of each other is not ours.
+    // Errors in the types of other packages do not count.
     return complaints.filter((line) => !/^node_modules\/(?!pooled-browser\/)/.test(line));
   }
 }
 
-/** `skipLibCheck` off: our own declarations must hold without the packages that a consumer does not have. */
+/** `skipLibCheck` is off: our declarations must compile without packages that a consumer lacks. */
 const STRICT = {
   target: 'es2022',
   lib: ['es2023', 'esnext.disposable', 'dom'],
@@ -104,14 +104,14 @@ export async function load(url, context, next) {
 }
 `;
 
-/** A library without a version is installed in the one that this repository has. */
+/** Adds the version of this repository to a library without a version. */
 async function withVersion(library: string): Promise<string> {
   if (library.includes('@', 1)) return library;
   const manifest = await readFile(`node_modules/${library}/package.json`, 'utf8');
   return `${library}@${(JSON.parse(manifest) as { version: string }).version}`;
 }
 
-/** npm hands its scripts the project that it runs them for; another npm would take that for its own. */
+/** Removes the variables by which npm tells its scripts their project: a nested npm would use that project. */
 export function outsideNpm(): NodeJS.ProcessEnv {
   const own = /^npm_(package|lifecycle)_|^npm_config_local_prefix$/i;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
@@ -21,7 +21,14 @@ it('ships every file that a shipped guide links to, and every heading', () => {
   expect(guides.flatMap(([path, text]) => brokenLinks(path, text))).toEqual([]);
 });
 
-it('notices a link to a missing file, and to a missing heading', () => {
+// Tests are not part of the package, so guides name them as code instead of links.
+it('names only test files that exist', () => {
+  const named = [...shipped.values()].flatMap((text) => text.match(/(?<=`)test\/[\w./-]+(?=`)/g) ?? []);
+  expect(named).toContain('test/service/release.test.ts');
+  expect(named.filter((path) => !existsSync(path))).toEqual([]);
+});
+
+it('detects a link to a missing file, and to a missing heading', () => {
   const text = '[a](examples/none.md), [b](README.md#no-such-heading), [c](examples/README.md)';
   expect(brokenLinks('README.md', text)).toEqual([
     'README.md: examples/none.md',

@@ -13,14 +13,14 @@ let withRunners: Consumer;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'package-'));
   const tarball = await pack(folder);
-  // One after the other: the second finds the first one's packages in npm's cache.
+  // One after the other: the second installation finds the packages in npm's cache.
   withPlaywright = await Consumer.install(join(folder, 'one'), tarball, ['playwright-core']);
   withPuppeteer = await Consumer.install(join(folder, 'two'), tarball, ['puppeteer-core']);
   const runners = ['vitest', '@playwright/test', 'playwright-core', 'puppeteer-core'];
   withRunners = await Consumer.install(join(folder, 'three'), tarball, runners);
 }, 300_000);
 
-// Thousands of files: more than the leak check has time for.
+// Thousands of files, which take longer to remove than the leak check allows.
 afterAll(() => rm(folder, { recursive: true, force: true }), 120_000);
 
 const ROOT = ['BrowserPool', 'leaseBrowser', 'runOf', 'withPooledBrowser', 'AcquireTimeoutError'];
@@ -92,7 +92,7 @@ describe('an import', () => {
     expect(await packagesNotFor(imports)).toEqual([]);
   });
 
-  it('notices a package that loads too early', async () => {
+  it('detects a package that loads too early', async () => {
     expect(await packagesNotFor("import 'pooled-browser'; import 'playwright-core';")).toEqual([
       'playwright-core',
     ]);
@@ -121,7 +121,7 @@ import * as names from 'pooled-browser/vitest';
 names.test('has names', () => console.log(Object.keys(names).sort().join()));
 `;
 
-/** The service keeps the acquire request waiting: the library is missed meanwhile, before a browser is granted. */
+/** The acquire request waits at the service. Meanwhile, before any lease, the missing library fails the call. */
 const MISSING = `
 import { createServer } from 'node:http';
 import { BrowserPool } from 'pooled-browser';

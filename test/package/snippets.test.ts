@@ -36,15 +36,15 @@ it('finds the snippets of the README and of the guides', () => {
   expect(names).toMatch(/examples-vitest-README-1\.ts/);
 });
 
-it.each([...snippets.keys()])('type-checks as a program of its own: %s', (name) => {
+it.each([...snippets.keys()])('type-checks as a complete program: %s', (name) => {
   expect(complaints.filter((line) => line.includes(`/${name}(`))).toEqual([]);
 });
 
-it('notices a name that no line declares', () => {
+it('detects an undeclared name', () => {
   expect(complaints).toContainEqual(expect.stringMatching(/broken\.ts.*'withPooledBrowser'/));
 });
 
-/** The ts and js blocks of a guide, by the name of a file. */
+/** Returns the ts and js blocks of a guide as files. */
 function extract(guide: string, text: string): [name: string, program: string][] {
   const blocks = [...text.matchAll(/^```(ts|js)\n([\s\S]*?)^```$/gm)];
   return blocks.map(([, language, program = ''], at) => {
@@ -53,7 +53,7 @@ function extract(guide: string, text: string): [name: string, program: string][]
   });
 }
 
-/** Returns the compiler's complaints about the files of a folder. */
+/** Returns the compiler's errors in the files of a folder. */
 async function compile(folder: string): Promise<string[]> {
   const compilerOptions = { allowJs: true, checkJs: true, noUnusedLocals: false, noImplicitAny: true };
   const tsconfig = { extends: '../../tsconfig.json', compilerOptions, include: ['*.ts', '*.js', '*.cjs'] };

@@ -63,7 +63,7 @@ describe('a process that ends during a lease', () => {
     expect(used.local.stats().leased).toBe(0);
   });
 
-  it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments hold no secret', async () => {
+  it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments contain no secret', async () => {
     const { child, output } = await start('watched');
     await seen('leased', output);
     const watcher = programsOf(child.pid!).find((command) => command.includes('release-process'));
@@ -74,7 +74,7 @@ describe('a process that ends during a lease', () => {
     await expect.poll(() => used.local.stats().leased, { timeout: 10_000 }).toBe(0);
   });
 
-  it("leaves the signal to the user's own handler, and releases the browser when the handler exits", async () => {
+  it('does not end a process whose own handler takes the signal, and releases the browser when the handler exits', async () => {
     const { child, output } = await start('own-handler');
     await seen('ready', output);
     child.kill('SIGTERM');

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { FakeService, reply, session, type Answer, type Route } from '../support/fake-service.js';
 
-const program = fileURLToPath(new URL('programs/frozen.mjs', import.meta.url));
+const program = fileURLToPath(new URL('programs/suspended.mjs', import.meta.url));
 /** Milliseconds: longer than the wait of a poll, and than the time between two pings. */
 const FREEZE = 3000;
 

@@ -6,7 +6,7 @@ import { processesOf } from '../support/processes.js';
 
 const PROGRAM = fileURLToPath(new URL('programs/local.mjs', import.meta.url));
 
-/** Runs the program until it ends by itself. The check after this file finds what it leaves behind. */
+/** Runs the program until it ends. The leak check after this file finds what it left. */
 async function run(args: readonly string[], environment: Record<string, string> = {}): Promise<string[]> {
   const { child, lines } = start(args, environment);
   expect(await once(child, 'close')).toEqual([0, null]);
@@ -24,7 +24,7 @@ function start(args: readonly string[], environment: Record<string, string> = {}
 const running = (name: string) =>
   processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes(name));
 
-it('leases Chromium of this machine without a service, and ends by itself', async () => {
+it('leases Chromium of this machine without a service, and ends', async () => {
   const lines = await run(['runs'], { BROWSER_POOL_LOCAL_SIZE: '2' });
   // Three runs at once on at most two browsers.
   expect(lines).toHaveLength(2);
@@ -55,12 +55,12 @@ it('is shared by all processes with the same owner, and ends with the owner', as
   await expect.poll(() => running('local-process')).toEqual([]);
 });
 
-it('says what to do when there is no Chromium', async () => {
+it('explains what to do if there is no Chromium', async () => {
   const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });
   expect(line).toMatch(/^BrowserNotFoundError ERR_BROWSER_NOT_FOUND: .*\/nowhere\/chromium/);
 });
 
-it('says how to get a service when no address is set', async () => {
+it('explains how to set a service if there is no address', async () => {
   const [line] = await run(['runs'], { BROWSER_POOL_BASE_URL: '' });
   expect(line).toContain('InvalidOptionError ERR_INVALID_OPTION');
   expect(line).toContain('export BROWSER_POOL_BASE_URL=local');

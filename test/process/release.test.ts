@@ -22,7 +22,7 @@ interface Passing {
 
 describe('a release that is under way when the process ends', () => {
   let local: LocalPool;
-  /** Between the program and the local pool: decides what happens to each request. */
+  /** Proxy between the program and the local pool, which decides what happens to each request. */
   let proxy: Server;
   let play: (request: Passing) => Promise<void>;
   let requests: { method: string; path: string; token: string }[];
@@ -97,19 +97,19 @@ describe('a release that is under way when the process ends', () => {
     return { args: argsOf(guard), isOver: () => isOver(guard) };
   }
 
-  /** Leases the browser for somebody else, as soon as it is free. */
+  /** Leases the browser for another client as soon as it is free. */
   async function leaseForOther(): Promise<void> {
     await using other = new BrowserPool('test', { baseUrl: local.baseUrl, token: local.token });
     expect(await other.acquire({ acquire_timeout_seconds: 20 })).not.toBeNull();
   }
 
-  it('is waited for after a signal, and not repeated', async () => {
+  it('is awaited after a signal, and not repeated', async () => {
     play = async (request) => {
       if (!request.path.endsWith('/release')) return pass(request);
       const answer = await request.forward();
       await leaseForOther();
       child.kill('SIGTERM');
-      // The signal has arrived long before the answer.
+      // The signal arrives long before the response.
       setTimeout(() => request.response.writeHead(answer.status).end(), 500);
     };
     const { child, ended } = start('release');
@@ -119,7 +119,7 @@ describe('a release that is under way when the process ends', () => {
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'does not end the lease of somebody else after %s, when its answer never comes',
+    'does not end the lease of another client after %s, if its response never arrives',
     async (signal) => {
       play = async (request) => {
         if (!request.path.endsWith('/release')) return pass(request);
@@ -138,7 +138,7 @@ describe('a release that is under way when the process ends', () => {
     },
   );
 
-  it('is repeated after SIGKILL when the service never got it', async () => {
+  it('is repeated after SIGKILL if it never reached the service', async () => {
     play = async (request) => {
       if (!request.path.endsWith('/release') || releases().length > 1) return pass(request);
       child.kill('SIGKILL');
@@ -150,7 +150,7 @@ describe('a release that is under way when the process ends', () => {
     expect(releases()).toHaveLength(2);
   });
 
-  it('that ends after the next lease of the same session has begun leaves that lease guarded', async () => {
+  it('leaves the next lease of the same session guarded if it ends after that lease has started', async () => {
     let hasNextLease = () => {};
     const nextLease = new Promise<void>((resolve) => (hasNextLease = resolve));
     play = async (request) => {
@@ -171,9 +171,9 @@ describe('a release that is under way when the process ends', () => {
     await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
   });
 
-  it('is finished by the helper process after the exit, when it takes longer than the exit may', async () => {
+  it('is completed by the helper process after the exit if it takes longer than the exit may', async () => {
     play = async (request) => {
-      // The helper gets no answer to its first request.
+      // The helper receives no response to its first request.
       if (!request.path.endsWith('/release') || releases().length > 1) await pass(request);
     };
     const { ended } = start('exit');
@@ -182,7 +182,7 @@ describe('a release that is under way when the process ends', () => {
     await expect.poll(() => local.stats().leased, { timeout: 30_000 }).toBe(0);
   });
 
-  it('is repeated by the guard after a pause while the service answers with an error', async () => {
+  it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
     const times: number[] = [];
     play = async (request) => {
       if (!request.path.endsWith('/release')) return pass(request);
@@ -237,7 +237,7 @@ function helpers(): string[] {
 
 function isOver(pid: string): boolean {
   try {
-    // A process that nobody has waited for yet is a zombie.
+    // A process that its parent has not reaped is a zombie.
     return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
   } catch {
     return true;

@@ -24,7 +24,7 @@ it('sends nothing for a signal that was aborted before', async () => {
   expect(service.requests).toHaveLength(0);
 });
 
-it.each([REASON, 'a string', 0, null])('rejects with the reason %s as it is', async (reason) => {
+it.each([REASON, 'a string', 0, null])('rejects with the reason %s unchanged', async (reason) => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 204, delay: 50 });
@@ -37,7 +37,7 @@ it.each([REASON, 'a string', 0, null])('rejects with the reason %s as it is', as
   await pool.close();
 });
 
-it('rejects at once during the wait, and gives back the browser that is granted all the same', async () => {
+it('rejects immediately during the wait, and releases the browser that is still leased', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   let grant!: () => void;
@@ -73,7 +73,7 @@ it('rejects at once during the wait, and gives back the browser that is granted 
   expectNoSecret(events);
 });
 
-it('tries to give a late grant back until the service confirms', async () => {
+it('repeats the release of a late lease until the service confirms it', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(), delay: 50 });
@@ -87,7 +87,7 @@ it('tries to give a late grant back until the service confirms', async () => {
   expect(service.released).toStrictEqual(['session-1', 'session-1', 'session-1']);
 });
 
-it('reports a late grant that the service does not take back', async () => {
+it('reports a late lease that could not be released', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(), delay: 50 });
@@ -109,7 +109,7 @@ it('reports a late grant that the service does not take back', async () => {
   expectNoSecret(events);
 });
 
-it('hands out or gives back every grant, wherever around the response the abort comes', async () => {
+it('returns or releases every leased browser, whenever the abort occurs', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   const granted: string[] = [];
@@ -174,7 +174,7 @@ it('rejects with the reason when the abort comes in the middle of a body', async
   await pool.close();
 });
 
-it('takes the wait of a closing pool for work, not for a hindrance: release still goes through', async () => {
+it('still sends the release of a late lease while the pool closes', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(), delay: 100 });
@@ -188,7 +188,7 @@ it('takes the wait of a closing pool for work, not for a hindrance: release stil
   expect(service.of('acquire')).toHaveLength(1);
 });
 
-it('gives back a grant that broke although its caller had left', async () => {
+it('releases a browser whose response broke off after the abort', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session({ cdp_ws_url: null }), delay: 50 });
@@ -201,7 +201,7 @@ it('gives back a grant that broke although its caller had left', async () => {
   expect(service.released).toStrictEqual(['session-1']);
 });
 
-it('gives a browser back although the listener throws', async () => {
+it('releases a browser even if the listener throws', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session({ created_at: null }) });

@@ -8,7 +8,7 @@ import type { PoolEvent } from '../../src/service/events.js';
 import { FakeService, JWT, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
 import { breakOff, drip, expectNoSecret, hang, rejection, reset } from './support.js';
 
-/** What acquire does with an answer, once all that is owed is paid. */
+/** Returns the outcome of an acquire request after all releases. */
 async function acquireFrom(answer: Answer) {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
@@ -33,19 +33,16 @@ it.each<[string, Answer, RegExp]>([
   ['null', { status: 200, json: null }, /object/],
   ['cut JSON', { status: 200, text: '{"created_at": "2026', headers: JSON_TYPE }, /JSON/],
   ['a wrong type', { status: 200, text: '{}', headers: { 'content-type': 'text/plain' } }, /text\/plain/],
-])(
-  'hands out no data when a 200 holds %s, and says that the outcome is unknown',
-  async (_what, answer, message) => {
-    const { error, events, released } = await acquireFrom(answer);
-    expect(error).toBeInstanceOf(PoolResponseError);
-    expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', status: 200, pool: 'pool' });
-    expect(error.message).toMatch(message);
-    expect(events).toStrictEqual([{ type: 'outcome-unknown', pool: 'pool', tags: { a: 'b' }, error }]);
-    expect(released).toStrictEqual([]);
-  },
-);
+])('returns no data for a 200 with %s, and reports an unknown outcome', async (_what, answer, message) => {
+  const { error, events, released } = await acquireFrom(answer);
+  expect(error).toBeInstanceOf(PoolResponseError);
+  expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', status: 200, pool: 'pool' });
+  expect(error.message).toMatch(message);
+  expect(events).toStrictEqual([{ type: 'outcome-unknown', pool: 'pool', tags: { a: 'b' }, error }]);
+  expect(released).toStrictEqual([]);
+});
 
-it('shows a short, redacted beginning of a page that came instead of data', async () => {
+it('shows a short, redacted beginning of an HTML response', async () => {
   const text = `<html>${TOKEN} ?jwt=${JWT}${'x'.repeat(100_000)}</html>`;
   const { error } = await acquireFrom({ status: 200, text, headers: { 'content-type': 'text/html' } });
   expect(error.message).toContain('Its body begins: <html>');
@@ -55,8 +52,8 @@ it('shows a short, redacted beginning of a page that came instead of data', asyn
 it.each([
   ['is cut in a jwt', (text: string) => text.slice(0, text.indexOf(JWT) + 10)],
   ['has no quotes around a jwt', (text: string) => text.replaceAll(/"(?=ws:)|(?<=6789)"/g, '')],
-  ['ends in rubbish', (text: string) => `${text}}`],
-])('gives a session back whose JSON %s', async (_how, spoil) => {
+  ['has trailing garbage', (text: string) => `${text}}`],
+])('releases a session whose JSON %s', async (_how, spoil) => {
   const text = spoil(JSON.stringify(session()));
   const { error, released, events } = await acquireFrom({ status: 200, text, headers: JSON_TYPE });
   expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId: 'session-1' });
@@ -70,13 +67,13 @@ it('does not show the token that a parser quotes from broken JSON', async () => 
   }
 });
 
-it('gives back a session that came in a page of a wrong type', async () => {
+it('releases a session in a response with a wrong content type', async () => {
   const text = JSON.stringify(session());
   const { released } = await acquireFrom({ status: 200, text, headers: { 'content-type': 'text/html' } });
   expect(released).toStrictEqual(['session-1']);
 });
 
-it('gives back a session whose response broke off after its id', async () => {
+it('releases a session whose response broke off after its id', async () => {
   const { error, released, events } = await acquireFrom(breakOff('{"session_id": "session-9", "head'));
   expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId: 'session-9' });
   expect(error.message).toMatch(/is incomplete/);
@@ -85,7 +82,7 @@ it('gives back a session whose response broke off after its id', async () => {
   expect(events.map(({ type }) => type)).toStrictEqual(['grant-orphaned', 'released']);
 });
 
-it('does not take the beginning of an id for an id', async () => {
+it('does not use the beginning of an id as an id', async () => {
   const { released, events } = await acquireFrom(breakOff('{"session_id": "sess'));
   expect(released).toStrictEqual([]);
   expect(events.map(({ type }) => type)).toStrictEqual(['outcome-unknown']);
@@ -116,14 +113,14 @@ it.each([500, 502])(
 );
 
 it.each([400, 401, 403, 404, 409, 429, 503, 504])(
-  'is sure after a %i that nothing was granted',
+  'reports no unknown outcome after a %i: no browser was leased',
   async (status) => {
     const { events } = await acquireFrom({ status, text: 'no' });
     expect(events).toStrictEqual([]);
   },
 );
 
-it.each(['acquire', 'flush'] as const)('says of a refused %s that it never left', async (call) => {
+it.each(['acquire', 'flush'] as const)('reports a refused %s as not sent', async (call) => {
   const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
   const error = await rejection(pool[call]());
   expect(error).toBeInstanceOf(PoolConnectionError);
@@ -134,14 +131,14 @@ it.each(['acquire', 'flush'] as const)('says of a refused %s that it never left'
   await pool.close();
 });
 
-it('says of an unknown host that the request never left', async () => {
+it('reports a request to an unknown host as not sent', async () => {
   const pool = new BrowserPool('pool', { baseUrl: 'https://pool.invalid', token: TOKEN });
   const error = await rejection(pool.flush());
   expect(error).toMatchObject({ name: 'PoolConnectionError', code: 'ERR_POOL_UNREACHABLE' });
   await pool.close();
 });
 
-it('turns an answer that is no HTTP into a connection error', async () => {
+it('reports a response that is not HTTP as a connection error', async () => {
   const server = createServer((socket) => socket.resume().end('SSH-2.0-not-http\r\n')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -170,7 +167,7 @@ it('stops reading a body that is too large', async () => {
   expect(sent).toBeLessThan(100);
 });
 
-it('unpacks nothing: a small compressed body could be one without end', async () => {
+it('does not decompress: a small compressed body can expand without a limit', async () => {
   const packed = gzipSync(JSON.stringify(session()));
   const { error, events } = await acquireFrom((response) => {
     response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' });
@@ -183,7 +180,7 @@ it('unpacks nothing: a small compressed body could be one without end', async ()
 });
 
 it.each(['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICATION/JSON'])(
-  'takes the content type %s as JSON',
+  'accepts the content type %s as JSON',
   async (type) => {
     await using service = await FakeService.start();
     await using pool = new BrowserPool('pool', service.options);
@@ -198,7 +195,7 @@ it.each<[string, unknown]>([
   ['null', null],
   ['a list of strings', ['r1']],
   ['a list with null', [null]],
-])('refuses %s as a list of replays', async (_what, json) => {
+])('rejects %s as a list of replays', async (_what, json) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('replays', { status: 200, json });
@@ -210,8 +207,8 @@ it.each<[string, unknown]>([
   ['a list', []],
   ['null', null],
   ['an object without an id', { name: 'pool' }],
-  ['an id that is no string', { id: 5 }],
-])('refuses %s as a pool record', async (_what, json) => {
+  ['an id that is not a string', { id: 5 }],
+])('rejects %s as a pool record', async (_what, json) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('pool', { status: 200, json });
@@ -221,7 +218,7 @@ it.each<[string, unknown]>([
 it.each<[string, Answer]>([
   ['headers that never come', hang],
   ['a body that drips', drip(500)],
-])('bounds %s by the time-out', async (_what, answer) => {
+])('limits %s by the timeout', async (_what, answer) => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('release', answer);
@@ -251,7 +248,7 @@ it('does not follow a redirect, whether to its own origin or to another', async 
   expect(service.requests).toHaveLength(10);
 });
 
-it('does not take a redirect of acquire for a grant', async () => {
+it('does not count a redirect of acquire as a lease', async () => {
   const { error, released } = await acquireFrom({
     status: 302,
     json: session(),

@@ -10,7 +10,7 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { rejection, until } from './support.js';
 
-it('shares keep-alive sockets among pools of one origin, and ends them with the last one', async () => {
+it('shares keep-alive connections among pools of one origin, and closes them with the last pool', async () => {
   await using service = await FakeService.start();
   const one = new BrowserPool('one', service.options);
   const two = new BrowserPool('two', { ...service.options, token: 'another-token' });
@@ -26,7 +26,7 @@ it('shares keep-alive sockets among pools of one origin, and ends them with the 
   await until(() => service.connections.open === 0);
 });
 
-it('opens new sockets for a pool that is made after the last one was closed', async () => {
+it('opens new connections for a pool that is created after the last one was closed', async () => {
   await using service = await FakeService.start();
   const first = new BrowserPool('one', service.options);
   await first.flush();
@@ -36,7 +36,7 @@ it('opens new sockets for a pool that is made after the last one was closed', as
   expect(service.connections.made).toBe(2);
 });
 
-it('keeps pools of other origins apart', async () => {
+it('shares nothing between pools of different origins', async () => {
   await using one = await FakeService.start();
   await using two = await FakeService.start();
   const first = new BrowserPool('one', one.options);
@@ -49,7 +49,7 @@ it('keeps pools of other origins apart', async () => {
   await second.flush();
 });
 
-it('does not line requests up behind one that waits', async () => {
+it('does not delay requests behind a waiting request', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 204, delay: 500 });
@@ -82,7 +82,7 @@ it('refuses every call after close', async () => {
   expect(service.requests).toHaveLength(1);
 });
 
-it('closes once, however often and in whatever way it is asked', async () => {
+it('closes once, even if several calls close it', async () => {
   await using service = await FakeService.start();
   const other = new BrowserPool('other', service.options);
   const pool = new BrowserPool('pool', service.options);
@@ -101,7 +101,7 @@ it('closes a pool that was never used', async () => {
   expect(await rejection(pool.flush())).toBeInstanceOf(PoolClosedError);
 });
 
-it('waits in close for the answer to an acquire that is under way', async () => {
+it('waits in close() for the response to an open acquire request', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(), delay: 200 });
@@ -143,7 +143,7 @@ it('does not keep the process alive with an idle pool', async () => {
         BROWSER_POOL_BASE_URL: service.baseUrl,
         BROWSER_POOL_ACCESS_TOKEN: TOKEN,
       },
-      // Past any start of a process, far below the time for which the server keeps an idle socket.
+      // Longer than the start of a process, and far shorter than the server's keep-alive timeout.
       timeout: 15_000,
     },
   );
@@ -151,7 +151,7 @@ it('does not keep the process alive with an idle pool', async () => {
   expect(service.requests.map(({ path }) => path.split('/').at(-1))).toStrictEqual(['acquire', 'flush']);
 });
 
-it('survives a server that ends its idle sockets', async () => {
+it('works with a server that closes its idle connections', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('flush', (response) => {

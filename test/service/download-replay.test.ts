@@ -18,7 +18,7 @@ beforeEach(async () => {
   service = await FakeService.start();
   pool = new BrowserPool('pool', service.options);
   folder = await mkdtemp(join(tmpdir(), 'download-'));
-  path = join(folder, 'film.mp4');
+  path = join(folder, 'video.mp4');
 });
 
 afterEach(async () => {
@@ -30,7 +30,7 @@ afterEach(async () => {
 const filesLeft = () => readdir(folder);
 
 describe('downloadReplay', () => {
-  it('writes the film, and tells of its progress', async () => {
+  it('writes the video, and reports the progress', async () => {
     const film = Buffer.alloc(300_000, 7);
     const headers = { ...MP4, 'content-length': String(film.length) };
     service.script('download', (response) => void response.writeHead(200, headers).end(film));
@@ -44,24 +44,24 @@ describe('downloadReplay', () => {
     expect(progress.map(({ received }) => received)).toEqual(
       progress.map(({ received }) => received).toSorted((a, b) => a - b),
     );
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
     expect(service.requests).toMatchObject([{ method: 'GET', path: '/browsers/s/replays/r' }]);
   });
 
-  it('asks again, as the service says, while the film is being written', async () => {
+  it('repeats the request after Retry-After while the video is being written', async () => {
     service.script(
       'download',
       { status: 202, headers: { 'retry-after': '1' } },
       { status: 202, headers: { 'retry-after': '0' } },
-      { status: 200, text: 'film' },
+      { status: 200, text: 'video' },
     );
-    expect(await pool.downloadReplay('s', 'r', path)).toEqual({ path, bytes: 4 });
+    expect(await pool.downloadReplay('s', 'r', path)).toEqual({ path, bytes: 5 });
     const [first, second] = service.of('download');
     expect(second!.at - first!.at).toBeGreaterThan(900);
     expect(service.of('download')).toHaveLength(3);
   });
 
-  it('says so when the film is not written in time', async () => {
+  it('fails with ReplayNotReadyError if the video is not written in time', async () => {
     service.script('download', { status: 202, headers: { 'retry-after': '5' } });
     const error = await rejection(pool.downloadReplay('s', 'r', path, { timeout: 2000 }));
     expect(error).toBeInstanceOf(ReplayNotReadyError);
@@ -69,7 +69,7 @@ describe('downloadReplay', () => {
     expect(await filesLeft()).toEqual([]);
   });
 
-  it('takes a film that is larger than its memory may grow', async () => {
+  it('downloads a video without holding it in memory', async () => {
     const [chunk, count] = [Buffer.alloc(1024 * 1024), 200];
     service.script('download', (response) => {
       response.writeHead(200, MP4);
@@ -84,7 +84,7 @@ describe('downloadReplay', () => {
     expect(most).toBeLessThan(bytes / 2);
   });
 
-  it('lets a film that has begun to come take longer than the time-out', async () => {
+  it('lets a download that has started take longer than the timeout', async () => {
     service.script('download', (response) => {
       response.writeHead(200, MP4).write('fi');
       setTimeout(() => response.end('lm'), 1500);
@@ -96,7 +96,7 @@ describe('downloadReplay', () => {
     ['404', { status: 404, json: { code: 'not_found', message: 'no' } }, { status: 404, code: 'not_found' }],
     ['401', { status: 401 }, { status: 401 }],
     ['500', { status: 500, text: 'oops' }, { status: 500 }],
-    ['a redirect', { status: 302, headers: { location: 'https://elsewhere.test/film' } }, { status: 302 }],
+    ['a redirect', { status: 302, headers: { location: 'https://elsewhere.test/video' } }, { status: 302 }],
     [
       'a page',
       { status: 200, text: '<p>', headers: { 'content-type': 'text/html' } },
@@ -109,20 +109,20 @@ describe('downloadReplay', () => {
       { code: 'ERR_POOL_RESPONSE' },
     ],
     ['a reset', reset, { code: 'ERR_POOL_NO_RESPONSE' }],
-  ])('fails after %s, and leaves what was there before', async (_what, answer, facts) => {
+  ])('fails after %s, and keeps the existing file', async (_what, answer, facts) => {
     await writeFile(path, 'before');
     service.script('download', answer);
     const error = await rejection(pool.downloadReplay('s', 'r', path));
     expect(error).toMatchObject({ pool: 'pool', sessionId: 's', ...facts });
     expectNoSecret(error);
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
     expect(await readFile(path, 'utf8')).toBe('before');
     expect(service.of('download')).toHaveLength(1);
   });
 
-  it('leaves nothing when the film breaks off', async () => {
+  it('leaves no file when the download breaks off', async () => {
     service.script('download', (response) => {
-      response.writeHead(200, { ...MP4, 'content-length': '1000' }).write('half a film');
+      response.writeHead(200, { ...MP4, 'content-length': '1000' }).write('half a video');
       setTimeout(() => response.destroy(), 50);
     });
     const error = await rejection(pool.downloadReplay('s', 'r', path));
@@ -131,10 +131,10 @@ describe('downloadReplay', () => {
   });
 
   it.each<[string, Answer]>([
-    ['before the answer', hang],
+    ['before the response', hang],
     ['between two requests', { status: 202, headers: { 'retry-after': '30' } }],
-    ['in the middle of the film', (response) => void response.writeHead(200, MP4).write('half')],
-  ])('ends with its signal %s, and leaves nothing', async (_when, answer) => {
+    ['in the middle of the download', (response) => void response.writeHead(200, MP4).write('half')],
+  ])('ends with its signal %s, and leaves no file', async (_when, answer) => {
     const caller = new AbortController();
     const reason = new Error('mine');
     service.script('download', answer);
@@ -145,18 +145,18 @@ describe('downloadReplay', () => {
     expect(await filesLeft()).toEqual([]);
   });
 
-  it("passes the disk's own error on, and asks for nothing that it could not keep", async () => {
-    const nowhere = join(folder, 'missing', 'film.mp4');
+  it('rethrows an error of the file system, and sends no request if the file cannot be written', async () => {
+    const nowhere = join(folder, 'missing', 'video.mp4');
     expect(await rejection(pool.downloadReplay('s', 'r', nowhere))).toMatchObject({ code: 'ENOENT' });
     expect(service.requests).toEqual([]);
     await mkdir(path);
-    service.script('download', (response) => reply(response, { status: 200, text: 'film' }));
+    service.script('download', (response) => reply(response, { status: 200, text: 'video' }));
     expect(await rejection(pool.downloadReplay('s', 'r', path))).toMatchObject({ code: 'EISDIR' });
-    expect(await filesLeft()).toEqual(['film.mp4']);
+    expect(await filesLeft()).toEqual(['video.mp4']);
   });
 
-  it('passes on what the progress function threw, and leaves nothing', async () => {
-    service.script('download', { status: 200, text: 'film' });
+  it('rethrows an error of onProgress, and leaves no file', async () => {
+    service.script('download', { status: 200, text: 'video' });
     const mine = new Error('mine');
     const onProgress = () => {
       throw mine;
@@ -165,7 +165,7 @@ describe('downloadReplay', () => {
     expect(await filesLeft()).toEqual([]);
   });
 
-  it('refuses what is not allowed before anything is sent', async () => {
+  it('rejects invalid arguments before anything is sent', async () => {
     const calls = [
       pool.downloadReplay('..', 'r', path),
       pool.downloadReplay('s', 'a/b', path),

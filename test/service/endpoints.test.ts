@@ -25,7 +25,7 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(seen?.headers).not.toHaveProperty('accept-encoding');
 });
 
-it('acquires with an empty object when nothing is asked for', async () => {
+it('acquires with an empty object by default', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   await pool.acquire();
@@ -33,7 +33,7 @@ it('acquires with an empty object when nothing is asked for', async () => {
   expect(service.requests.map(({ body }) => body)).toStrictEqual([{}, {}]);
 });
 
-it('acquires null when the wait elapsed without a browser', async () => {
+it('returns null if no browser became available', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   service.script('acquire', { status: 204 });
@@ -41,7 +41,7 @@ it('acquires null when the wait elapsed without a browser', async () => {
   expect(service.requests[0]?.body).toStrictEqual({ acquire_timeout_seconds: 0 });
 });
 
-it('releases with a POST that names the session, for reuse unless told otherwise', async () => {
+it('releases with a POST that names the session, for reuse by default', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   await pool.release('session-1');
@@ -60,7 +60,7 @@ it('releases with a POST that names the session, for reuse unless told otherwise
   }
 });
 
-it.each([200, 202, 204])('takes %i as the confirmation of a release and of a flush', async (status) => {
+it.each([200, 202, 204])('accepts %i as the confirmation of a release and of a flush', async (status) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   service.script('release', { status, text: status === 204 ? '' : 'done' });
@@ -80,7 +80,7 @@ it('flushes with a POST without a body', async () => {
   expect(service.requests[0]?.headers).not.toHaveProperty('content-type');
 });
 
-it('lists the replays of a session with a GET, links whole and unknown fields kept', async () => {
+it('lists the replays of a session with a GET, with complete links and unknown fields', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   const replays = [
@@ -101,7 +101,7 @@ it('lists the replays of a session with a GET, links whole and unknown fields ke
   expect(service.requests[0]?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}` });
 });
 
-it('leaves out the fields of a replay that are null or of a wrong type', async () => {
+it('omits the fields of a replay that are null or have a wrong type', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   service.script('replays', {
@@ -111,7 +111,7 @@ it('leaves out the fields of a replay that are null or of a wrong type', async (
   expect(await pool.replays('session-1')).toStrictEqual([{ replay_id: 'r1', future: null }]);
 });
 
-it('describes the pool with a GET, unknown fields kept, null and wrong-typed ones left out', async () => {
+it('describes the pool with a GET, with unknown fields, without null and wrong-typed fields', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   service.script('pool', {
@@ -149,14 +149,14 @@ it('encodes the pool and the session id as one segment of the path', async () =>
   ]);
 });
 
-it.each(['/v1', '/v1/', '/v1//'])('keeps the path %s of the base URL in front', async (base) => {
+it.each(['/v1', '/v1/', '/v1//'])('prepends the path %s of the base URL', async (base) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', { ...service.options, baseUrl: service.baseUrl + base });
   await pool.flush().catch(() => {});
   expect(service.requests.map(({ path }) => path)).toStrictEqual(['/v1/browser_pools/scrapers/flush']);
 });
 
-it('sends nothing before its first call, and shows where it would send it', async () => {
+it('sends nothing before its first call, and shows its address', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   expect(pool.idOrName).toBe('scrapers');
@@ -164,7 +164,7 @@ it('sends nothing before its first call, and shows where it would send it', asyn
   expect(service.connections.made).toBe(0);
 });
 
-it('takes a response of any 2xx status with a session in it as a grant', async () => {
+it('accepts a session in a response with any 2xx status', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('scrapers', service.options);
   service.script('acquire', { status: 201, json: session({ session_id: 'fresh' }) });

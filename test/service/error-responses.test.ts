@@ -4,7 +4,7 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, JWT, TOKEN, type Answer } from '../support/fake-service.js';
 import { expectNoSecret, rejection } from './support.js';
 
-/** Every call of a pool, and the error it ends in when the service answers like this. */
+/** Every method of a pool that sends a request. */
 const CALLS: Record<string, (pool: BrowserPool) => Promise<unknown>> = {
   acquire: (pool) => pool.acquire(),
   release: (pool) => pool.release('session-1'),
@@ -45,7 +45,7 @@ const BODY = {
 };
 
 it.each([400, 401, 403, 404, 409, 422, 429, 500, 502, 503])(
-  'turns a %i with an Error body into an error with all that the body says',
+  'turns a %i with an Error body into an error with all fields of the body',
   async (status) => {
     const headers = { 'x-request-id': 'req-7', 'retry-after': '3' };
     const errors = await errorsFor({ status, json: BODY, headers });
@@ -76,13 +76,13 @@ it.each([
   [400, /fields|details/],
   [401, /token.*BROWSER_POOL_ACCESS_TOKEN/],
   [403, /permission.*plan/],
-])('hints at what to check after a %i', async (status, hint) => {
+])('has a hint what to check after a %i', async (status, hint) => {
   const { acquire } = await errorsFor({ status, json: BODY });
   expect(acquire?.hint).toMatch(hint);
   expect(acquire?.message).toContain(acquire?.hint);
 });
 
-it('hints after a 404 at the pool, or at the session that is gone', async () => {
+it('has a hint after a 404 about the pool, or about the session that no longer exists', async () => {
   const { acquire, flush, describe, replays, release } = await errorsFor({ status: 404, json: BODY });
   for (const error of [acquire, flush, describe]) expect(error?.hint).toMatch(/no pool pool/);
   for (const error of [replays, release])
@@ -110,7 +110,7 @@ it('shows a short, redacted excerpt of an error page', async () => {
   }
 });
 
-it('cuts no secret in two where the excerpt ends', async () => {
+it('shows no part of a secret at the end of the excerpt', async () => {
   for (let padding = 160; padding <= 200; padding++) {
     const text = `${'x'.repeat(padding - 1)} ${TOKEN} is the token that you sent`;
     await using service = await FakeService.start();
@@ -135,7 +135,7 @@ it('redacts a jwt whose URL is written with escapes, as JSON encoders do', async
   expectNoSecret(await rejection(pool.replays('session-1')));
 });
 
-it('keeps an error message short, however long the one of the service is', async () => {
+it('shortens a long error message of the service', async () => {
   const details = Array.from({ length: 5000 }, () => ({ code: 'invalid_input', message: 'y'.repeat(50) }));
   const json = { code: 'z'.repeat(100_000), message: 'x'.repeat(1_000_000), details };
   const { acquire } = await errorsFor({ status: 500, json });
@@ -143,7 +143,7 @@ it('keeps an error message short, however long the one of the service is', async
   expect(acquire?.code.length).toBeLessThan(2000);
 });
 
-it('shows no control characters of an error page: they would drive the terminal', async () => {
+it('escapes control characters of an error page, which would control the terminal', async () => {
   const text = '\u001b[31mred\u001b[0m erase \u001b[2J bell \u0007 nul \u0000 end';
   const { acquire } = await errorsFor({ status: 502, text });
   expect(acquire?.message).toContain(String.raw`red erase \u001b[2J bell \u0007 nul \u0000 end`);
@@ -154,7 +154,7 @@ it.each<[string, Answer]>([
   ['code', { status: 400, json: { code: HOSTILE, message: 'm' } }],
   ['header location', { status: 302, headers: { location: HOSTILE_HEADER } }],
   ['header content-type', { status: 200, text: 'x', headers: { 'content-type': HOSTILE_HEADER } }],
-])('lets no %s control a terminal, forge a line or turn the text', async (_what, answer) => {
+])('does not let a %s control a terminal, forge a line or reverse text', async (_what, answer) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('acquire', answer);
@@ -180,13 +180,13 @@ it.each([
   }
 });
 
-it('keeps the details that are objects and drops those that are not', async () => {
+it('keeps details that are objects, and drops others', async () => {
   const json = { code: 'c', message: 'm', details: [null, 'x', { code: 'a' }, { code: 5, message: 'b' }] };
   const { flush } = await errorsFor({ status: 400, json });
   expect(flush?.details).toStrictEqual([{ code: 'a' }, { message: 'b' }]);
 });
 
-it('survives an Error body of great depth', async () => {
+it('accepts a deeply nested Error body', async () => {
   const text = `{"code": "deep", "message": "m", "x": ${'['.repeat(500_000)}${']'.repeat(500_000)}}`;
   const { acquire } = await errorsFor({ status: 500, text });
   expect(acquire).toMatchObject({ name: 'PoolServiceError', status: 500 });

@@ -58,7 +58,7 @@ class Callers {
   }
 }
 
-it('sends every request at once while the service works, and after a refusal', async () => {
+it('sends every request immediately while the service works, and after a refusal', async () => {
   const callers = new Callers();
   for (const caller of ['a', 'b']) await callers.call(caller);
   expect(callers.sent).toEqual(['a', 'b']);

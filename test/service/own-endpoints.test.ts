@@ -25,7 +25,7 @@ let pool: BrowserPool;
 let requests: { what: string; authorization: unknown; body: unknown }[];
 let status: number;
 
-/** A service that releases and records under paths of its own, below the address of the API. */
+/** A service that releases and records at other paths. */
 beforeEach(async () => {
   browser = await PlayedBrowser.start();
   requests = [];
@@ -77,8 +77,8 @@ async function answer(request: IncomingMessage): Promise<[number, unknown]> {
 const run = (options: RunOptions = {}) =>
   withPooledBrowser(pool, () => 'value', { connector: plainConnector, ...options });
 
-describe('a service with paths of its own', () => {
-  it('gets its own requests for the release and for the recording, with the token', async () => {
+describe('a service with its own paths', () => {
+  it('receives its own requests for the release and the recording, with the token', async () => {
     const result = await run({ replays: 'record', recording: { frameRate: 5 } });
     expect(result).toMatchObject({
       value: 'value',
@@ -95,7 +95,7 @@ describe('a service with paths of its own', () => {
     expect(requests.every(({ what }) => !what.endsWith('/release') && !what.endsWith('/stop'))).toBe(true);
   });
 
-  it('fails with the errors of the API, without the token', async () => {
+  it('causes the errors of the API, without the token', async () => {
     status = 403;
     const error = await rejection(pool.release('session-1'));
     expect(error).toBeInstanceOf(PoolServiceError);
@@ -103,7 +103,7 @@ describe('a service with paths of its own', () => {
     expectNoSecret(error);
   });
 
-  it('is asked again for a release that fails for now', async () => {
+  it('receives a temporarily failing release again', async () => {
     status = 503;
     const releases = () => requests.filter(({ what }) => what.startsWith('PUT'));
     const running = run();
@@ -142,7 +142,7 @@ it('a release that never ends is reported after releaseTimeout', async () => {
   expect(await run({ releaseTimeout: 300 })).toMatchObject({ value: 'value', released: 'unknown' });
 });
 
-it('refuses releaseOnCrash, because a function can not run after a crash', async () => {
+it('refuses releaseOnCrash, because a function cannot run after a crash', async () => {
   const error = await rejection(run({ releaseOnCrash: true }));
   expect(error).toBeInstanceOf(InvalidOptionError);
   expect(error.message).toMatch(/releaseOnCrash needs the default release request/);

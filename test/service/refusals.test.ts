@@ -7,7 +7,7 @@ import { expectNoSecret, rejection } from './support.js';
 const LONE_SURROGATE = '\ud800';
 const BASE_URL = 'http://127.0.0.1:1';
 
-/** The error of a call that must not reach the service. */
+/** Returns the error of a call that must not reach the service. */
 async function refusal(call: (pool: BrowserPool) => Promise<unknown>): Promise<InvalidOptionError> {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
@@ -30,7 +30,7 @@ function thrown(make: () => unknown): InvalidOptionError {
 }
 
 it.each(['', 'a b', 'é', 'a/b', 'a\n', 'x'.repeat(256), null, 5, {}])(
-  'refuses the lease name %j and says which are allowed',
+  'rejects the lease name %j, and lists the allowed characters',
   async (name) => {
     const error = await refusal((pool) => pool.acquire({ name: name as string }));
     expect(error.option).toBe('name');
@@ -46,7 +46,7 @@ it.each(['a', 'A-Z.0_9', 'x'.repeat(255)])('sends the lease name %s', async (nam
 });
 
 it.each([[null], ['a'], [['a']], [{ a: 1 }], [{ a: null }], [{ a: undefined }], [{ a: { b: 'c' } }]])(
-  'refuses the tags %j and says what they must be',
+  'rejects the tags %j with the reason',
   async (tags) => {
     const error = await refusal((pool) => pool.acquire({ tags: tags as unknown as Record<string, string> }));
     expect(error.option).toBe('tags');
@@ -54,7 +54,7 @@ it.each([[null], ['a'], [['a']], [{ a: 1 }], [{ a: null }], [{ a: undefined }], 
   },
 );
 
-it('sends 50 tags and refuses 51', async () => {
+it('sends 50 tags, and rejects 51', async () => {
   const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, 'v']));
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
@@ -66,7 +66,7 @@ it('sends 50 tags and refuses 51', async () => {
 });
 
 it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Object.create(null)])(
-  'refuses the wait %j and asks for whole seconds',
+  'rejects the wait %j: it must be whole seconds',
   async (wait) => {
     const error = await refusal((pool) => pool.acquire({ acquire_timeout_seconds: wait as number }));
     expect(error.option).toBe('acquire_timeout_seconds');
@@ -75,7 +75,7 @@ it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Obje
 );
 
 it.each(['', 'example.com', '/path', 5, null, 'http://', 'javascript:1', 'file:///etc/passwd'])(
-  'refuses the start_url %j',
+  'rejects the start_url %j',
   async (url) => {
     const error = await refusal((pool) => pool.acquire({ start_url: url as string }));
     expect(error.option).toBe('start_url');
@@ -83,13 +83,13 @@ it.each(['', 'example.com', '/path', 5, null, 'http://', 'javascript:1', 'file:/
   },
 );
 
-it('refuses unknown fields of an acquire request and suggests the similar one', async () => {
+it('rejects unknown fields of an acquire request, and suggests a similar one', async () => {
   const error = await refusal((pool) => pool.acquire({ startUrl: 'https://example.com' } as object));
   expect(error.option).toBe('startUrl');
   expect(error.message).toMatch(/acquire has no option startUrl\. Did you mean start_url\?/);
 });
 
-it.each([[null], ['scrapers'], [[]], [5]])('refuses %j as an acquire request', async (request) => {
+it.each([[null], ['scrapers'], [[]], [5]])('rejects %j as an acquire request', async (request) => {
   await refusal((pool) => pool.acquire(request as object));
 });
 
@@ -117,13 +117,13 @@ const SEGMENTS = [
   {},
 ];
 
-it.each(SEGMENTS)('refuses the pool %j', (idOrName) => {
+it.each(SEGMENTS)('rejects the pool %j', (idOrName) => {
   const error = thrown(() => new BrowserPool(idOrName as string, { baseUrl: BASE_URL, token: TOKEN }));
   expect(error.option).toBe('pool');
   expect(error.message).toMatch(/^pool must /);
 });
 
-it.each(SEGMENTS)('refuses the session id %j for a release and for replays', async (id) => {
+it.each(SEGMENTS)('rejects the session id %j for a release and for replays', async (id) => {
   const released = await refusal((pool) => pool.release(id as string));
   const listed = await refusal((pool) => pool.replays(id as string));
   expect(released).toMatchObject({ option: 'sessionId', message: listed.message });
@@ -148,7 +148,7 @@ it.each([
   ['https://', /absolute URL/],
   [5, /absolute URL/],
   [new URL('https://pool.example.com'), /absolute URL|https/],
-])('refuses the base URL %s', (baseUrl, message) => {
+])('rejects the base URL %s', (baseUrl, message) => {
   const error = thrown(() => new BrowserPool('pool', { baseUrl: baseUrl as string, token: TOKEN }));
   expect(error.option).toBe('baseUrl');
   expect(error.message).toMatch(message);
@@ -162,7 +162,7 @@ it.each([
   ['http://pool.example.com', 'Did you mean https://pool.example.com?'],
   ['not a url', 'not "not a url".'],
   ['undefined', 'not "undefined".'],
-])('proposes the address that the base URL %s probably means', (baseUrl, message) => {
+])('suggests a correction of the base URL %s', (baseUrl, message) => {
   const error = thrown(() => new BrowserPool('pool', { baseUrl, token: TOKEN }));
   expect(error.message.endsWith(message)).toBe(true);
 });
@@ -177,13 +177,13 @@ it.each([
   'http://127.0.0.1',
   'http://127.1.2.3:80',
   'http://[::1]:8080',
-])('takes the base URL %s', async (baseUrl) => {
+])('accepts the base URL %s', async (baseUrl) => {
   const pool = new BrowserPool('pool', { baseUrl, token: TOKEN });
   expect(pool.baseUrl).toBe(new URL(baseUrl).href);
   await pool.close();
 });
 
-it('reads the address and the token from the environment, when a pool is made and not before', async () => {
+it('reads the address and the token from the environment when a pool is created', async () => {
   await using service = await FakeService.start();
   vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'from-the-environment');
@@ -201,14 +201,14 @@ it('prefers its options to the environment', async () => {
   expect(service.requests[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
 });
 
-it.each([undefined, ''])('says what to do when the address is %j everywhere', (value) => {
+it.each([undefined, ''])('explains what to do if the address is %j everywhere', (value) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', value);
   const error = thrown(() => new BrowserPool('pool', { token: TOKEN }));
   expect(error.option).toBe('baseUrl');
   expect(error.message).toMatch(/BROWSER_POOL_BASE_URL/);
 });
 
-it.each([undefined, ''])('says what to do when the token is %j everywhere', (value) => {
+it.each([undefined, ''])('explains what to do if the token is %j everywhere', (value) => {
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', value);
   const error = thrown(() => new BrowserPool('pool', { baseUrl: BASE_URL }));
   expect(error.option).toBe('token');
@@ -216,7 +216,7 @@ it.each([undefined, ''])('says what to do when the token is %j everywhere', (val
 });
 
 it.each(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
-  'refuses the token %j without showing it',
+  'rejects the token %j without showing it',
   (token) => {
     const error = thrown(() => new BrowserPool('pool', { baseUrl: BASE_URL, token: token as string }));
     expect(error.option).toBe('token');
@@ -224,13 +224,13 @@ it.each(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
   },
 );
 
-it('refuses an unknown option of a pool and suggests the similar one', () => {
+it('rejects an unknown option of a pool, and suggests a similar one', () => {
   const error = thrown(() => new BrowserPool('pool', { baseURL: BASE_URL, token: TOKEN } as object));
   expect(error.option).toBe('baseURL');
   expect(error.message).toMatch(/BrowserPool has no option baseURL\. Did you mean baseUrl\?/);
 });
 
-it.each([[null], [5], ['https://pool.example.com'], [[]]])('refuses %j as options of a pool', (options) => {
+it.each([[null], [5], ['https://pool.example.com'], [[]]])('rejects %j as options of a pool', (options) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', BASE_URL);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
   thrown(() => new BrowserPool('pool', options as object));
@@ -242,18 +242,18 @@ it.each<[string, (pool: BrowserPool, options: object) => Promise<unknown>]>([
   ['flush', (pool, options) => pool.flush(options)],
   ['replays', (pool, options) => pool.replays('session-1', options)],
   ['describe', (pool, options) => pool.describe(options)],
-])('refuses an unknown option of %s: a misspelt one would be ignored in silence', async (_name, call) => {
+])('rejects an unknown option of %s instead of ignoring a misspelled one', async (_name, call) => {
   const error = await refusal((pool) => call(pool, { sginal: undefined, resue: false }));
   expect(error.option).toBe('sginal');
   expect(error.message).toMatch(/signal/);
 });
 
-it.each(['yes', 0, null])('refuses to release with reuse %j: it must be true or false', async (reuse) => {
+it.each(['yes', 0, null])('rejects a release with reuse %j: it must be true or false', async (reuse) => {
   const error = await refusal((pool) => pool.release('session-1', { reuse: reuse as unknown as boolean }));
   expect(error.option).toBe('reuse');
 });
 
-it.each([-1, Number.NaN, '5', null])('refuses to release with the time-out %j', async (timeout) => {
+it.each([-1, Number.NaN, '5', null])('rejects a release with the timeout %j', async (timeout) => {
   const error = await refusal((pool) => pool.release('session-1', { timeout: timeout as number }));
   expect(error.option).toBe('timeout');
 });

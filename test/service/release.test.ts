@@ -14,7 +14,7 @@ it.each<[string, Answer]>([
   ['503', { status: 503, headers: { 'retry-after': '0' } }],
   ['429', { status: 429 }],
   ['a reset', reset],
-])('tries again after %s until the service confirms', async (_what, answer) => {
+])('repeats the request after %s until the service confirms it', async (_what, answer) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer, answer, { status: 204 });
@@ -28,7 +28,7 @@ it.each<[string, Answer]>([
   );
 });
 
-it('takes a 404 for a session that is gone already', async () => {
+it('counts a 404 as released: the session no longer exists', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status: 404, json: { code: 'not_found', message: 'gone' } });
@@ -38,7 +38,7 @@ it('takes a 404 for a session that is gone already', async () => {
   expect(service.released).toStrictEqual(['session-1']);
 });
 
-it.each([400, 401, 403])('gives up at once after a %i, which no later try would change', async (status) => {
+it.each([400, 401, 403])('fails immediately after a %i, which is permanent', async (status) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status, text: 'no' });
@@ -55,7 +55,7 @@ it.each([400, 401, 403])('gives up at once after a %i, which no later try would 
   expect(service.released).toStrictEqual(['session-1']);
 });
 
-it('gives up at once on what it would never send', { timeout: 3000 }, async () => {
+it('fails immediately for arguments that are never sent', { timeout: 3000 }, async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   const error = await rejection(
@@ -66,9 +66,9 @@ it('gives up at once on what it would never send', { timeout: 3000 }, async () =
 });
 
 it.each<[string, Answer]>([
-  ['refuses to the end', { status: 503, text: 'down' }],
+  ['always refuses', { status: 503, text: 'down' }],
   ['never answers', hang],
-])('gives up at its own deadline when the service %s, and names the session', async (_what, answer) => {
+])('fails at its deadline if the service %s, and names the session', async (_what, answer) => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', answer);
@@ -120,7 +120,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
   );
 
   it.each([...UNKNOWN, ['500', { status: 500 }] as [string, Answer]])(
-    "does not repeat it after %s if the session is somebody else's",
+    'does not repeat it after %s if the session belongs to another lease',
     async (_what, answer) => {
       for (const theirs of [{}, { tags: { 'pooled-browser-lease': 'theirs' } }]) {
         const outcome = await release(marked(), { release: [answer], session: [record(theirs)] });
@@ -129,7 +129,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
     },
   );
 
-  it('asks again when the question fails', async () => {
+  it('repeats a failed ownership check', async () => {
     const answers = {
       release: [reset, { status: 204 }],
       session: [{ status: 503 }, reset, EMPTY, record(OURS)],
@@ -137,21 +137,21 @@ describe('after a release for reuse whose outcome is unknown', () => {
     expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 2, questions: 4 });
   });
 
-  it.each([302, 401, 403])('asks again when the answer to the question is %i', async (status) => {
+  it.each([302, 401, 403])('repeats the ownership check after a %i', async (status) => {
     const refusal = { status, headers: { location: 'https://elsewhere.example/' } };
     const answers = { release: [{ status: 500 }], session: [refusal, refusal, record({})] };
     expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 1, questions: 3 });
   });
 
   it.each([404, 405, 501])(
-    'believes a service without the path (%i) that the release failed',
+    'trusts a service without the path (%i) that the release failed',
     async (status) => {
       const answers = { release: [{ status: 500 }, { status: 204 }], session: [{ status }] };
       expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 2, questions: 1 });
     },
   );
 
-  it('asks before each further request', async () => {
+  it('checks the ownership before each repetition', async () => {
     const answers = { release: [reset, { status: 503 }, { status: 204 }], session: [record(OURS)] };
     expect(await release(marked(), answers)).toEqual({ released: 'reused', releases: 3, questions: 2 });
   });
@@ -164,12 +164,12 @@ describe('after a release for reuse whose outcome is unknown', () => {
     },
   );
 
-  it('reports it as unknown, and asks nothing, if the service showed no mark with the lease', async () => {
+  it('reports it as unknown, without a check, if the service showed no mark with the lease', async () => {
     const outcome = await release(unmarked('session-1'), { release: [reset], session: [record(OURS)] });
     expect(outcome).toEqual({ released: 'unknown', releases: 1, questions: 0 });
   });
 
-  it('believes a service without marks that the release failed', async () => {
+  it('trusts a service without marks that the release failed', async () => {
     const answers = { release: [{ status: 500 }, { status: 204 }], session: [NO_SESSION] };
     expect(await release(unmarked('session-1'), answers)).toMatchObject({ released: 'reused', releases: 2 });
   });
@@ -183,7 +183,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
     expect(await release(lease, answers)).toEqual({ released: 'reused', releases: 2, questions: 2 });
   });
 
-  it('repeats it only for a lease that it recognizes, if it never saw the mark', async () => {
+  it('repeats it only for a lease that it recognizes, if the mark was never shown', async () => {
     const lease = { ...marked(), isMarkShown: false };
     const ours = await release(lease, { release: [reset, { status: 204 }], session: [record(OURS)] });
     expect(ours).toMatchObject({ released: 'reused', releases: 2 });
@@ -192,7 +192,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
   });
 });
 
-it('repeats a release for destruction without a question: its session id never comes back', async () => {
+it('repeats a release for destruction without a check: its session id is not reused', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', reset, { status: 204 });
@@ -201,7 +201,7 @@ it('repeats a release for destruction without a question: its session id never c
   expect(service.of('session')).toEqual([]);
 });
 
-it('leaves time for another attempt when one is never answered', async () => {
+it('leaves time for another attempt after an unanswered one', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', hang, { status: 204 });

@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 describe('startReplay and stopReplay', () => {
-  it('send what the service takes, and hand out the replay with the fields that it has', async () => {
+  it('send the fields of the API, and return the replay with its fields', async () => {
     const json = {
       replay_id: 'r',
       started_at: null,
@@ -37,7 +37,7 @@ describe('startReplay and stopReplay', () => {
     ]);
   });
 
-  it.each([400, 403, 404, 500])('fail with what the service said: %i', async (status) => {
+  it.each([400, 403, 404, 500])('fail with the error of the service: %i', async (status) => {
     service.script('start-replay', { status, json: { code: 'some_code', message: 'no' } });
     service.script('stop-replay', { status, json: { code: 'some_code', message: 'no' } });
     for (const asking of [pool.startReplay('s'), pool.stopReplay('s', 'r')]) {
@@ -48,7 +48,7 @@ describe('startReplay and stopReplay', () => {
     }
   });
 
-  it('refuse what is not allowed before anything is sent', async () => {
+  it('reject invalid arguments before anything is sent', async () => {
     const calls = [
       pool.startReplay('a/b'),
       pool.startReplay('s', { framerate: 0 }),
@@ -65,7 +65,7 @@ describe('startReplay and stopReplay', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('end with their signal', async () => {
+  it('abort with their signal', async () => {
     service.script('start-replay', () => {});
     service.script('stop-replay', () => {});
     const signal = AbortSignal.timeout(50);
@@ -77,7 +77,7 @@ describe('startReplay and stopReplay', () => {
   });
 });
 
-it('names pool and session in an error of the connection', async () => {
+it('name the pool and the session in a connection error', async () => {
   service.script('replays', (response) => void response.destroy());
   service.script('flush', (response) => void response.destroy());
   expect(await rejection(pool.replays('s'))).toMatchObject({

@@ -4,7 +4,7 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService } from '../support/fake-service.js';
 import { rejection } from './support.js';
 
-/** What an error says of a `Retry-After`, at a service with a clock of its own. */
+/** Returns `retryAfter` of an error, from a service with its own clock. */
 async function read(value: string, date?: string): Promise<number | undefined> {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
@@ -23,11 +23,11 @@ it.each([
   expect(await read(value)).toBe(expected);
 });
 
-it('reads a date against the clock of the service, which may be years off', async () => {
+it('compares a date with the clock of the service, which may be years off', async () => {
   expect(await read('Wed, 01 Jan 2020 00:00:30 GMT', CLOCK)).toBe(30_000);
 });
 
-it('reads a date against its own clock where the service tells none', async () => {
+it('compares a date with the local clock if the service sends no date', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('flush', (response) => {

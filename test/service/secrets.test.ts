@@ -11,7 +11,7 @@ const URLS = {
   browser_live_view_url: `https://browsers.example.com/live?jwt=${JWT}`,
 };
 
-it('gives the real URLs of a session to code that reads the property, and hides them from inspect and JSON', async () => {
+it('returns the real URLs of a session when code reads the property, and hides them from inspect and JSON', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('acquire', { status: 200, json: session(URLS) });
@@ -32,7 +32,7 @@ it('gives the real URLs of a session to code that reads the property, and hides 
   }
 });
 
-it('shows the rest of a session where it shows it at all', async () => {
+it('shows the other fields of a session in inspect and JSON', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   const json = session({ tags: { a: 'b' }, future: { deep: [1] } });
@@ -43,7 +43,7 @@ it('shows the rest of a session where it shows it at all', async () => {
   expect(Object.keys(granted)).not.toContain('cdp_ws_url');
 });
 
-it('hides secrets in fields of a session that it does not know', async () => {
+it('hides secrets in unknown fields of a session', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   const unknown = {
@@ -60,7 +60,7 @@ it('hides secrets in fields of a session that it does not know', async () => {
   expect(granted).toMatchObject(unknown);
 });
 
-it('shows no token when a pool is shown', async () => {
+it('shows no token in inspect and JSON of a pool', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   await pool.acquire();
@@ -89,7 +89,7 @@ it.each<[string, Answer]>([
   events.forEach(expectNoSecret);
 });
 
-it('puts events without a listener of the call on the diagnostics channel', async () => {
+it('publishes events without a listener on the diagnostics channel', async () => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   const events: unknown[] = [];

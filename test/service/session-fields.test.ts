@@ -7,7 +7,7 @@ import type { BrowserSession } from '../../src/service/wire.js';
 import { FakeService, session, type Answer } from '../support/fake-service.js';
 import { asJson, expectNoSecret, rejection } from './support.js';
 
-/** What a grant with this body is handed out as. */
+/** Returns the session of a response with these fields. */
 async function grant(fields: Record<string, unknown>): Promise<BrowserSession> {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
@@ -17,7 +17,7 @@ async function grant(fields: Record<string, unknown>): Promise<BrowserSession> {
   return granted!;
 }
 
-/** What a grant that can't be handed out ends in, once all that is owed is paid. */
+/** Returns the error of an invalid session, after its release. */
 async function refuse(answer: Answer) {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
@@ -48,18 +48,18 @@ const OPTIONAL = {
   telemetry: { browser: { console: { enabled: true } } },
 };
 
-it('hands out every field of the interface as it came', async () => {
+it('returns every field of the API unchanged', async () => {
   expect(await grant(OPTIONAL)).toMatchObject(session(OPTIONAL));
 });
 
-it('keeps fields that it does not know, null and nested ones included', async () => {
+it('keeps unknown fields, including null and nested ones', async () => {
   const unknown = { future: { deep: [1, { a: null }] }, region: 'here', nothing: null, zero: 0 };
   expect(await grant(unknown)).toMatchObject(unknown);
 });
 
-it('hides a jwt of one of its URLs in every other field too, and in those that come before', async () => {
+it('hides a jwt of one of its URLs in every other field, too, including earlier fields', async () => {
   const jwt = 'opaque-and-in-two-places';
-  // Keys that are numbers come first, wherever they stand in the JSON.
+  // Numeric keys come first, whatever their place in the JSON.
   const granted = await grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
   expect(granted['1']).toBe(jwt);
   for (const shown of [granted, { ...granted }]) expect(JSON.stringify(shown)).not.toContain(jwt);
@@ -77,7 +77,7 @@ it.each(Object.keys(OPTIONAL).filter((field) => field !== 'telemetry'))(
   },
 );
 
-it('keeps the null of telemetry, which the interface allows', async () => {
+it('keeps null as telemetry, which the API allows', async () => {
   expect((await grant({ telemetry: null })).telemetry).toBeNull();
 });
 
@@ -90,12 +90,12 @@ it.each([
   expect((await grant({ [field]: given }))[field]).toStrictEqual(expected);
 });
 
-it('drops a viewport without a width or a height: both are promised as numbers', async () => {
+it('drops a viewport without a width or a height, which are required numbers', async () => {
   expect(await grant({ viewport: { width: 'wide', height: 600 } })).not.toHaveProperty('viewport');
 });
 
 it.each(['toJSON', 'constructor', 'then', 'hasOwnProperty', 'toString'])(
-  'survives an unknown field named %s',
+  'accepts an unknown field named %s',
   async (field) => {
     const granted = await grant({ [field]: 'a string' });
     expect(granted.session_id).toBe('session-1');
@@ -103,7 +103,7 @@ it.each(['toJSON', 'constructor', 'then', 'hasOwnProperty', 'toString'])(
   },
 );
 
-it('drops __proto__ wherever it stands', async () => {
+it('drops __proto__ at any depth', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   const poisoned = `{"__proto__": {"polluted": 1}, "usage": {"__proto__": {"polluted": 1}, "uptime_ms": 1},`;
@@ -117,7 +117,7 @@ it('drops __proto__ wherever it stands', async () => {
 
 const REQUIRED = Object.keys(session());
 
-it.each(REQUIRED)('refuses a session without %s, and gives it back if its id is there', async (field) => {
+it.each(REQUIRED)('rejects a session without %s, and releases it if its id is present', async (field) => {
   for (const value of [undefined, null, {}, [], field === 'headless' || field === 'stealth' ? 'yes' : true]) {
     const { error, events, released } = await refuse({ status: 200, json: session({ [field]: value }) });
     expect(error).toBeInstanceOf(PoolResponseError);
@@ -138,7 +138,7 @@ it.each(REQUIRED)('refuses a session without %s, and gives it back if its id is 
 });
 
 it.each(['', '..', 'a/b', 'a%2fb', 'a\r\nb'])(
-  'refuses a session whose id %j could not be given back later',
+  'rejects a session whose id %j could not be released later',
   { timeout: 5000 },
   async (id) => {
     await using service = await FakeService.start();
@@ -152,20 +152,20 @@ it.each(['', '..', 'a/b', 'a%2fb', 'a\r\nb'])(
   },
 );
 
-it('gives back the session whose id counts when a broken session holds two', async () => {
+it('releases the effective session id of a broken session that has two', async () => {
   const text = `{"session_id": "first", "session_id": "last", "headless": true}`;
   const { released } = await refuse({ status: 200, text, headers: { 'content-type': 'application/json' } });
   expect(released).toStrictEqual(['last']);
 });
 
-it('gives back a broken session whose id is written with escapes', async () => {
+it('releases a broken session whose id is written with escapes', async () => {
   const text = `{"session_id": "session\\u002d1", "headless": true}`;
   const { released } = await refuse({ status: 200, text, headers: { 'content-type': 'application/json' } });
   expect(released).toStrictEqual(['session-1']);
 });
 
 it.each([500, 2000, 3000, 4000, 5000, 6000, 8000, 20_000, 1_000_000])(
-  'hands out or gives back a session with JSON %i levels deep, never a raw error',
+  'returns or releases a session with JSON %i levels deep, without an internal error',
   async (depth) => {
     await using service = await FakeService.start();
     const pool = new BrowserPool('pool', service.options);

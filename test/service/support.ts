@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { expect } from 'vitest';
 import type { Answer } from '../support/fake-service.js';
 
-/** What a promise rejects with. */
+/** Returns the error of a promise that rejects. */
 export async function rejection<E extends Error = Error>(promise: Promise<unknown>): Promise<E> {
   return promise.then(
     (value) => {
@@ -13,10 +13,10 @@ export async function rejection<E extends Error = Error>(promise: Promise<unknow
   );
 }
 
-/** The token and jwts of the fake service begin with this; not even the beginning of one may be shown. */
+/** The token and the jwts of the fake service begin with this text, which must never be shown. */
 const CANARY = 'canary-';
 
-/** Fails when anything that shows a value shows a secret with it. */
+/** Fails when any representation of a value contains a secret. */
 export function expectNoSecret(value: unknown): void {
   const { message, stack } = (value ?? {}) as Partial<Error>;
   const shown = [
@@ -29,13 +29,13 @@ export function expectNoSecret(value: unknown): void {
   for (const text of shown) expect(text ?? '').not.toContain(CANARY);
 }
 
-/** What JSON shows of a value: not what a clone of it would hold. */
+/** The JSON of a value, as an object. */
 export function asJson(value: unknown): unknown {
   const text = JSON.stringify(value);
   return JSON.parse(text);
 }
 
-/** Waits until something is so; a test that waits in vain runs into its own limit. */
+/** Waits until a condition holds, at most until the test's own timeout. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(5);
 }
@@ -56,7 +56,7 @@ export function breakOff(body: string, status = 200): Answer {
   };
 }
 
-/** Sends a byte now and then, for ever. */
+/** Sends single bytes without an end. */
 export function drip(status: number): Answer {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json' });

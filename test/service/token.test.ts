@@ -13,13 +13,13 @@ function only(token: string, granted: Exclude<Answer, (...args: never[]) => unkn
   };
 }
 
-/** A token function that counts how often it was asked. */
+/** A token function that counts its calls. */
 function counting(prefix: string): { token: () => string; asked: () => number } {
   let count = 0;
   return { token: () => `${prefix}${++count}`, asked: () => count };
 }
 
-it('asks a token function before each request', async () => {
+it('calls a token function before each request', async () => {
   await using service = await FakeService.start();
   const { token, asked } = counting('canary-rotating-');
   await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -34,7 +34,7 @@ it('asks a token function before each request', async () => {
   ]);
 });
 
-it('waits for a token function that gives a promise', async () => {
+it('awaits a token function that returns a promise', async () => {
   await using service = await FakeService.start();
   const token = () => Promise.resolve('canary-promised');
   await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -42,7 +42,7 @@ it('waits for a token function that gives a promise', async () => {
   expect(service.requests[0]?.headers.authorization).toBe('Bearer canary-promised');
 });
 
-it('asks a token function again after a 401, and goes on with the new token', async () => {
+it('calls a token function again after a 401, and continues with the new token', async () => {
   await using service = await FakeService.start();
   const { token, asked } = counting('canary-rotating-');
   await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -53,7 +53,7 @@ it('asks a token function again after a 401, and goes on with the new token', as
   expect(service.requests[1]?.body).toStrictEqual(service.requests[0]?.body);
 });
 
-it('asks a token function again after a 401 exactly once', async () => {
+it('calls a token function again after a 401 exactly once', async () => {
   await using service = await FakeService.start();
   const { token, asked } = counting('canary-rotating-');
   await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -64,7 +64,7 @@ it('asks a token function again after a 401 exactly once', async () => {
   expect(service.requests).toHaveLength(2);
 });
 
-it('does not repeat a 401 with a token that can not change', async () => {
+it('does not repeat a request after a 401 with a constant token', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('flush', { status: 401, json: { code: 'unauthorized', message: 'no' } });
@@ -81,20 +81,23 @@ it.each<[string, () => unknown]>([
   ['a function', () => () => 'canary-inner-token'],
   ['an object', () => ({ token: 'canary-token' })],
   ['a promise of null', () => Promise.resolve(null)],
-])('refuses what a token function gives, such as %s, before anything is sent', async (_what, token) => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', {
-    baseUrl: service.baseUrl,
-    token: token as BrowserPoolOptions['token'],
-  });
-  const error = await rejection<InvalidOptionError>(pool.flush());
-  expect(error).toBeInstanceOf(InvalidOptionError);
-  expect(error.option).toBe('token');
-  expect(service.requests).toHaveLength(0);
-  expectNoSecret(error);
-});
+])(
+  'rejects an invalid result of a token function, such as %s, before anything is sent',
+  async (_what, token) => {
+    await using service = await FakeService.start();
+    await using pool = new BrowserPool('pool', {
+      baseUrl: service.baseUrl,
+      token: token as BrowserPoolOptions['token'],
+    });
+    const error = await rejection<InvalidOptionError>(pool.flush());
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error.option).toBe('token');
+    expect(service.requests).toHaveLength(0);
+    expectNoSecret(error);
+  },
+);
 
-it('passes the own error of a token function unchanged', async () => {
+it('rethrows an error of a token function unchanged', async () => {
   await using service = await FakeService.start();
   const own = new Error('the vault is closed');
   const token = () => Promise.reject(own);
@@ -104,7 +107,7 @@ it('passes the own error of a token function unchanged', async () => {
   expect(service.requests).toHaveLength(0);
 });
 
-it('counts a slow token function into the time-out of a release', { timeout: 2000 }, async () => {
+it('includes a slow token function in the timeout of a release', { timeout: 2000 }, async () => {
   await using service = await FakeService.start();
   const token = () => new Promise<string>(() => {});
   const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -114,7 +117,7 @@ it('counts a slow token function into the time-out of a release', { timeout: 200
   await pool.close();
 });
 
-it('hears an abort while a token function is slow, and sends nothing', { timeout: 2000 }, async () => {
+it('rejects on abort during a slow token function, and sends nothing', { timeout: 2000 }, async () => {
   await using service = await FakeService.start();
   let give!: (token: string) => void;
   const token = () => new Promise<string>((resolve) => (give = resolve));
@@ -131,14 +134,14 @@ it('hears an abort while a token function is slow, and sends nothing', { timeout
   expect(service.requests).toHaveLength(0);
 });
 
-it('gives both requests around a 401 one time-out in all', { timeout: 10_000 }, async () => {
+it('applies one timeout to both requests around a 401', { timeout: 10_000 }, async () => {
   await using service = await FakeService.start();
   const { token } = counting('canary-rotating-');
   const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
   service.script('release', { status: 401, delay: 1800 }, hang);
   const started = performance.now();
   await rejection(pool.release('session-1', { timeout: 2000 }));
-  // Two time-outs would be 3800.
+  // Two timeouts would be 3800.
   expect(performance.now() - started).toBeLessThan(3600);
   await pool.close();
 });

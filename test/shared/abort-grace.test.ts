@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Work under way, and what has come of waiting for it. */
+/** Work that is under way, and the outcome of waiting for it. */
 function wait(signal?: AbortSignal) {
   let finish!: (value: string) => void;
   let fail!: (error: unknown) => void;
@@ -25,7 +25,7 @@ function wait(signal?: AbortSignal) {
   return { finish, fail, outcome };
 }
 
-it('is what comes of the work, without a signal and with one', async () => {
+it('has the outcome of the work, with and without a signal', async () => {
   for (const signal of [undefined, new AbortController().signal]) {
     const [done, failed] = [wait(signal), wait(signal)];
     done.finish('value');
@@ -35,7 +35,7 @@ it('is what comes of the work, without a signal and with one', async () => {
   }
 });
 
-it.each(['meanwhile', 'before'])('after an abort %s, is the reason a second later', async (when) => {
+it.each(['meanwhile', 'before'])('rejects with the reason one second after an abort %s', async (when) => {
   const controller = new AbortController();
   if (when === 'before') controller.abort('left');
   const { outcome } = wait(controller.signal);
@@ -46,7 +46,7 @@ it.each(['meanwhile', 'before'])('after an abort %s, is the reason a second late
   expect(outcome).toEqual([{ error: 'left' }]);
 });
 
-it('is what comes of the work within that second', async () => {
+it('has the outcome of work that ends within that second', async () => {
   const controller = new AbortController();
   const { outcome, fail } = wait(controller.signal);
   controller.abort('left');
@@ -56,7 +56,7 @@ it('is what comes of the work within that second', async () => {
   expect(outcome).toEqual([{ error: 'with the run behind it' }]);
 });
 
-it('leaves neither a listener nor a timer', async () => {
+it('leaves no listener and no timer', async () => {
   const controller = new AbortController();
   const { finish, outcome } = wait(controller.signal);
   finish('value');

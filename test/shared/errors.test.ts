@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../src/index.js';
+import { duration } from '../../src/shared/errors.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 import { asJson, expectNoSecret } from '../service/support.js';
 
 const URL_WITH_JWT = `wss://h.example.com/?jwt=${JWT}`;
 const FACTS = { pool: 'pool', sessionId: 's-1', attempts: 2, elapsed: 10, requestId: 'req-1' };
 
-/** One of each class, with the code that it promises. */
+/** One error of each class, with its code. */
 const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.AcquireTimeoutError('m', { ...FACTS }), 'ERR_ACQUIRE_TIMEOUT'],
   [new errors.BrowserLostError('m', 'dropped', FACTS), 'ERR_BROWSER_LOST'],
@@ -34,7 +35,7 @@ const ALL: [errors.PooledBrowserError, string][] = [
 ];
 
 describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%s', (_name, error, code) => {
-  it('is of one family, with a literal name and a stable code', () => {
+  it('extends PooledBrowserError, with a literal name and a stable code', () => {
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(errors.PooledBrowserError);
     expect(errors.isPooledBrowserError(error)).toBe(true);
@@ -51,7 +52,7 @@ describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%
   });
 });
 
-it('leaves out the facts that are not known', () => {
+it('omits unknown facts', () => {
   const error = new errors.PooledBrowserError('m', { pool: undefined, attempts: 0 });
   expect(error).not.toHaveProperty('pool');
   expect(error).not.toHaveProperty('sessionId');
@@ -59,12 +60,12 @@ it('leaves out the facts that are not known', () => {
   expect(error.attempts).toBe(0);
 });
 
-it('keeps a cause of its own family as it is', () => {
+it('keeps a cause of this library unchanged', () => {
   const cause = new errors.PoolClosedError();
   expect(new errors.PooledBrowserError('m', { cause }).cause).toBe(cause);
 });
 
-it('knows the errors of another copy of this library', () => {
+it('recognizes the errors of another copy of this library', () => {
   class FromAnotherCopy extends Error {}
   Object.defineProperty(FromAnotherCopy.prototype, Symbol.for('pooled-browser.error'), { value: true });
   expect(errors.isPooledBrowserError(new FromAnotherCopy())).toBe(true);
@@ -77,14 +78,14 @@ it.each([
   new Error('plain'),
   { name: 'PooledBrowserError', code: 'x' },
   { [Symbol.for('pooled-browser.error')]: true },
-])('takes %o for no error of this library', (value) => {
+])('does not recognize %o as an error of this library', (value) => {
   expect(errors.isPooledBrowserError(value)).toBe(false);
   expect(errors.isAcquireTimeoutError(value)).toBe(false);
   expect(errors.isBrowserLostError(value)).toBe(false);
   expect(errors.isPoolServiceError(value)).toBe(false);
 });
 
-it('has guards that are true for their own class only', () => {
+it('has guards that return true for their own class only', () => {
   const guards = {
     AcquireTimeoutError: errors.isAcquireTimeoutError,
     BrowserLostError: errors.isBrowserLostError,
@@ -95,14 +96,14 @@ it('has guards that are true for their own class only', () => {
   }
 });
 
-it('tells in a ConnectError the status of a refused upgrade, where there was one', () => {
+it('has the status of a refused upgrade in ConnectError, if there is one', () => {
   expect(new errors.ConnectError('m', { status: 403 }).status).toBe(403);
   expect(new errors.ConnectError('m')).not.toHaveProperty('status');
 });
 
-it('holds no secret in any of its fields, whatever it is made of', () => {
+it('has no secret in any field, whatever its cause', () => {
   const text = `${TOKEN} ${URL_WITH_JWT} Bearer ${JWT}`;
-  // As the client does with each token that it sends; the jwt is known by its form alone.
+  // The client does the same with each token. A jwt is recognized by its form.
   const known = text.replaceAll(TOKEN, `Bearer ${TOKEN}`);
   const detail = { code: known, message: known };
   const cause = Object.assign(new Error(known), { url: URL_WITH_JWT, headers: { authorization: TOKEN } });
@@ -116,4 +117,14 @@ it('holds no secret in any of its fields, whatever it is made of', () => {
   ]) {
     expectNoSecret(error);
   }
+});
+
+it.each([
+  [0.4, '0 ms'],
+  [250, '250 ms'],
+  [999.8088470000002, '1 s'],
+  [30_000, '30 s'],
+  [65_432.1, '65.4 s'],
+])('shows %d ms as %s in messages', (milliseconds, text) => {
+  expect(duration(milliseconds)).toBe(text);
 });

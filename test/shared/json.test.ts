@@ -16,7 +16,7 @@ it.each(['"\\u005f_proto__"', '"__\\u0070roto__"', '"__proto\\u005F_"'])(
   },
 );
 
-it('throws a SyntaxError for what is no JSON', () => {
+it('throws a SyntaxError for invalid JSON', () => {
   expect(() => parseJson('{')).toThrow(SyntaxError);
 });
 
@@ -29,7 +29,7 @@ it.each([
   [undefined, false],
   ['text', false],
   [5, false],
-])('knows a record from other values', (value, expected) => {
+])('distinguishes a record from other values', (value, expected) => {
   expect(isRecord(value)).toBe(expected);
 });
 
@@ -45,6 +45,6 @@ it.each([
   ['10.0.0.1', false],
   ['[::]', false],
   ['', false],
-])('knows whether %s stays on this machine: %s', (hostname, expected) => {
+])('recognizes whether %s is this machine: %s', (hostname, expected) => {
   expect(isLoopback(hostname)).toBe(expected);
 });

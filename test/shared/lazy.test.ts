@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { lazy } from '../../src/shared/lazy.js';
 
-it('loads with the first call, and once for all that follow', async () => {
+it('loads at the first call, and only once', async () => {
   let loads = 0;
   const load = lazy(async () => ++loads);
   expect(loads).toBe(0);

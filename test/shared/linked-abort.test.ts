@@ -13,14 +13,14 @@ it('aborts with its parent, and with the reason of its parent', () => {
   expect(linked).toMatchObject({ timedOut: false, signal: { aborted: true, reason: 'enough' } });
 });
 
-it('is aborted from the start when its parent is', () => {
+it('starts aborted if its parent has aborted', () => {
   const linked = new LinkedAbort(AbortSignal.abort('before'), 1000);
   expect(linked.signal).toMatchObject({ aborted: true, reason: 'before' });
   linked.dispose();
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('aborts by itself when time is up, and tells so', () => {
+it('aborts after its timeout, and reports it', () => {
   const linked = new LinkedAbort(undefined, 1000);
   vi.advanceTimersByTime(999);
   expect(linked.signal.aborted).toBe(false);
@@ -38,7 +38,7 @@ it('keeps the first reason', () => {
   expect(linked.signal.reason).toBe('first');
 });
 
-it('does not claim a time-out when something else aborted it before its time was up', () => {
+it('reports no timeout if something else aborted it first', () => {
   const parent = new AbortController();
   const linked = new LinkedAbort(parent.signal, 1000);
   parent.abort('first');
@@ -53,7 +53,7 @@ it('does not abort its parent', () => {
   expect(parent.signal.aborted).toBe(false);
 });
 
-it('leaves neither listener nor timer behind', () => {
+it('leaves no listener and no timer', () => {
   const parent = new AbortController();
   const links = Array.from({ length: 20 }, () => new LinkedAbort(parent.signal, 1000));
   expect(getEventListeners(parent.signal, 'abort')).toHaveLength(20);
@@ -85,7 +85,7 @@ it('lets any number of calls share a signal, without a warning of a leak', async
   for (const call of calls) call.dispose();
 });
 
-it('counts the time down to its timeout, by the monotonic clock', () => {
+it('measures the time left by the monotonic clock', () => {
   const linked = new LinkedAbort(undefined, 1000);
   expect(linked).toMatchObject({ elapsed: 0, timeLeft: 1000 });
   vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);

@@ -3,12 +3,12 @@ import { loadLibrary } from '../../src/shared/lazy.js';
 import { MissingLibraryError } from '../../src/index.js';
 import { rejection } from '../service/support.js';
 
-it('hands over the library', async () => {
+it('returns the library', async () => {
   const library = {};
   expect(await loadLibrary('playwright-core', async () => library)).toBe(library);
 });
 
-it('names a library that is missing, and says what came of importing it', async () => {
+it('names a missing library, with the error of the import as cause', async () => {
   const cause = new Error('Cannot find package');
   const error = await rejection(loadLibrary('playwright-core', () => Promise.reject(cause)));
   expect(error).toBeInstanceOf(MissingLibraryError);

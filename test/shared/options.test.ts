@@ -48,7 +48,7 @@ it('adds the defaults, also for options that are undefined', () => {
   });
 });
 
-it('infers the types of what is passed, and of what is read', () => {
+it('infers the types of input and output', () => {
   expectTypeOf<OptionsInput<typeof OPTIONS>>().toExtend<{
     acquireTimeout?: number | undefined;
     pollTimeout?: number | false | undefined;
@@ -73,7 +73,7 @@ describe('an unknown option', () => {
       'checkpoint.agian',
       'checkpoint has no option agian. Did you mean again?',
     ],
-  ])('%j is named with what was probably meant', (given, option, message) => {
+  ])('%j is an error with a suggestion', (given, option, message) => {
     expect(() => read(given)).toThrow(message);
     expect(() => read(given)).toThrow(expect.objectContaining({ name: 'InvalidOptionError', option }));
   });

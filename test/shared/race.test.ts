@@ -5,7 +5,7 @@ import { rejection } from '../service/support.js';
 
 const REASON = new Error('enough');
 
-/** A promise with its two ends. */
+/** A promise with its resolve and reject functions. */
 function deferred<T>() {
   let resolve!: (value: T) => void;
   let reject!: (error: unknown) => void;
@@ -14,7 +14,7 @@ function deferred<T>() {
 }
 
 describe('raceAbort', () => {
-  it('gives the value to the caller when nothing aborts', async () => {
+  it('resolves with the value if nothing aborts', async () => {
     const onLate = vi.fn();
     const { signal } = new AbortController();
     expect(await raceAbort(Promise.resolve('value'), signal, onLate)).toBe('value');
@@ -23,13 +23,13 @@ describe('raceAbort', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
-  it('passes a failure of the work', async () => {
+  it('rejects with a failure of the work', async () => {
     const { signal } = new AbortController();
     expect(await rejection(raceAbort(Promise.reject(REASON), signal))).toBe(REASON);
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
-  it('rejects at once after an abort and hands the late value on', async () => {
+  it('rejects immediately on abort, and passes the late value to onLate', async () => {
     const { promise, resolve } = deferred<string>();
     const controller = new AbortController();
     const onLate = vi.fn();
@@ -43,7 +43,7 @@ describe('raceAbort', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  it('rejects for a signal that was aborted before, and hands the value on', async () => {
+  it('rejects for an aborted signal, and passes the value to onLate', async () => {
     const onLate = vi.fn();
     const signal = AbortSignal.abort(REASON);
     expect(await rejection(raceAbort(Promise.resolve('value'), signal, onLate))).toBe(REASON);
@@ -51,7 +51,7 @@ describe('raceAbort', () => {
     expect(onLate.mock.calls).toStrictEqual([['value']]);
   });
 
-  it('keeps quiet about work that fails after the abort', async () => {
+  it('ignores work that fails after the abort', async () => {
     const { promise, reject } = deferred<string>();
     const race = rejection(raceAbort(promise, AbortSignal.abort(REASON)));
     reject(new Error('too late to matter'));
@@ -64,7 +64,7 @@ describe('raceAbort', () => {
   );
 
   it.each(ORDERS)(
-    'gives a value to one taker, with an abort after %i ticks and the value after %i',
+    'delivers a value exactly once, with an abort after %i ticks and the value after %i',
     async (abortAfter, resolveAfter) => {
       const { promise, resolve } = deferred<string>();
       const controller = new AbortController();
@@ -87,7 +87,7 @@ describe('raceTimeout', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('throws what onTimeout says when time is up', async () => {
+  it('throws the error of onTimeout after the timeout', async () => {
     const onEnd = vi.fn();
     const work = () => new Promise<never>(() => {});
     const race = rejection(raceTimeout(5000, work, () => REASON)).finally(onEnd);
@@ -97,7 +97,7 @@ describe('raceTimeout', () => {
     expect(await race).toBe(REASON);
   });
 
-  it('leaves no timer after the work is done or has failed', async () => {
+  it('leaves no timer after the work has ended', async () => {
     expect(
       await raceTimeout(
         5000,
@@ -120,16 +120,13 @@ describe('startTimer', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it.each([2 ** 31, Number.POSITIVE_INFINITY])(
-    'waits for ever rather than firing at once after %s ms',
-    (ms) => {
-      const onEnd = vi.fn();
-      expect(startTimer(ms, onEnd)).toBeUndefined();
-      expect(vi.getTimerCount()).toBe(0);
-    },
-  );
+  it.each([2 ** 31, Number.POSITIVE_INFINITY])('never fires for %s ms, instead of immediately', (ms) => {
+    const onEnd = vi.fn();
+    expect(startTimer(ms, onEnd)).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 
-  it('fires after its time', () => {
+  it('fires after its delay', () => {
     const onEnd = vi.fn();
     startTimer(100, onEnd);
     vi.advanceTimersByTime(99);
@@ -143,7 +140,7 @@ describe('raceEnd', () => {
   const never = new Promise<never>(() => {});
   const onEnd = (how: string) => new Error(`ended: ${how}`);
 
-  it('settles as the work does, and makes no error of an end that comes later', async () => {
+  it('settles as the work does, and creates no error for a later end', async () => {
     const made: string[] = [];
     const remember = (how: string) => {
       made.push(how);
@@ -156,7 +153,7 @@ describe('raceEnd', () => {
     expect(made).toEqual([]);
   });
 
-  it('fails with the error of an end that comes first, whatever the work does after that', async () => {
+  it('fails with the error of an earlier end, whatever the work does later', async () => {
     await expect(raceEnd(never, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');
     const late = new Promise<never>((_resolve, reject) => setTimeout(reject, 1, new Error('late')));
     await expect(raceEnd(late, Promise.resolve('dropped'), onEnd)).rejects.toThrow('ended: dropped');

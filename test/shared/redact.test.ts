@@ -11,7 +11,7 @@ it.each([
   ['{"u":"wss://h/?jwt=abc"}', '{"u":"wss://h/?jwt=[redacted]"}'],
   ['<a href="?jwt=abc">', '<a href="?jwt=[redacted]">'],
   ['the jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln is', 'the jwt [redacted] is'],
-])('blanks the secrets out of %s', (text, expected) => {
+])('redacts the secrets in %s', (text, expected) => {
   expect(redact(text)).toBe(expected);
 });
 
@@ -22,7 +22,7 @@ it.each([
   ['a JSON field', '{"jwt": "hidden-part"}'],
   ['a JSON field of a token', '{"access_token":"hidden-part"}'],
   ['a jwt that was cut', '/session/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0'],
-])('sees a secret through %s', (_what, text) => {
+])('recognizes a secret in %s', (_what, text) => {
   expect(redact(text)).not.toMatch(/hidden-part|eyJzdWIi/);
 });
 
@@ -33,29 +33,29 @@ it.each(['the token is missing', 'a jwt parameter', 'eyJ', 'bearers of news', 't
   },
 );
 
-it('blanks out what it was told to hide, wherever it stands', () => {
+it('redacts a hidden value anywhere', () => {
   expect(redact('x my-own-secret-1 y')).toBe('x my-own-secret-1 y');
   hideSecret('my-own-secret-1');
   expect(redact('x my-own-secret-1 y(my-own-secret-1)')).toBe('x [redacted] y([redacted])');
 });
 
-it('takes a hidden value for text, not for a pattern', () => {
+it('treats a hidden value as text, not as a pattern', () => {
   hideSecret('a+b$&(secret)*');
   expect(redact('1 a+b$&(secret)* 2')).toBe('1 [redacted] 2');
 });
 
-it('hides a longer secret whole, even when its beginning is a secret too', () => {
+it('redacts a longer secret completely, even if its beginning is also a secret', () => {
   hideSecret('nested-secret');
   hideSecret('nested-secret-and-more');
   expect(redact('nested-secret-and-more')).toBe('[redacted]');
 });
 
-it('does not blank out short, ordinary words', () => {
+it('does not redact short, ordinary words', () => {
   hideSecret('page');
   expect(redact('a page')).toBe('a page');
 });
 
-it('forgets the oldest of very many secrets, and none that was used again', () => {
+it('drops the oldest of many secrets, but none that was used again', () => {
   hideSecret('secret-of-old');
   hideSecret('secret-in-use');
   for (let count = 0; count < 999; count++) {
@@ -66,7 +66,7 @@ it('forgets the oldest of very many secrets, and none that was used again', () =
   expect(redact('secret-of-old')).toBe('secret-of-old');
 });
 
-it.each(['', 'a', 'ab', 'abc'])('hides a secret in the base64 of a text in which it follows %j', (before) => {
+it.each(['', 'a', 'ab', 'abc'])('redacts a secret in the base64 of a text after %j', (before) => {
   const secret = 'token?of>bytes-0123456789';
   hideSecret(secret);
   for (const encoding of ['base64', 'base64url'] as const) {

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, it, vi } from 'vitest';
 import { callListener, publish } from '../../src/shared/telemetry.js';
 
-it('publishes events on its channel, and nothing to no one', () => {
+it('publishes events on its channel if there is a subscriber', () => {
   const seen: unknown[] = [];
   const collect = (event: unknown) => void seen.push(event);
   publish({ type: 'unheard' });
@@ -14,7 +14,7 @@ it('publishes events on its channel, and nothing to no one', () => {
   expect(seen).toStrictEqual([{ type: 'heard' }]);
 });
 
-it('calls a listener with the event, and does without one', () => {
+it('calls a listener with the event; a listener is optional', () => {
   const listener = vi.fn();
   callListener(listener, { type: 'x' });
   callListener(undefined, { type: 'x' });
@@ -30,13 +30,13 @@ it.each<[string, () => unknown]>([
   ],
   ['rejects', () => Promise.reject(new Error('mine'))],
   [
-    'throws what is no error',
+    'throws a value that is not an error',
     () => {
       throw Object.create(null);
     },
   ],
-])('warns of a listener that %s, and goes on', { timeout: 2000 }, async (_what, listener) => {
-  // The runner would fail this file for a rejection that the code under test leaves alone: it is looked for here.
+])('warns about a listener that %s, and continues', { timeout: 2000 }, async (_what, listener) => {
+  // The runner fails this file for an unhandled rejection, so this test checks for rejections.
   const unhandled: unknown[] = [];
   const others = process.listeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection');

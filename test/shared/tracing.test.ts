@@ -4,14 +4,14 @@ import { traceStage, type StageTrace } from '../../src/shared/telemetry.js';
 
 const trace = (): StageTrace => ({ pool: 'pool', run: 1, attempt: 1 });
 
-it('leaves the trace alone while nobody listens', async () => {
+it('does not change the trace without a subscriber', async () => {
   const given = trace();
   const complete = () => expect.unreachable('without a subscriber');
   expect(await traceStage('cleanup', given, async () => 'done', complete)).toBe('done');
   expect(given).toStrictEqual(trace());
 });
 
-it('does the work and passes its failure on though a listener throws', async () => {
+it('does the work and rethrows its failure even if a listener throws', async () => {
   const channel = 'tracing:pooled-browser:cleanup:start';
   const uncaught: unknown[] = [];
   const others = process.listeners('uncaughtException');

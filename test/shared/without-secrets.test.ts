@@ -14,7 +14,7 @@ function clean(value: unknown): Error & { code?: string } {
   return copy;
 }
 
-it('keeps name, message, code and stack, cleaned, and nothing else', () => {
+it('keeps only name, message, code and stack, without secrets', () => {
   const error = Object.assign(new TypeError(`no route to ${URL_WITH_JWT}`), {
     code: 'ECONNRESET',
     url: URL_WITH_JWT,
@@ -33,13 +33,13 @@ it('keeps name, message, code and stack, cleaned, and nothing else', () => {
   expect(Object.getOwnPropertySymbols(copy)).toStrictEqual([]);
 });
 
-it('leaves the original as it was', () => {
+it('does not change the original', () => {
   const error = new Error(URL_WITH_JWT);
   clean(error);
   expect(error.message).toBe(URL_WITH_JWT);
 });
 
-it('follows the chain of causes, of whatever depth', () => {
+it('copies the chain of causes at any depth', () => {
   const chain = new Error(`top ${URL_WITH_JWT}`, {
     cause: new Error(`middle ${URL_WITH_JWT}`, { cause: `bottom ${URL_WITH_JWT}` }),
   });
@@ -48,7 +48,7 @@ it('follows the chain of causes, of whatever depth', () => {
   expect((copy.cause as Error).cause).toBe('bottom wss://h.example.com/?jwt=[redacted]');
 });
 
-it('comes to an end where causes go in a circle', () => {
+it('ends for a circular chain of causes', () => {
   const error = new Error(URL_WITH_JWT);
   error.cause = new Error('other', { cause: error });
   let depth = 0;
@@ -59,13 +59,13 @@ it('comes to an end where causes go in a circle', () => {
   expect(depth).toBeLessThan(20);
 });
 
-it('keeps an error of this library as it is, wherever in the chain', () => {
+it('keeps an error of this library unchanged, anywhere in the chain', () => {
   const own = new PoolClosedError();
   expect(withoutSecrets(own)).toBe(own);
   expect(clean(new Error('top', { cause: own })).cause).toBe(own);
 });
 
-it('turns the error event of a real websocket into an error without its socket and URL', async () => {
+it('turns the error event of a real WebSocket into an error without its socket and URL', async () => {
   await using service = await FakeService.start();
   const socket = new WebSocket(`${service.baseUrl.replace('http', 'ws')}/cdp?jwt=${JWT}`);
   const event = await new Promise<unknown>((resolve) => (socket.onerror = resolve));
@@ -76,7 +76,7 @@ it('turns the error event of a real websocket into an error without its socket a
   expect(copy.cause).toBeInstanceOf(Error);
 });
 
-it('turns an event without a message into an error that says so', () => {
+it('turns an event without a message into an error with the message "no message"', () => {
   expect(clean({ type: 'error', target: { url: URL_WITH_JWT } })).toMatchObject({ message: 'no message' });
 });
 
@@ -91,10 +91,10 @@ it.each([
   ['a string', URL_WITH_JWT],
   ['an AggregateError', new AggregateError([new Error(URL_WITH_JWT)], URL_WITH_JWT)],
   ['an error with a name', Object.assign(new Error('m'), { name: URL_WITH_JWT, code: URL_WITH_JWT })],
-])('shows no secret of %s that was thrown', (_what, value) => {
+])('shows no secret of a thrown value: %s', (_what, value) => {
   clean(value);
 });
 
-it.each([undefined, null, 0, false])('passes %j as it is', (value) => {
+it.each([undefined, null, 0, false])('returns %j unchanged', (value) => {
   expect(withoutSecrets(value)).toBe(value);
 });

@@ -7,7 +7,7 @@ afterEach(() => vi.restoreAllMocks());
 
 const { release } = BrowserPool.prototype;
 
-it('notices when one release in a thousand is not sent', async () => {
+it('detects that one release in a thousand is not sent', async () => {
   let count = 0;
   vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
     this: BrowserPool,
@@ -20,7 +20,7 @@ it('notices when one release in a thousand is not sent', async () => {
   expect(failures[0]?.violations.join()).toMatch(/lost s\d+/);
 });
 
-it('notices a release that is repeated after its confirmation', async () => {
+it('detects a release that is repeated after its confirmation', async () => {
   let count = 0;
   vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
     this: BrowserPool,
@@ -30,10 +30,10 @@ it('notices a release that is repeated after its confirmation', async () => {
     if (++count % 1000 === 0) await release.apply(this, parameters);
   });
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
-  expect(failures[0]?.violations.join()).toContain('though it was confirmed');
+  expect(failures[0]?.violations.join()).toContain('after its confirmation');
 });
 
-it('notices a release that is repeated without knowing whose session it is', async () => {
+it('detects a release that is repeated without an ownership check', async () => {
   vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
     this: BrowserPool,
     ...parameters
@@ -48,7 +48,7 @@ it('notices a release that is repeated without knowing whose session it is', asy
   expect(failures[0]?.violations.join()).toMatch(/released s\d+, which is leased to call \d+/);
 });
 
-it('notices a browser that is released during its callback, and prints the log of that world', async () => {
+it('detects a browser that is released during its callback, and prints the log of that world', async () => {
   const owned = vi.spyOn(Lease.prototype, 'release').mockResolvedValue('reused');
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 1000 });
   expect(owned).toHaveBeenCalled();

@@ -10,18 +10,18 @@ import type { World } from './world.js';
 /** How a caller uses the library. */
 export type Way = 'run' | 'lease' | 'agent' | 'handover' | 'acquire' | 'nested' | 'map';
 
-/** Milliseconds over the sum of the limits that a call may take: the promise of FAULTS.md. */
+/** Milliseconds that a call may take beyond the sum of its timeouts. */
 const GRACE = 1000;
-const SWEEP_TIMEOUT = 5000;
+const CLEANUP_TIMEOUT = 5000;
 const DISCONNECT_TIMEOUT = 2000;
 
-/** One lifecycle: a call of the library with options, a callback and a patience of its own, and what it learnt. */
+/** One lifecycle: a call of the library with random options, a callback, perhaps an abort, and the reported results. */
 export class Caller {
   readonly number: number;
   readonly way: Way;
-  /** Session ids that the library reported as not given back, and those that were left on purpose. */
+  /** Session ids that the library reported as not released, and those that were left on purpose. */
   readonly excused = new Set<string>();
-  /** Requests of which it was told that their outcome can't be known. */
+  /** Number of requests that were reported with an unknown outcome. */
   unknown = 0;
   isSettled = false;
   readonly #world: World;
@@ -46,7 +46,7 @@ export class Caller {
     this.#options = drawOptions(parts.world);
   }
 
-  /** From the call to its end; keeps an eye on the clock meanwhile. Never rejects. */
+  /** Runs the call and checks its duration. Never rejects. */
   async live(): Promise<void> {
     const { clock, random } = this.#world;
     await clock.sleep(random.between(0, 3000));
@@ -88,8 +88,8 @@ export class Caller {
     let lostBefore = false;
     let isReturned = false;
     const callback = async (lease: SimulatedHandles & LeaseFacts) => {
-      if (++this.#callbacks > 1) this.#violate('was called back twice');
-      if (this.isSettled) this.#violate('was called back after it had settled');
+      if (++this.#callbacks > 1) this.#violate('called its callback twice');
+      if (this.isSettled) this.#violate('called its callback after it had settled');
       await this.#work(lease, thrown);
       lostBefore = lease.socket.isOver;
       isReturned = true;
@@ -129,23 +129,23 @@ export class Caller {
     { lostBefore, isReturned }: { lostBefore: boolean; isReturned: boolean },
   ): void {
     if (!isReturned || run.value !== this.number) this.#violate('succeeded without its value');
-    if (lostBefore) this.#violate('succeeded though its browser was lost');
+    if (lostBefore) this.#violate('succeeded although its browser was lost');
     if (['failed', 'left', 'unknown'].includes(run.released)) this.excused.add(run.session.session_id);
     if (run.unknownAcquires !== this.unknown && this.way !== 'nested')
-      this.#violate('counts unknown outcomes wrongly');
-    if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded though it was aborted');
+      this.#violate('counted unknown outcomes wrongly');
+    if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded although it was aborted');
     this.#checkReplays(run);
   }
 
-  /** A link to the recording of another lease gives away what happened in it. */
+  /** A link to the recording of another lease would reveal its content. */
   #checkReplays({ replays, replayStatus }: RunSummary): void {
     if (replays.some(({ replay_id: id }) => callOf(id) !== this.number))
-      this.#violate('shows a recording of another lease');
+      this.#violate('returned a recording of another lease');
     if (replayStatus === 'ready' && !replays.every((replay) => replay.finished_at))
-      this.#violate('calls a recording ready that is not');
+      this.#violate('reported a recording as ready that is not');
   }
 
-  /** `leaseBrowser`: released by hand, once or twice. */
+  /** `leaseBrowser`, released once or twice. */
   async #lease(): Promise<void> {
     const { clock, random } = this.#world;
     const { timeout: _timeout, ...options } = this.#leaseOptions();
@@ -156,7 +156,7 @@ export class Caller {
     await this.#release(lease);
   }
 
-  /** `leaseBrowser` with `reconnect`: what is used while its connection ends fails, and the next use works. */
+  /** `leaseBrowser` with `reconnect`: a call fails when its connection ends, and the next call works. */
   async #agent(): Promise<void> {
     const { clock, random } = this.#world;
     const { timeout: _timeout, ...options } = this.#leaseOptions();
@@ -182,7 +182,7 @@ export class Caller {
     await this.#release(lease);
   }
 
-  /** One process lets go of a lease, another takes it up. */
+  /** One process detaches a lease, another attaches it. */
   async #handOver(): Promise<void> {
     const { clock, random } = this.#world;
     const { api } = this.#world.library;
@@ -202,7 +202,7 @@ export class Caller {
       pool: this.#pool,
     };
     const again = await api.attachBrowser(detached, attachOptions).catch((error: unknown) => {
-      // Still this caller's to take up, or to give back.
+      // The lease still belongs to this caller.
       this.excused.add(detached.sessionId);
       this.#heldFor += clock.now - began;
       throw error;
@@ -214,7 +214,7 @@ export class Caller {
   async #release(lease: PooledBrowser<SimulatedHandles>): Promise<void> {
     const { clock, random } = this.#world;
     const [tail] = await Promise.all([lease.release(), random.chance(0.3) && lease.release()]);
-    // Whoever holds a lease of this kind ends it: an abort only takes its connection.
+    // The holder of such a lease ends it: an abort only closes its connection.
     this.#abortedAt = Math.max(this.#abortedAt, clock.now);
     this.#checkReplays(tail);
     if (tail.released === 'left') this.excused.add(tail.session.session_id);
@@ -229,7 +229,7 @@ export class Caller {
     const inputs = Array.from({ length: count }, (_, input) => input);
     const seen = new Set<number>();
     const task = async (lease: SimulatedHandles & { signal: AbortSignal; input: number }) => {
-      if (this.isSettled) this.#violate('was called back after it had settled');
+      if (this.isSettled) this.#violate('called its callback after it had settled');
       await clock.sleep(random.between(1, 500));
       if (this.#world.strikes('callback: throws')) throw new Error('the callback failed');
       if (this.#world.strikes('callback: closes the browser')) lease.socket.close('closed-by-callback');
@@ -247,16 +247,16 @@ export class Caller {
       ordered: random.chance(0.5),
     });
     for await (const outcome of outcomes) {
-      if (seen.has(outcome.index)) this.#violate(`gave input ${outcome.index} two outcomes`);
+      if (seen.has(outcome.index)) this.#violate(`yielded two outcomes for input ${outcome.index}`);
       seen.add(outcome.index);
       if (outcome.status === 'fulfilled' && outcome.value !== outcome.index)
         this.#violate('mixed up its values');
       if (seen.size > patience) return;
     }
-    if (seen.size !== count) this.#violate(`gave ${seen.size} outcomes for ${count} inputs`);
+    if (seen.size !== count) this.#violate(`yielded ${seen.size} outcomes for ${count} inputs`);
   }
 
-  /** The client by itself: the receiver of the session releases it. */
+  /** `BrowserPool.acquire`: the receiver of the session releases it. */
   async #acquire(): Promise<void> {
     const { clock, random } = this.#world;
     const wait = random.between(0, 20);
@@ -271,7 +271,7 @@ export class Caller {
     this.#heldFor += held;
     await clock.sleep(held);
     this.#heldFor += 5000;
-    // Once: what then is still leased is the caller's own affair.
+    // Once: a browser that is still leased then is the caller's responsibility.
     await this.#pool.release(sessionId, { timeout: 5000 }).catch(() => this.excused.add(sessionId));
     this.#abortedAt = Math.max(this.#abortedAt, clock.now);
   }
@@ -296,13 +296,13 @@ export class Caller {
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
     if (event.type === 'release-failed') this.excused.add(event.sessionId);
-    // A job may open a browser for which no task is left.
+    // A job may lease a browser for which no task is left.
     const isUsed = event.type === 'callback-started' || (this.way === 'map' && event.type === 'connected');
     if (isUsed && this.#options.release === 'leave') this.excused.add(event.sessionId);
     if (this.#world.strikes('listener: throws')) throw new Error('the listener failed');
   };
 
-  /** All limits in a row, from the options. */
+  /** The sum of all timeouts of the options. */
   get #limits(): number {
     const {
       acquireTimeout,
@@ -312,7 +312,7 @@ export class Caller {
       replaysTimeout,
       timeout = 3000,
     } = this.#options;
-    const teardown = SWEEP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
+    const teardown = CLEANUP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
     return acquireTimeout + connectAttempts * (connectTimeout + releaseTimeout) + timeout + teardown;
   }
 
@@ -320,14 +320,14 @@ export class Caller {
     const { now } = this.#world.clock;
     const limit = began + this.#limits + this.#heldFor + GRACE;
     if (now > limit) this.#violate(`settled ${Math.round(now - limit)} ms late`);
-    // A callback of leaseBrowser's kind has no end of ours, and neither has the client by itself.
+    // leaseBrowser and BrowserPool have no timeout for the use of the browser.
     const ends = this.way === 'run' || this.way === 'nested';
     if (ends && now > Math.max(began, this.#abortedAt) + GRACE + 5)
       this.#violate('settled late after an abort');
   }
 
   get #mayStillListen(): boolean {
-    // The answer to the client's own request is listened to until it is there.
+    // `BrowserPool.acquire` keeps its listener until the response arrives.
     return this.way !== 'run' && this.way !== 'nested' ? true : this.#callbacks === 0;
   }
 
@@ -335,7 +335,7 @@ export class Caller {
     this.#world.clock.after(milliseconds, () => this.abort());
   }
 
-  /** The caller loses patience. */
+  /** Aborts the call. */
   abort(): void {
     if (this.isSettled || this.#controller.signal.aborted) return;
     this.#world.tell(`call ${this.number} aborts`);

@@ -9,7 +9,7 @@ export interface Campaign extends Figures {
   failures: { seed: number; violations: readonly string[] }[];
 }
 
-/** Runs one world after the other, until there were so many calls or so many failures. */
+/** Runs one world after another until the given number of calls or failures. */
 export async function runCampaign(
   {
     firstSeed,
@@ -56,7 +56,7 @@ export async function explainFailure(seed: number, options: SimulationOptions = 
   return [
     `Seed ${seed}:`,
     ...violations,
-    `Again: SEED=${seed} npm run simulate`,
+    `Repeat it: SEED=${seed} npm run simulate`,
     'With the fewest faults:',
     ...story,
   ].join('\n');

@@ -1,31 +1,31 @@
 import type { Random } from '../support/random.js';
 
-/** What can go wrong around the library, by where it does. */
+/** The faults around the library, by their place. */
 export const FAULTS = [
   'http: refused',
   'http: broken handshake',
-  'http: reset before it was heard',
-  'http: reset after it was done',
+  'http: reset before processing',
+  'http: reset after processing',
   'http: no answer',
-  'http: no answer, but done',
+  'http: no answer, but processed',
   'http: slow',
   'http: 401',
   'http: 404',
   'http: 429',
   'http: 500',
-  'http: 500, but done',
+  'http: 500, but processed',
   'http: 503',
   'http: redirect',
   'http: web page',
   'http: empty',
   'http: broken body',
   'http: dripping body',
-  'http: body without an end',
+  'http: endless body',
   'http: field missing',
-  'acquire: answered too soon',
-  'acquire: grant after the client hung up',
-  'release: for a while not possible',
-  'release: never possible',
+  'acquire: answered too early',
+  'acquire: granted after the client disconnected',
+  'release: temporarily unavailable',
+  'release: never available',
   'recording: refused',
   'recording: slow',
   'recording: never written',
@@ -43,11 +43,11 @@ export const FAULTS = [
   'connect: throws',
   'connect: hangs',
   'connect: slow',
-  'connect: frozen page',
+  'connect: unresponsive page',
   'load: library missing',
   'page: throws',
   'page: hangs',
-  'page: not to be used again',
+  'page: not reusable',
   'page close: throws',
   'page close: hangs',
   'cleanup: throws',
@@ -66,7 +66,7 @@ export type Fault = (typeof FAULTS)[number];
 
 export type Rates = ReadonlyMap<Fault, number>;
 
-/** Some faults, each as often as it likes: a world of every fault at once would never get far. */
+/** Draws some faults, each with its own rate. In a world with all faults, most calls would fail early. */
 export function drawRates(random: Random): Rates {
   const most = random.pick([0, 0.02, 0.05, 0.2]);
   const share = random.pick([0.1, 0.3, 0.6]);

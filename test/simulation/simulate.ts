@@ -28,14 +28,14 @@ export interface Verdict extends Figures {
 
 export interface SimulationOptions {
   library?: Library;
-  /** Keeps a log. */
+  /** Whether to keep a log. */
   story?: boolean;
   /** Faults that do not happen, to simplify a failing world. */
   without?: ReadonlySet<Fault>;
   /** Replaces what the seed would draw. */
   rates?: Rates;
   ways?: readonly Way[];
-  /** Awaits that fail, see failpoints. */
+  /** Called before the world runs, to arm failpoints. */
   beforeRun?: (world: World, callers: readonly Caller[]) => void;
 }
 

@@ -3,12 +3,12 @@ import type { SimulatedService } from './simulated-service.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';
 
-/** What a simulated callback gets of its driver. */
+/** The handles of a simulated callback. */
 export interface SimulatedHandles {
   socket: SimulatedSocket;
 }
 
-/** A driver in memory: it connects, sweeps and lets go, each after a while, and fails as the world's faults will have it. */
+/** An automation library in memory: each step takes some time, and fails as the world's faults require. */
 export function simulatedConnector(world: World, service: SimulatedService): Connector<SimulatedHandles> {
   const { clock, random } = world;
   return {
@@ -31,7 +31,7 @@ async function connect(
   await clock.sleep(world.strikes('connect: slow') ? random.between(1000, 40_000) : random.between(1, 200));
   if (world.strikes('connect: throws')) throw new Error('driver: connect failed');
   if (world.strikes('connect: hangs')) await new Promise(() => {});
-  if (world.strikes('connect: frozen page')) await thawed(world, socket);
+  if (world.strikes('connect: unresponsive page')) await thawed(world, socket);
   loseSooner(world, service, socket);
   return {
     handles: { socket },
@@ -45,7 +45,7 @@ async function connect(
   };
 }
 
-/** A page for tasks. A page that is closed, or made ready for the next task, may hang or fail like all else. */
+/** A page for tasks. Closing and resetting it can also hang or fail. */
 async function openWorkspace(world: World, socket: SimulatedSocket): Promise<Workspace<SimulatedHandles>> {
   const { clock, random } = world;
   await clock.sleep(random.between(1, 50));
@@ -53,18 +53,18 @@ async function openWorkspace(world: World, socket: SimulatedSocket): Promise<Wor
   if (world.strikes('page: hangs')) await new Promise(() => {});
   return {
     handles: { socket },
-    reset: async () => !socket.isOver && !world.strikes('page: not to be used again'),
+    reset: async () => !socket.isOver && !world.strikes('page: not reusable'),
     close: () => step(world, socket, 'page close'),
   };
 }
 
 async function thawed({ clock }: World, socket: SimulatedSocket): Promise<void> {
-  socket.hasFrozenPage = true;
-  while (socket.hasFrozenPage && !socket.isOver) await clock.sleep(500);
+  socket.hasUnresponsivePage = true;
+  while (socket.hasUnresponsivePage && !socket.isOver) await clock.sleep(500);
   if (socket.isOver) throw new Error('driver: the socket ended');
 }
 
-/** Drivers differ in what they make of a socket that is gone: some reject, some wait. */
+/** Libraries differ after their socket has ended: some reject, some wait. */
 async function step(
   world: World,
   socket: SimulatedSocket,
@@ -79,7 +79,7 @@ async function step(
   await new Promise(() => {});
 }
 
-/** The ways in which a browser goes away during its lease. */
+/** Loses the browser during its lease in one of several ways. */
 function loseSooner(world: World, service: SimulatedService, socket: SimulatedSocket): void {
   const { clock, random } = world;
   const after = random.between(0, 3000);

@@ -4,11 +4,11 @@ import type { World } from './world.js';
 interface SimulatedReplay {
   id: string;
   grant: Grant;
-  /** When its film is written, once it is stopped. */
+  /** Time at which the video is written, after the recording was stopped. */
   writtenAt: number | undefined;
 }
 
-/** The recordings of the simulated service, each with the lease during which it was made: its id tells whose. */
+/** The recordings of the simulated service. The id of each one contains the call that leased the browser. */
 export class SimulatedReplays {
   readonly #world: World;
   readonly #replays: SimulatedReplay[] = [];
@@ -33,7 +33,7 @@ export class SimulatedReplays {
     for (const replay of this.#replays) if (replay.grant === grant) this.#end(replay);
   }
 
-  /** Of a session, over all its leases. */
+  /** Lists the recordings of a session, over all its leases. */
   list(sessionId: string): object[] {
     return this.#replays
       .filter(({ grant }) => grant.sessionId === sessionId)
@@ -52,7 +52,7 @@ export class SimulatedReplays {
   }
 }
 
-/** Which call a recording belongs to. */
+/** Returns the number of the call to which a recording belongs. */
 export function callOf(replayId: string | undefined): number {
   return Number(replayId?.split('-')[1]);
 }

@@ -5,17 +5,17 @@ import { isRecord } from '../../src/shared/json.js';
 import { SimulatedReplays } from './simulated-replays.js';
 import type { World } from './world.js';
 
-/** A browser that was leased, as the service knows it: the truth that the library is held against. */
+/** A lease in the records of the service, with which the library's reports are compared. */
 export interface Grant {
   sessionId: string;
-  /** Which call asked for it. */
+  /** Number of the call that requested it. */
   call: number;
   state: 'leased' | 'released' | 'expired';
-  /** True once the library has got to read the session's id. */
+  /** True after the library has read the session id. */
   isKnown: boolean;
-  /** True once the library has got to read that it is released. */
+  /** True after the library has read the confirmation of the release. */
   isConfirmed: boolean;
-  /** Open websockets to its browser. */
+  /** Open WebSockets to its browser. */
   sockets: Set<unknown>;
   /** Tags of the acquire request, which the service shows with the session until the lease ends. */
   tags: unknown;
@@ -30,7 +30,7 @@ interface Answer {
   json?: unknown;
   text?: string;
   headers?: Record<string, string>;
-  /** What the answer tells, once it is read. */
+  /** Called with the text of the response when it is read. */
   onRead?: (text: string) => void;
 }
 
@@ -39,7 +39,7 @@ interface Request {
   path: string;
   body?: unknown;
   signal: AbortSignal;
-  /** The call that sent it. */
+  /** Number of the call that sent the request. */
   call?: number | undefined;
   reachability: Reachability;
 }
@@ -53,15 +53,15 @@ interface Waiting {
 const TIMEOUT_STATUSES = [204, 204, 204, 408, 409, 504];
 
 /**
- * The service in memory, and the network in front of it: it hands out browsers first come, first served, keeps the
- * books, and fails as the world's faults will have it.
+ * The service in memory, with the network in front of it. It leases browsers first come, first served, records every
+ * lease, and fails as the world's faults require.
  */
 export class SimulatedService {
   readonly grants: Grant[] = [];
   readonly counts = { requests: 0, acquires: 0, releases: 0 };
-  /** The same session id from lease to lease, as the public service does it, or a new one for each. */
+  /** Whether a browser keeps its session id from lease to lease, as at the public service. */
   readonly keepsIds: boolean;
-  /** Shows the tags of a lease with its session, so that its holder can recognize it. */
+  /** Whether a session shows the tags of its lease. */
   readonly showsTags: boolean;
   readonly #world: World;
   readonly #idle: string[];
@@ -81,7 +81,7 @@ export class SimulatedService {
     this.#idle = Array.from({ length: size }, () => this.#newSession());
   }
 
-  /** Stands in for undici's, whose events say whether a connection was opened. */
+  /** Replaces undici's dispatcher, whose events report whether a connection was opened. */
   dispatcher(reachability: Reachability): Dispatcher {
     return {
       request: (request: Request) => this.#request({ ...request, reachability }),
@@ -89,12 +89,12 @@ export class SimulatedService {
     } as unknown as Dispatcher;
   }
 
-  /** The lease of a browser that goes on now. */
+  /** The present lease of a browser. */
   leaseOf(sessionId: string): Grant | undefined {
     return this.grants.findLast((grant) => grant.sessionId === sessionId && grant.state === 'leased');
   }
 
-  /** The service takes the browser away. */
+  /** Ends the lease by inactivity. */
   expire(grant: Grant): void {
     if (grant.state !== 'leased') return;
     grant.state = 'expired';
@@ -125,7 +125,7 @@ export class SimulatedService {
     const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
     const last = this.grants.findLast((grant) => grant.sessionId === sessionId && grant.call === call);
     if (last?.isConfirmed)
-      this.#world.violate(`call ${call} released ${sessionId} again, though it was confirmed`);
+      this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 
   async #travel(request: Request, isGone: () => boolean): Promise<Dispatcher.ResponseData> {
@@ -136,20 +136,21 @@ export class SimulatedService {
     if (strikes('http: refused')) throw unsent(request, 'ECONNREFUSED');
     if (strikes('http: broken handshake')) throw unsent(request, 'ECONNRESET');
     request.reachability.connected();
-    if (strikes('http: reset before it was heard')) throw networkError('ECONNRESET');
+    if (strikes('http: reset before processing')) throw networkError('ECONNRESET');
     if (strikes('http: no answer')) return never;
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
     const isRelease = request.path.endsWith('/release');
-    // What begins after its client has left can't be told from a second request: such a service is not safe to use.
+    // A service that starts to process a request after its client has disconnected is not safe to use: the late request
+    // looks like a second one.
     if (isRelease && isGone()) return never;
     const isMarked = this.showsTags && isRelease && this.#isMarked(String(request.body));
     const refusal = this.#refusal(request.path);
     const answer = refusal ?? (await this.#serve(request, isGone));
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
-    if (strikes('http: reset after it was done')) throw networkError('ECONNRESET');
-    if (strikes('http: no answer, but done')) return never;
-    // When it says that the release of a lease without a mark failed, a service is believed.
-    if ((isMarked || !isRelease) && strikes('http: 500, but done'))
+    if (strikes('http: reset after processing')) throw networkError('ECONNRESET');
+    if (strikes('http: no answer, but processed')) return never;
+    // The library trusts a service that reports a failed release of a lease without a mark.
+    if ((isMarked || !isRelease) && strikes('http: 500, but processed'))
       return this.#respond({ status: 500, text: 'oh' }, request);
     return this.#respond(answer, request);
   }
@@ -160,12 +161,12 @@ export class SimulatedService {
     return isRecord(tags) && 'pooled-browser-lease' in tags;
   }
 
-  /** An answer that leaves everything as it was. */
+  /** A response that changes nothing. */
   #refusal(path: string): Answer | undefined {
     const { random } = this.#world;
     const strikes = this.#world.strikes.bind(this.#world);
     if (strikes('http: 401')) return { status: 401, json: { code: 'unauthorized', message: 'no' } };
-    // For a session it means that it is gone, and so it never comes while it is there.
+    // For a session, 404 means that it no longer exists, so it never comes while the session exists.
     const isSession = path.endsWith('/release') || /^\/browsers\/[^/]+$/.test(path);
     if (!isSession && strikes('http: 404'))
       return { status: 404, json: { code: 'not_found', message: 'no' } };
@@ -197,8 +198,8 @@ export class SimulatedService {
     this.counts.acquires++;
     const call = Number((tags as { call: string }).call);
     const { clock, random } = this.#world;
-    const tooSoon = this.#world.strikes('acquire: answered too soon');
-    const noticesHangUp = !this.#world.strikes('acquire: grant after the client hung up');
+    const tooSoon = this.#world.strikes('acquire: answered too early');
+    const noticesHangUp = !this.#world.strikes('acquire: granted after the client disconnected');
     return new Promise((resolve) => {
       const sessionId = this.#idle.shift();
       if (sessionId) return resolve(this.#grant(sessionId, { call, tags }));
@@ -221,7 +222,7 @@ export class SimulatedService {
     });
   }
 
-  /** A service that looks after its clients takes those who hung up from its line. */
+  /** Some services remove disconnected clients from their queue. */
   #leaveWhenGone(waiting: Waiting, isGone: () => boolean): void {
     const look = () => {
       const index = this.#waiting.indexOf(waiting);
@@ -245,7 +246,7 @@ export class SimulatedService {
       tags,
     };
     this.grants.push(grant);
-    // Some services record by themselves.
+    // Some services record on their own.
     if (random.chance(0.2)) this.#replays.start(grant);
     this.#world.tell(`service: ${sessionId} granted to call ${call}`);
     const isMissing = this.#world.strikes('http: field missing');
@@ -269,10 +270,10 @@ export class SimulatedService {
   #release({ session_id: sessionId, reuse }: Record<string, unknown>, call: number | undefined): Answer {
     this.counts.releases++;
     const { clock, random } = this.#world;
-    if (this.#world.strikes('release: for a while not possible')) {
+    if (this.#world.strikes('release: temporarily unavailable')) {
       this.#unavailableUntil = clock.now + random.between(100, 20_000);
     }
-    if (clock.now < this.#unavailableUntil || this.#world.rates.has('release: never possible')) {
+    if (clock.now < this.#unavailableUntil || this.#world.rates.has('release: never available')) {
       return { status: 503, text: 'no releases now' };
     }
     const id = String(sessionId);
@@ -290,7 +291,7 @@ export class SimulatedService {
     this.#replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
     if (grant.sockets.size > 0 || !grant.isKnown)
-      this.#world.violate(`call ${grant.call} gave ${sessionId} back while a socket to its browser was open`);
+      this.#world.violate(`call ${grant.call} released ${sessionId} while a socket to its browser was open`);
     this.#refill(reuse && this.keepsIds ? sessionId : this.#newSession());
     return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
   }
@@ -337,7 +338,7 @@ export class SimulatedService {
   async *#body(text: string, { onRead }: Answer, signal: AbortSignal, error?: Error): AsyncGenerator<Buffer> {
     const { clock, random } = this.#world;
     const isSlow = this.#world.strikes('http: dripping body');
-    const isEndless = this.#world.strikes('http: body without an end');
+    const isEndless = this.#world.strikes('http: endless body');
     const size = isSlow ? random.between(1, 200) : text.length;
     let read = '';
     for (let at = 0; at < text.length; at += size) {
@@ -365,7 +366,7 @@ function raceSignal(work: Promise<unknown>, signal: AbortSignal): Promise<void> 
   });
 }
 
-/** The connection of a request could not be opened. */
+/** The error of a connection that could not be opened. */
 function unsent({ reachability }: Request, code: string): Error {
   const error = networkError(code);
   reachability.failed(error);

@@ -2,12 +2,12 @@ import type { Frame, Socket, SocketEnd } from '../../src/connect/socket.js';
 import type { Grant, SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
 
-/** A websocket to a leased browser in memory, in the place of the library's own. */
+/** A WebSocket to a leased browser in memory, which replaces the library's own. */
 export class SimulatedSocket {
   readonly ended: Promise<SocketEnd>;
   onMessage: (data: Frame, isBinary: boolean) => void = () => {};
-  /** A page that keeps the driver from connecting until it is closed. */
-  hasFrozenPage = false;
+  /** Whether a page prevents connecting until it is closed. */
+  hasUnresponsivePage = false;
   readonly #world: World;
   readonly #grant: Grant | undefined;
   #resolve!: (end: SocketEnd) => void;
@@ -35,7 +35,7 @@ export class SimulatedSocket {
     if (this.#end || typeof data !== 'string') return;
     const { id, method } = JSON.parse(data) as { id: number; method: string };
     const isForPage = method === 'Runtime.evaluate';
-    if (isForPage && this.hasFrozenPage) return;
+    if (isForPage && this.hasUnresponsivePage) return;
     if (method === 'Target.closeTarget') this.#thaw();
     const targetInfos = [{ targetId: 't', type: 'page', url: 'about:blank' }];
     const answer = JSON.stringify({ id, result: { targetInfos, sessionId: 'page' } });
@@ -51,14 +51,14 @@ export class SimulatedSocket {
     this.#world.clock.after(isSlow ? this.#world.random.between(10, 1000) : 1, () => this.#finish());
   }
 
-  /** At once, though it is told a moment later: so does ws. */
+  /** Closes immediately, and notifies a moment later, as ws does. */
   cut(reason: SocketEnd): void {
     this.#end ??= reason;
     this.#grant?.sockets.delete(this);
     this.#world.clock.after(0, () => this.#finish());
   }
 
-  /** The other side, or the network, ends it. */
+  /** Ends the socket from the other side or by the network. */
   lose(reason: SocketEnd): void {
     if (this.#isOver) return;
     this.#end ??= reason;
@@ -67,7 +67,7 @@ export class SimulatedSocket {
   }
 
   #thaw(): void {
-    for (const socket of this.#grant?.sockets ?? []) (socket as SimulatedSocket).hasFrozenPage = false;
+    for (const socket of this.#grant?.sockets ?? []) (socket as SimulatedSocket).hasUnresponsivePage = false;
   }
 
   #finish(): void {
@@ -77,7 +77,7 @@ export class SimulatedSocket {
   }
 }
 
-/** Stands in for `Socket.open`. */
+/** Replaces `Socket.open`. */
 export async function openSimulatedSocket(
   world: World,
   service: SimulatedService,
@@ -86,16 +86,18 @@ export async function openSimulatedSocket(
   const { ConnectError } = world.library.api;
   const grant = service.leaseOf(new URL(url).pathname.split('/')[1]!);
   const aborted = new Promise<never>((_resolve, reject) => {
-    const stop = () => reject(new ConnectError('The websocket failed: closed before it was open.'));
+    const stop = () => reject(new ConnectError('The WebSocket failed: closed before it was open.'));
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
   });
   await Promise.race([upgrade(world), aborted]);
   if (!grant || grant.state !== 'leased') {
-    throw new ConnectError('The websocket upgrade was refused with status 404.', { status: 404 });
+    throw new ConnectError('The WebSocket upgrade was refused with status 404.', { status: 404 });
   }
   const socket = new SimulatedSocket(world, grant);
-  socket.hasFrozenPage = [...grant.sockets].some((other) => (other as SimulatedSocket).hasFrozenPage);
+  socket.hasUnresponsivePage = [...grant.sockets].some(
+    (other) => (other as SimulatedSocket).hasUnresponsivePage,
+  );
   return socket as unknown as Socket;
 }
 
@@ -105,5 +107,5 @@ async function upgrade(world: World): Promise<void> {
   await clock.sleep(world.strikes('upgrade: slow') ? random.between(1000, 40_000) : random.between(1, 50));
   if (world.strikes('upgrade: no answer')) return new Promise(() => {});
   if (!world.strikes('upgrade: refused')) return undefined;
-  throw new ConnectError('The websocket upgrade was refused with status 403.', { status: 403 });
+  throw new ConnectError('The WebSocket upgrade was refused with status 403.', { status: 403 });
 }

@@ -39,7 +39,7 @@ const LEAST_LINES = 25;
 
 const MOST_STATES = 5;
 const STATE_FILE = 'src/shared/process-state.ts';
-/** Not part of the client: a program of its own, started in another process. */
+/** Not part of the client: a separate program, which runs in another process. */
 const PROGRAM = 'src/service/release-process.ts';
 
 const modules = readModules();
@@ -91,7 +91,7 @@ it(`has at most ${MOST_STATES} module-level mutable states in the client, all in
   expect(states.filter(({ path }) => path !== STATE_FILE)).toEqual([]);
 });
 
-it('notices a violation of each of these rules', () => {
+it('detects a violation of each of these rules', () => {
   const broken = parse({
     'src/index.ts': "export * from './lease/a.js';\nexport const two = 2;",
     'src/lease/a.ts': "\nimport type { B } from './b.js';\nimport './c.js';",

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
 
-/** Tokens and jwts of the fake service begin with this; not even the beginning of one may be shown. */
+/** Tokens and jwts of the fake service begin with this text, which must never be shown. */
 const CANARY = 'canary-';
 
-/** The places in which a value shows a secret, whichever way it is shown. */
+/** Returns the representations of a value that contain a secret. */
 export function findSecrets(value: unknown): string[] {
   const error = value instanceof Error ? value : undefined;
   const shown: Record<string, string | undefined> = {
@@ -27,12 +27,12 @@ export function findSecrets(value: unknown): string[] {
   });
 }
 
-/** Fails when any of these shows a secret. */
+/** Fails when any representation of a value contains a secret. */
 export function expectNoSecrets(...values: unknown[]): void {
   for (const value of values) expect(findSecrets(value)).toEqual([]);
 }
 
-/** What came out of this process while a test file ran, beside what its tests look at. */
+/** The events, warnings and rejections of this process while a test file runs. */
 export class Collected {
   readonly events: unknown[] = [];
   readonly warnings: unknown[] = [];
@@ -63,11 +63,11 @@ export function useCollected(): Collected {
   beforeAll(() => collected.begin());
   afterAll(() => {
     collected.end();
-    // A search through nothing would prove nothing.
+    // Without events the search would prove nothing.
     expect(collected.events.length).toBeGreaterThan(0);
     expectNoSecrets(...collected.events, ...collected.warnings);
     if (collected.rejections.length > 0)
-      throw new Error(`Nobody handled:\n${collected.rejections.join('\n')}`);
+      throw new Error(`Unhandled rejections:\n${collected.rejections.join('\n')}`);
     const leaks = collected.warnings.map(String).filter((text) => text.includes('MaxListeners'));
     expect(leaks).toEqual([]);
   });

@@ -11,7 +11,7 @@ import type {
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 
-/** What the pages of both libraries have in common, as far as these tests need it. */
+/** The common part of both libraries' pages that these tests use. */
 interface AnyPage {
   goto(url: string): Promise<unknown>;
   title(): Promise<string>;
@@ -40,11 +40,11 @@ export interface Driver {
     lease: DetachedLease | string,
     options?: Omit<AttachOptions, 'protocol' | 'driver'>,
   ): Promise<PooledBrowser<AnyLease>>;
-  /** Opens a page in the context of the page handed over. */
+  /** Opens a page in the context of the callback's page. */
   openPage(lease: AnyLease): Promise<unknown>;
 }
 
-/** The three ways to drive a leased browser: what holds for one must hold for all. */
+/** The three ways to drive a leased browser. All must behave the same. */
 export const DRIVERS: Driver[] = [
   {
     name: 'Playwright over CDP',

@@ -5,23 +5,23 @@ import type { AddressInfo } from 'node:net';
 export const TOKEN = 'canary-token-0123456789';
 export const JWT = 'canary-jwt-0123456789';
 /**
- * Nothing listens here: it is none of the ports that systems assign to servers, and one that fetch allows. The port of
- * a server that has closed would soon belong to the server of another test.
+ * An address at which nothing listens: systems never assign this port, and fetch allows it. The port of a closed server
+ * could soon belong to the server of another test.
  */
 export const UNREACHABLE = 'http://127.0.0.1:2';
 
-/** A request as the service saw it. */
+/** A request that the service received. */
 export interface SeenRequest {
   method: string;
   path: string;
   headers: IncomingMessage['headers'];
-  // Whatever the client sent: a test that looks inside says what it expects.
+  // The body as the client sent it. A test that reads it declares its type.
   body: Record<string, unknown> | undefined;
   /** Milliseconds since the service started. */
   at: number;
 }
 
-/** What to answer: a status with a body, or a function that plays the server's part by itself. */
+/** A response: a status with a body, or a function that writes the response itself. */
 export type Answer =
   | { status: number; json?: unknown; text?: string; headers?: Record<string, string>; delay?: number }
   | Played;
@@ -40,12 +40,12 @@ export type Route =
   | 'pool';
 
 /**
- * A small HTTP server that plays the service, faults included. Each route answers from its script; the last answer
- * stays. What it was asked, granted and got back is counted.
+ * A small HTTP server that simulates the service and its faults. Each route answers from its script, and repeats the
+ * last answer. The server records requests, leases and releases.
  */
 export class FakeService implements AsyncDisposable {
   readonly requests: SeenRequest[] = [];
-  /** TCP connections: made so far, and open now. */
+  /** Number of TCP connections so far, and of those that are open now. */
   readonly connections = { made: 0, open: 0 };
   readonly #scripts = new Map<Route, Answer[]>();
   /** Name and tags of the last lease, by session id. */
@@ -88,7 +88,7 @@ export class FakeService implements AsyncDisposable {
     return { baseUrl: this.baseUrl, token: TOKEN };
   }
 
-  /** Sets what a route answers: one answer a request, the last one from then on. */
+  /** Sets the answers of a route, one per request. The last one repeats. */
   script(route: Route, ...answers: Answer[]): void {
     this.#scripts.set(route, answers);
   }
@@ -98,7 +98,7 @@ export class FakeService implements AsyncDisposable {
     return this.requests.filter(({ method, path }) => routeOf(method, path) === route);
   }
 
-  /** Session ids that were given back, in order. */
+  /** Session ids that were released, in order. */
   get released(): unknown[] {
     return this.of('release').map(({ body }) => body?.['session_id']);
   }
@@ -169,7 +169,7 @@ function routeOf(method: string, path: string): Route | undefined {
   return undefined;
 }
 
-/** A session as the interface describes it, with all required fields. */
+/** A session with all required fields of the API. */
 export function session(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     session_id: 'session-1',

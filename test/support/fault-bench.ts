@@ -11,7 +11,7 @@ import { FaultRoad } from './fault-road.js';
 
 type Options = NonNullable<Parameters<Driver['run']>[2]>;
 
-/** Time limits of a case unless it sets its own: wide, for what does not fail. */
+/** Default timeouts of a case. They are long, for steps that do not fail. */
 const LIMITS = {
   acquireTimeout: 10_000,
   pollTimeout: 1000,
@@ -21,55 +21,55 @@ const LIMITS = {
   replaysTimeout: 3000,
   retry: { minTimeout: 10, maxTimeout: 50 },
 } satisfies Options;
-/** The limits that are no options: closing pages, and letting go. */
+/** Timeouts that are not options: for the cleanup and the disconnect. */
 const FIXED = 5000 + 2000;
-/** What the promise may take past its limits, and what a busy machine may add. */
+/** Tolerance in ms: of the library beyond its timeouts, and of a busy machine. */
 const TOLERANCE = 1000 + 4000;
-/** How long an aborted call may still tidy up before it rejects. */
+/** Milliseconds for which an aborted call may continue before it rejects. */
 const ABORT_GRACE = 1000;
-/** Most requests of one kind that a case may take: faults here last for a few answers or a second or two. */
+/** Most requests of one kind in a case: faults last for a few answers, or for up to two seconds. */
 const MOST_TRIES = 40;
 
-/** What is not as usual when a case is over. */
+/** Deviations from the usual end of a case. */
 interface Settlement {
-  /** Session ids that the service would not take back. */
+  /** Session ids whose release the service refused. */
   unreleased?: string[];
-  /** The test gave the browser back by itself, behind the library's back. */
+  /** The test released the browser itself, without the library. */
   isEarly?: boolean;
 }
 
-/** How a call of the library went. */
+/** The outcome of a call of the library. */
 export interface Outcome {
   value?: unknown;
-  /** What it rejected with; look at `status` to tell it from nothing. */
+  /** The error, if `status` is `failed`. */
   error?: Error & Record<string, unknown>;
   status: 'resolved' | 'rejected';
-  /** The run, or the one behind the error. */
+  /** The run of the call, or of its error. */
   run: Run<unknown> | FailedRun | undefined;
   events: RunEvent[];
-  /** Milliseconds until it settled, and since the abort. */
+  /** Milliseconds until the call settled, and from the abort until then. */
   elapsed: number;
   sinceAbort: number | undefined;
 }
 
 /**
- * A service, a browser, and the road between them, each of which can fail on demand. Leases are counted where it
- * matters, at the service. `settle` checks what must hold after every fault (I1 to I6).
+ * A service, a browser, and the network between them, each of which can fail on demand. The service counts the leases.
+ * `settle` checks the invariants after every fault (I1 to I6).
  */
 export class FaultBench implements AsyncDisposable {
   readonly service: FakeService;
   readonly road: FaultRoad;
   readonly pool: BrowserPool;
-  /** Session ids that were sent to the client, and those that came back. */
+  /** Session ids that were leased to the client, and those that were released. */
   readonly granted = new Set<string>();
   readonly released = new Set<string>();
-  /** Acquire requests whose fate the client can't know. */
+  /** Acquire requests whose outcome the client can't know. */
   unknown = 0;
   /** Destroys the real browser when it is released with `reuse: false`, instead of keeping it for the next case. */
   destroys = false;
 
   readonly #local: LocalPool | undefined;
-  /** Real session ids by the id that the client knows them under. */
+  /** Real session ids, by the ids that the client received. */
   readonly #lent = new Map<string, string>();
   readonly #tags = new Map<string, unknown>();
   readonly #outcomes: Outcome[] = [];
@@ -102,18 +102,21 @@ export class FaultBench implements AsyncDisposable {
     return { ...lease, tags: body?.['tags'] };
   }
 
-  /** Grants a real browser at the other end of the road; without a local pool, one that only a played upgrade reaches. */
+  /**
+   * Leases a real browser behind the simulated network; without a local pool, a browser that only exists as a scripted
+   * upgrade.
+   */
   readonly grant: Answer = async (response, { body }) =>
     reply(response, { status: 200, json: this.#tag(await this.lend(), body) });
 
-  /** Grants a browser that only a played upgrade reaches. */
+  /** Leases a browser that only exists as a scripted upgrade. */
   readonly grantFake: Answer = (response, { body }) =>
     reply(response, { status: 200, json: this.#tag(this.fakeSession(), body) });
 
-  /** Takes a browser back, once; afterwards it is gone, as at a real service. */
+  /** Releases a browser, once. Afterwards its session no longer exists, as at a real service. */
   readonly takeBack: Answer = async (response, { body }) => {
     const { session_id: id, reuse } = body as { session_id: string; reuse: boolean };
-    // What was on the road before is there by now; whatever comes later reaches somebody else's browser.
+    // Earlier messages have arrived. Later messages would reach the browser of another lease.
     await sleep(10);
     this.#commandsAtRelease ??= this.road.commands;
     const isOurs = this.granted.has(id) && !this.released.has(id);
@@ -146,7 +149,7 @@ export class FaultBench implements AsyncDisposable {
     return lent;
   }
 
-  /** One run of the library. `within` limits it more tightly than the sum of its options. */
+  /** Runs a call of the library. `within` is a shorter limit than the sum of its timeouts. */
   async run(
     driver: Driver,
     fn: (lease: AnyLease) => unknown,
@@ -178,24 +181,24 @@ export class FaultBench implements AsyncDisposable {
     }
   }
 
-  /** Waits until nothing is under way any more, and checks what must hold after every fault. */
+  /** Waits until nothing is under way, and checks the invariants. */
   async settle({ unreleased = [], isEarly = false }: Settlement = {}): Promise<void> {
     await this.pool.close();
     const events = this.#outcomes.flatMap((outcome) => outcome.events);
     const told = (type: RunEvent['type']) => events.filter((event) => event.type === type);
-    // I1: each lease is back, or reported by name.
+    // I1: each lease is released, or reported with its session id.
     expect([...this.granted].filter((id) => !this.released.has(id))).toEqual(unreleased);
     expect(told('release-failed')).toMatchObject(unreleased.map((sessionId) => ({ sessionId })));
-    // And nothing of the callback reached the browser afterwards.
+    // No message of the callback reached the browser afterwards.
     if (this.granted.size === 1 && this.#commandsAtRelease !== undefined && !isEarly)
       expect(this.road.commands).toBe(this.#commandsAtRelease);
-    // I2: what can't be known is told, once.
+    // I2: each unknown outcome is reported once.
     expect(told('outcome-unknown')).toHaveLength(this.unknown);
     for (const { run } of this.#outcomes) expect(run?.unknownAcquires ?? 0).toBeLessThanOrEqual(this.unknown);
-    // I4: no secret, whichever way it is looked at.
+    // I4: no representation contains a secret.
     for (const { error, run } of this.#outcomes) expectNoSecrets(error, run);
     expectNoSecrets(...events);
-    // I6: modest.
+    // I6: few requests.
     for (const route of ['acquire', 'release'] as const)
       expect(this.service.of(route).length).toBeLessThan(MOST_TRIES);
     expect(this.service.of('replays').length).toBeLessThanOrEqual(2 * this.granted.size);
@@ -216,7 +219,7 @@ export class FaultBench implements AsyncDisposable {
   }
 }
 
-/** The most that a call may take by its options. A callback without a limit takes its own time. */
+/** The longest duration of a call by its options. A callback without a timeout adds its own time. */
 function sumOf(options: Options, { run }: Outcome): number {
   const defined = Object.entries(options).filter(([, value]) => value !== undefined);
   const limits = { ...LIMITS, ...(Object.fromEntries(defined) as Partial<typeof LIMITS>) };
@@ -226,7 +229,7 @@ function sumOf(options: Options, { run }: Outcome): number {
   return acquireTimeout + connecting + callback + replaysTimeout + FIXED;
 }
 
-/** One request to the local pool, over a socket of its own: kept-alive ones would look like leaks. */
+/** Sends a request to the local pool over a new connection, because a kept-alive connection would count as a leak. */
 async function ask(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
   const { baseUrl, pools, token } = local;
   return new Promise((resolve, reject) => {
@@ -241,7 +244,7 @@ async function ask(local: LocalPool, call: string, body: object): Promise<Record
   });
 }
 
-/** Fails a test that leaves a socket, a server, a child or a timer behind (I5). */
+/** Fails a test that leaves a socket, a server, a child process or a timer (I5). */
 export function useQuiet(): void {
   let before: string[] = [];
   beforeEach(() => {
@@ -254,7 +257,7 @@ export function useQuiet(): void {
   });
 }
 
-/** Pipes are vitest's, and so are the file operations. */
+/** Pipes and file operations belong to vitest. */
 const WATCHED = /TCP|TLS|UDP|ProcessWrap|Timeout/;
 
 function newResources(before: string[]): string[] {

@@ -4,20 +4,20 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { JWT } from './fake-service.js';
 import { FrameCounter } from './frame-counter.js';
 
-/** What happens to a websocket upgrade: the request's head has come, and `join` would lead it to the browser. */
+/** Handles a WebSocket upgrade whose request head has arrived. `join` connects it to the browser. */
 export type Upgrade = (socket: Socket, facts: { key: string; join: () => void }) => void;
 
 /** A way to lose an open connection. */
 export type Loss = 'reset' | 'end' | 'silence';
 
 /**
- * The road between a driver and its browser: a TCP server that hands bytes on and, on demand, faults. It knows as
- * much of websockets as it takes to answer an upgrade, to count messages, and to put a frame of its own in.
+ * The network between a client and its browser: a TCP proxy that causes faults on demand. It can answer upgrades, count
+ * messages, and insert a WebSocket frame.
  */
 export class FaultRoad implements AsyncDisposable {
-  /** Connections that came in. */
+  /** Number of connections so far. */
   dialled = 0;
-  /** Messages to the browser, and from it. */
+  /** Number of messages to the browser, and from it. */
   commands = 0;
   messages = 0;
   /** Called with the number of messages so far, after each one from the browser. */
@@ -39,29 +39,29 @@ export class FaultRoad implements AsyncDisposable {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** A URL that leads over this road to the given one. Its jwt is the canary. */
+  /** Returns a URL that leads through this proxy to the target. Its jwt is the canary. */
   to(target: string): string {
     const path = `/road-${this.#targets.size}`;
     this.#targets.set(path, new URL(target));
     return `ws://${this.host}${path}?jwt=${JWT}`;
   }
 
-  /** What becomes of the next upgrades, one each; the last one from then on. */
+  /** Sets how the next upgrades are handled, one each. The last one repeats. */
   play(...upgrades: Upgrade[]): void {
     this.#upgrades = upgrades;
   }
 
-  /** Loses all open connections. */
+  /** Breaks all open connections. */
   lose(loss: Loss): void {
     for (const lane of this.#lanes) lane.lose(loss);
   }
 
-  /** Sends these bytes to the driver, between two frames of the browser's. */
+  /** Sends these bytes to the client, between two frames of the browser. */
   inject(bytes: Buffer): void {
     for (const lane of this.#lanes) lane.inject(bytes);
   }
 
-  /** Closes the websockets in due form, as the service would. */
+  /** Closes the WebSockets with a close frame, as the service does. */
   close(code: number, reason = ''): void {
     const text = Buffer.from(reason);
     this.inject(Buffer.from([0x88, 2 + text.length, code >> 8, code & 0xff, ...text]));
@@ -112,7 +112,7 @@ export class FaultRoad implements AsyncDisposable {
   }
 }
 
-/** One connection with both its ends. */
+/** One connection with both ends. */
 class Lane {
   readonly #client: Socket;
   readonly #browser: Socket;
@@ -143,12 +143,12 @@ class Lane {
     browser.on('close', () => this.#isSilent || client.destroySoon());
   }
 
-  /** Silence keeps both sockets open, passes nothing on, and answers nothing. */
+  /** `silence` keeps both sockets open, forwards nothing, and answers nothing. */
   lose(loss: Loss): void {
     if (loss === 'reset') this.#client.resetAndDestroy();
     else if (loss === 'end') this.#client.end();
     this.#isSilent = true;
-    // The browser's end of a lost road is gone before long, as a real proxy's would be.
+    // The browser's end closes soon after, as with a real proxy.
     if (loss !== 'silence') this.#browser.destroy();
   }
 
@@ -161,11 +161,11 @@ class Lane {
     if (this.#isSilent) return;
     let frames = chunk;
     if (!this.#isUpgraded) {
-      // The answer to the upgrade is small: it comes in one piece.
+      // The response to the upgrade is small, so it arrives in one chunk.
       this.#isUpgraded = true;
       frames = chunk.subarray(chunk.indexOf('\r\n\r\n') + 4);
     }
-    // What the browser says after a frame of ours is not passed on: the road has taken over.
+    // After an inserted frame, messages of the browser are dropped.
     if (this.#injected !== undefined && this.#down.atBoundary) return;
     const before = this.#down.messages;
     this.#down.push(frames);
@@ -175,19 +175,19 @@ class Lane {
   }
 }
 
-/** Leads to the browser. */
+/** Connects to the browser. */
 export const join: Upgrade = (_socket, facts) => facts.join();
 
 /** Never answers, and keeps the socket. */
 export const ignore: Upgrade = (socket) => void socket.resume();
 
-/** Accepts the websocket, and never says a word. */
+/** Accepts the WebSocket, and never sends a message. */
 export const accept: Upgrade = (socket, { key }) => {
   socket.write(`${switching(key)}\r\n\r\n`);
   socket.resume();
 };
 
-/** Accepts the websocket and sends these bytes. */
+/** Accepts the WebSocket and sends these bytes. */
 export function acceptWith(bytes: Buffer): Upgrade {
   return (socket, facts) => {
     accept(socket, facts);
@@ -195,7 +195,7 @@ export function acceptWith(bytes: Buffer): Upgrade {
   };
 }
 
-/** Sends these bytes instead of an answer. */
+/** Sends these bytes instead of a response. */
 export function answerWith(bytes: string): Upgrade {
   return (socket) => void socket.end(bytes);
 }
@@ -209,13 +209,13 @@ export function refuse(status: number, headers: Record<string, string> = {}): Up
   );
 }
 
-/** Ends the connection without an answer. */
+/** Resets the connection without a response. */
 export const resetUpgrade: Upgrade = (socket) => void socket.resetAndDestroy();
 
-/** A whole text frame, unmasked as a server's are. */
+/** A complete, unmasked text frame, as a server sends it. */
 export function textFrame(text: string): Buffer {
   const payload = Buffer.from(text);
-  if (payload.length > 125) throw new Error('Too long for this small frame');
+  if (payload.length > 125) throw new Error('The text is too long for a small frame');
   return Buffer.concat([Buffer.from([0x81, payload.length]), payload]);
 }
 

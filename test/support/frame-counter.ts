@@ -1,11 +1,11 @@
-/** Counts the messages in one direction of a websocket (RFC 6455), and knows where one ends. */
+/** Counts the messages in one direction of a WebSocket (RFC 6455), and finds their ends. */
 export class FrameCounter {
-  /** Whole text and binary messages. */
+  /** Number of complete text and binary messages. */
   messages = 0;
   #head = Buffer.alloc(0);
   #payload = 0;
 
-  /** True between two frames: another one may be put in here. */
+  /** True between two frames, where another frame may be inserted. */
   get atBoundary(): boolean {
     return this.#payload === 0 && this.#head.length === 0;
   }

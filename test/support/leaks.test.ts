@@ -6,11 +6,11 @@ import { processesOf } from './processes.js';
 
 const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'), '../vitest.mjs');
 
-it.concurrent('passes a suite that leaves nothing, even when it needs a moment', async () => {
+it.concurrent('passes a suite that leaves nothing, even if it closes late', async () => {
   expect(await run('nothing')).toMatchObject({ failed: false });
 });
 
-it.concurrent('fails a suite that leaves a server and a socket open, and tells their ports', async () => {
+it.concurrent('fails a suite that leaves a server and a socket open, and reports their ports', async () => {
   const { failed, output } = await run('server');
   expect(failed).toBe(true);
   expect(output).toMatch(/left behind:\s+- .*listening TCP server/);
@@ -30,17 +30,17 @@ it.concurrent('fails a suite that leaves a browser running, and ends that browse
   expect(failed).toBe(true);
   const [, profile] = /process \d+: .*--user-data-dir=(\S*pooled-browser-left)/.exec(output) ?? [];
   expect(profile).toBeDefined();
-  // A process that was killed is gone a moment later.
+  // A killed process disappears with a delay.
   await expect.poll(() => processesOf(profile!)).toEqual([]);
 });
 
 it.concurrent('fails a suite that leaves a rejection unhandled', async () => {
   const { failed, output } = await run('rejection');
   expect(failed).toBe(true);
-  expect(output).toContain('nobody awaits this');
+  expect(output).toContain('not awaited');
 });
 
-/** Runs one of the suites in leaking/ in a vitest of its own. */
+/** Runs a suite of leaking/ in a separate vitest process. */
 async function run(suite: string): Promise<{ failed: boolean; output: string }> {
   const config = 'test/support/leaking/vitest.config.ts';
   const parameters = [vitest, 'run', '--config', config, '--color=false', `${suite}.leak.ts`];
@@ -51,7 +51,7 @@ async function run(suite: string): Promise<{ failed: boolean; output: string }> 
   });
 }
 
-/** A vitest that finds itself inside another one takes itself for a worker. */
+/** With these variables, a nested vitest would behave as a worker. */
 function outsideVitest(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST'));
   return Object.fromEntries(inherited);

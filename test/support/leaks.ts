@@ -7,20 +7,20 @@ import { describeHandles, openHandles } from './open-handles.js';
 import { kill, processesOf } from './processes.js';
 
 /**
- * Setup of every test file: fails the file when a process, a profile folder, a server or a socket survives it.
- * Each file has a TMPDIR of its own, so that what it left is told apart from what the next worker is using.
+ * Setup of every test file: fails the file when a process, a profile folder, a server or a socket survives it. Each
+ * file has its own TMPDIR, which identifies what it left.
  */
 
-/** Sockets and browsers need a moment to be gone after their holder has said so. */
+/** Milliseconds until sockets and browsers have really ended after their close. */
 const GRACE = 3_000;
 const POLL = 25;
 
 const before = process.env['TMPDIR'];
-// Short: Chromium puts a unix socket below it, whose path may have about a hundred characters.
+// Short: Chromium creates a Unix socket in it, whose path may have about a hundred characters.
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'pb-'));
 process.env['TMPDIR'] = folder;
 
-// A test must never reach a real service because the shell that started it knew one.
+// A test must never reach a real service that the shell's environment names.
 for (const name of Object.keys(process.env)) if (name.startsWith('BROWSER_POOL_')) delete process.env[name];
 
 const handlesBefore = openHandles();
@@ -60,7 +60,7 @@ function newHandles(): string[] {
   return fresh.length === 0 ? [] : [`${fresh.join(', ')} (${describeHandles()})`];
 }
 
-/** What leaked is reported once and does not pile up on the machine. */
+/** Ends leaked processes and removes leaked files after the report. */
 function clean(): void {
   processesOf(folder).forEach(kill);
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { BrowserPool, type BrowserSession } from '../../src/index.js';
 import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
 
-/** A local pool for the whole test file, of one browser unless said otherwise, and a client of it. */
+/** A local pool for the whole test file, by default with one browser, and its client. */
 export function useLocalPool(options: LocalPoolOptions = {}): { local: LocalPool; pool: BrowserPool } {
   const used = {} as { local: LocalPool; pool: BrowserPool };
   beforeAll(async () => {
@@ -20,7 +20,7 @@ export function useLocalPool(options: LocalPoolOptions = {}): { local: LocalPool
   return used;
 }
 
-/** URLs of the pages in a leased browser, as a plain client sees them. */
+/** URLs of the pages in a leased browser, read by a plain client. */
 export async function pagesOf({ cdp_ws_url }: BrowserSession): Promise<string[]> {
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   const urls = browser.contexts().flatMap((context) => context.pages().map((page) => page.url()));
@@ -28,7 +28,7 @@ export async function pagesOf({ cdp_ws_url }: BrowserSession): Promise<string[]>
   return urls;
 }
 
-/** Leases the browser without any driver, and gives it back as it is. */
+/** Leases the browser without an automation library, and releases it for reuse. */
 export async function look<Value>(
   pool: BrowserPool,
   fn: (session: BrowserSession) => Promise<Value>,

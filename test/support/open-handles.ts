@@ -1,4 +1,7 @@
-/** What a test may not leave open, by Node's name for it. Not pipes: vitest talks to its workers over some. */
+/**
+ * Handles that a test must not leave open, by Node's names. Pipes are excluded, because vitest uses some for its
+ * workers.
+ */
 const KINDS: Readonly<Record<string, string>> = {
   TCPServerWrap: 'listening TCP server',
   TCPSocketWrap: 'open TCP socket',
@@ -7,12 +10,12 @@ const KINDS: Readonly<Record<string, string>> = {
   ProcessWrap: 'child process',
 };
 
-/** The kind of each server, socket and child that keeps this process alive. */
+/** The kind of each server, socket and child process that keeps this process alive. */
 export function openHandles(): string[] {
   return process.getActiveResourcesInfo().flatMap((name) => KINDS[name] ?? []);
 }
 
-/** Ports and process ids of all that is open, for a reader who looks for the culprit. */
+/** Ports and process ids of open handles, for the error message. */
 export function describeHandles(): string {
   return activeHandles().flatMap(describe).join(', ');
 }
@@ -26,7 +29,7 @@ interface HandleLike {
   pid?: number;
 }
 
-/** Not documented and may go: it only adds names to what `getActiveResourcesInfo` found. */
+/** Undocumented, and optional: it only adds details to the result of `getActiveResourcesInfo`. */
 function activeHandles(): HandleLike[] {
   return (process as { _getActiveHandles?: () => HandleLike[] })._getActiveHandles?.() ?? [];
 }

@@ -1,9 +1,9 @@
 import type { Connector } from '../../src/index.js';
 
-/** What the callback gets of it: nothing. */
+/** The callback receives no handles. */
 export type PlainHandles = object;
 
-/** A connector to a websocket with no browser behind it: for what is about the lease alone. */
+/** A connector to a WebSocket without a browser, for tests of the lease alone. */
 export const plainConnector: Connector<PlainHandles> = {
   library: 'plain',
   refusal: () => undefined,

@@ -4,12 +4,12 @@ import { setImmediate as nextTask } from 'node:timers/promises';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
 import { Socket } from '../../src/connect/socket.js';
 
-/** A websocket server that stands where the browser would. */
+/** A WebSocket server that simulates a browser. */
 export class PlayedBrowser implements AsyncDisposable {
   readonly url: string;
-  /** Texts that came in, in order. */
+  /** Received texts, in order. */
   readonly received: string[] = [];
-  /** Answers a text that came in. */
+  /** Called with each received text. */
   onText: (text: string, client: WebSocket) => void = () => {};
   readonly #server: WebSocketServer;
   readonly #clients: WebSocket[] = [];
@@ -33,17 +33,17 @@ export class PlayedBrowser implements AsyncDisposable {
     });
   }
 
-  /** Connections made so far. */
+  /** Number of connections so far. */
   get dialled(): number {
     return this.#clients.length;
   }
 
-  /** Connections that are open now. */
+  /** Number of open connections. */
   get open(): number {
     return this.#server.clients.size;
   }
 
-  /** A socket of ours to this server, and the server's end of it. */
+  /** Opens a `Socket` to this server. Returns both ends. */
   async connect(): Promise<{ socket: Socket; client: WebSocket }> {
     const socket = await Socket.open(this.url, new AbortController().signal);
     return { socket, client: this.#clients.at(-1)! };
@@ -57,12 +57,12 @@ export class PlayedBrowser implements AsyncDisposable {
   }
 }
 
-/** As many tasks as it takes for all that is under way in this process to arrive. */
+/** Waits for enough turns of the event loop that everything under way in this process has arrived. */
 export async function settle(): Promise<void> {
   for (let task = 0; task < 20; task++) await nextTask();
 }
 
-/** Waits until something is so. Under faked timers: `expect.poll` would let the faked time pass. */
+/** Waits until a condition holds, without advancing fake timers as `expect.poll` does. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await nextTask();
 }
@@ -74,8 +74,8 @@ interface Command {
   sessionId?: string;
 }
 
-/** Answers as a Chromium with these pages, and a worker, would over CDP. A frozen page does not answer. */
-export function playPages(browser: PlayedBrowser, pages: Record<string, 'answers' | 'frozen'>): void {
+/** Answers over CDP as a Chromium with these pages and a worker. An unresponsive page does not answer. */
+export function playPages(browser: PlayedBrowser, pages: Record<string, 'answers' | 'unresponsive'>): void {
   const targetInfos = [
     ...Object.keys(pages).map((page) => ({ targetId: page, type: 'page', url: `https://${page}/` })),
     { targetId: 'worker', type: 'worker', url: 'https://worker/' },
@@ -83,7 +83,7 @@ export function playPages(browser: PlayedBrowser, pages: Record<string, 'answers
   browser.onText = (text, client) => {
     const { id, method, params, sessionId } = JSON.parse(text) as Command;
     const page = sessionId?.replace('session of ', '');
-    if (page && pages[page] === 'frozen') return;
+    if (page && pages[page] === 'unresponsive') return;
     const result = { targetInfos, sessionId: `session of ${params.targetId}` };
     client.send(JSON.stringify({ id, method, result }));
   };

@@ -20,11 +20,11 @@ export interface PlayedHandles {
 
 export type PlayedFacts = PlayedHandles & LeaseFacts;
 
-/** What a driver in memory does instead of succeeding at once. */
+/** Replacements for the steps of the simulated library, which succeed immediately by default. */
 type Steps = Partial<Connection<PlayedHandles>> &
   Partial<Pick<Connector, 'load' | 'refusal'>> & { connect?: (request: ConnectRequest) => unknown };
 
-/** How a call ended. */
+/** The outcome of a call. */
 export interface Ending {
   value?: unknown;
   error?: unknown;
@@ -32,15 +32,15 @@ export interface Ending {
 }
 
 /**
- * A service, a browser and a driver that are played: what a lease makes of each of their faults shows within
- * milliseconds. Only the websocket between them is a real one.
+ * A simulated service, browser and automation library, connected by a real WebSocket, to test a lease with each of
+ * their faults within milliseconds.
  */
 export class PlayedLease implements AsyncDisposable {
   readonly service: FakeService;
   readonly browser: PlayedBrowser;
   readonly pool: BrowserPool;
   readonly events: RunEvent[] = [];
-  /** What the driver was asked, in order, and when the browser was given back. */
+  /** The calls of the simulated library, and the release of the browser, in order. */
   readonly steps: string[] = [];
   readonly requests: ConnectRequest[] = [];
   readonly connector: Connector<PlayedHandles>;
@@ -75,7 +75,7 @@ export class PlayedLease implements AsyncDisposable {
     };
   }
 
-  /** A session that leads to the played browser. */
+  /** A session whose URLs lead to the simulated browser. */
   session(fields: Record<string, unknown> = {}): Record<string, unknown> {
     return session({ cdp_ws_url: this.browser.url, webdriver_ws_url: this.browser.url, ...fields });
   }
@@ -100,7 +100,7 @@ export class PlayedLease implements AsyncDisposable {
     return this.events.filter((event): event is Extract<RunEvent, { type: Type }> => event.type === type);
   }
 
-  /** What the service was asked when the browser was given back. */
+  /** The bodies of the release requests. */
   get releases(): unknown[] {
     return this.service.of('release').map(({ body }) => body);
   }

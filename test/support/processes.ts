@@ -7,8 +7,8 @@ export interface RunningProcess {
 }
 
 /**
- * Processes that were started with `folder` as their TMPDIR or that name it in their arguments.
- * A browser whose parent died belongs to nobody's children any more, but still carries its profile's path.
+ * Processes that were started with `folder` as their TMPDIR or that name it in their arguments. A browser whose parent
+ * has ended is no longer a child of any test, but its arguments contain the path of its profile.
  */
 export function processesOf(folder: string): RunningProcess[] {
   const found = existsSync('/proc/self/environ') ? fromProc(folder) : fromPs(folder);
@@ -19,7 +19,7 @@ export function kill({ pid }: RunningProcess): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Gone by itself meanwhile.
+    // The process has ended meanwhile.
   }
 }
 
@@ -32,7 +32,7 @@ function fromProc(folder: string): RunningProcess[] {
   });
 }
 
-/** Empty for a process that is gone, is a zombie, or belongs to another user. */
+/** Returns an empty string for a process that has ended, is a zombie, or belongs to another user. */
 function readProc(pid: string, file: 'cmdline' | 'environ'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8').replaceAll('\0', ' ');

@@ -1,6 +1,6 @@
 import type { LocalPool } from '../../src/local.js';
 
-/** Leases a browser of a local pool over plain HTTP, and gives the session as it came: for a fake service to hand on. */
+/** Leases a browser of a local pool over plain HTTP, and returns the session unchanged, for a fake service. */
 export async function realSession(local: LocalPool): Promise<Record<string, unknown>> {
   const response = await fetch(`${local.baseUrl}/browser_pools/${local.pools[0]}/acquire`, {
     method: 'POST',

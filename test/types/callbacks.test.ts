@@ -19,7 +19,7 @@ function types(pool: BrowserPool) {
   void puppeteer.withPooledBrowser(pool, (lease) => {
     expectTypeOf(lease.browser).toEqualTypeOf<pp.Browser>();
     expectTypeOf(lease.page).toEqualTypeOf<pp.Page>();
-    // @ts-expect-error -- a context only where it is a new one
+    // @ts-expect-error -- a context only with context: 'new'
     void lease.context;
   });
   void puppeteer.withPooledBrowser(
@@ -30,9 +30,9 @@ function types(pool: BrowserPool) {
     },
     { context: 'new', protocol: 'bidi' },
   );
-  // @ts-expect-error -- Playwright does not speak BiDi
+  // @ts-expect-error -- Playwright does not support BiDi
   void playwright.withPooledBrowser(pool, () => {}, { protocol: 'bidi' });
-  // @ts-expect-error -- nor with a lease
+  // @ts-expect-error -- also for leaseBrowser
   void playwright.leaseBrowser(pool, { protocol: 'bidi' });
   // @ts-expect-error -- an option that does not exist
   void playwright.withPooledBrowser(pool, () => {}, { acquireTimout: 1 });
@@ -47,7 +47,7 @@ function types(pool: BrowserPool) {
   void withPooledBrowser(pool, ({ page }) => expectTypeOf(page).toEqualTypeOf<pw.Page>(), {
     connector: playwright.playwright(),
   });
-  // @ts-expect-error -- the unbound form wants to know the library
+  // @ts-expect-error -- the generic function needs a connector
   void withPooledBrowser(pool, () => {}, {});
 
   void playwright.withPooledBrowser(pool, () => {}, { connectOptions: { slowMo: 10, noDefaults: true } });

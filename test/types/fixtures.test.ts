@@ -27,9 +27,9 @@ function types(
   });
   // @ts-expect-error -- no such scope
   test.override({ pooledBrowser: { scope: 'suite' } });
-  // @ts-expect-error -- a name must be unique
+  // @ts-expect-error -- no option name: names must be unique
   test.override({ pooledBrowser: { name: 'mine' } });
-  // @ts-expect-error -- Playwright does not speak BiDi
+  // @ts-expect-error -- Playwright does not support BiDi
   test.override({ pooledBrowser: { protocol: 'bidi' } });
 
   const ofPuppeteer = createTest(puppeteer);

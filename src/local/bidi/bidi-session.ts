@@ -48,7 +48,7 @@ const UNAWAITED = new Set([
 
 type CommandHandler = Parameters<BidiMapper.BidiTransport['setOnMessage']>[0];
 
-/** One BiDi session: chromium-bidi between a client and a CDP connection of its own. */
+/** One BiDi session: chromium-bidi between a client and its own CDP connection. */
 export class BidiSession implements BidiMapper.BidiTransport {
   readonly #library: BidiLibrary;
   readonly #clients = new Map<string | undefined, BidiMapper.CdpClient>();

@@ -1,9 +1,11 @@
 import { isRecord } from '../../shared/json.js';
 
-/** The bytes at the start or the end of a message that are looked at. */
+/** Number of bytes at the start and at the end of a message that are examined. */
 export const LONGEST_MATCH = 120;
 
-/** Chromium and all libraries write the session of a message last. Only then is it a field of the message itself. */
+/**
+ * Chromium and all libraries write the session of a message last. Elsewhere, `sessionId` may be part of the parameters.
+ */
 const TAIL = /,"sessionId":"([\w-]+)"\}$/;
 
 /** The session of a message from Chromium; `undefined` for the browser itself. */
@@ -27,7 +29,7 @@ const LAST_ID = /,"id":(\d+)(?=,"sessionId":"[\w-]+"\}$)/;
 export function readCommand(text: string, browserSession: string): Command {
   const at = Math.max(0, text.length - LONGEST_MATCH);
   const tail = text.slice(at);
-  // A NUL would begin another message on the pipe. JSON has none.
+  // A NUL would start another message on the pipe. JSON contains none.
   const isPlain = TAIL.test(tail) && !text.includes('\0');
   const first = isPlain ? FIRST_ID.exec(text.slice(0, LONGEST_MATCH)) : null;
   const last = isPlain && !first ? LAST_ID.exec(tail) : null;
@@ -40,7 +42,7 @@ export function readCommand(text: string, browserSession: string): Command {
     return { own: Number(last[1]), withId: (id) => `${before},"id":${id}${after}` };
   }
   const { id: own, sessionId, ...rest } = parseCommand(text);
-  // Chromium takes an empty session for the pipe's own, whose settings would outlive the client.
+  // Chromium treats an empty session as the pipe's own session, whose settings would outlive the client.
   const session = sessionId === undefined || sessionId === '' ? browserSession : sessionId;
   return { own, withId: (id) => JSON.stringify({ id, ...rest, sessionId: session }) };
 }

@@ -5,7 +5,7 @@ import { LONGEST_MATCH, readCommand, sessionOf } from './cdp-message.js';
 const END = 0;
 /** Chromium writes `id` or `method` first. */
 const HEAD = /^\{"(?:id":(\d+)|method":"([\w.]+)")/;
-/** Events after which a client has one session more, or one less. */
+/** Events that open or close a session of a client. */
 const ATTACHED = 'Target.attachedToTarget';
 const DETACHED = 'Target.detachedFromTarget';
 
@@ -17,7 +17,7 @@ export interface CdpReceiver {
   onEnd(): void;
 }
 
-/** A client of a Chromium. It sees the browser as if it had a connection of its own. */
+/** A client of a Chromium. To the client, the pipe looks like a separate connection. */
 export interface CdpClient {
   /** Sends the JSON of a command. */
   send(command: string): void;
@@ -31,8 +31,8 @@ export interface CdpBrowser {
 }
 
 /**
- * The only connection to a Chromium: a pipe, which no other program can open. Each client has a browser session of its
- * own (`Target.attachToBrowserTarget`). Commands get other ids on the pipe. Messages are passed on by their first and last
+ * The only connection to a Chromium: a pipe, which no other program can open. Each client has its own browser session
+ * (`Target.attachToBrowserTarget`). Commands get other ids on the pipe. Messages are passed on by their first and last
  * bytes: a large screenshot is not parsed.
  */
 export class CdpPipe implements CdpBrowser {
@@ -178,7 +178,7 @@ class PipeClient implements CdpClient {
   receive(message: Buffer, session: string | undefined, ids?: { own: unknown; id: number }): void {
     if (this.#isOver || message === NOTHING) return;
     const parts = [message];
-    // The client does not know that it has a browser session.
+    // The client is not aware of its browser session, so the id of that session is removed.
     if (session === this.session) {
       const tail = `,"sessionId":"${session}"}`.length;
       parts[0] = message.subarray(0, message.length - tail);

@@ -33,7 +33,7 @@ export async function launchChromium(options: LaunchOptions, signal: AbortSignal
   }
 }
 
-/** The prefix shows a person which program created the profile folder. */
+/** The prefix shows which program created the profile folder. */
 const PROFILE_PREFIX = 'pooled-browser-';
 const START_TIMEOUT = 45_000;
 /** Characters of Chromium's output that are kept, and shown when it does not start. */
@@ -79,7 +79,7 @@ export class Chromium implements CdpBrowser {
     return this.#pipe.connect(receiver);
   }
 
-  /** Resolves when the browser answers: an idle browser of a pool must answer at once. */
+  /** Resolves when the browser answers commands, because an idle browser must be usable immediately. */
   async waitUntilReady(signal: AbortSignal): Promise<void> {
     const failed = new Promise<never>((_resolve, reject) => {
       this.#child.once('error', reject);
@@ -114,7 +114,7 @@ export class Chromium implements CdpBrowser {
   async #kill(): Promise<void> {
     if (this.#child.pid !== undefined) killProcessTree(this.#child.pid);
     await this.exited;
-    // The last child processes may still write to the profile: hence the retries.
+    // Retries, because the last child processes may still write to the profile.
     await rm(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => {});
     this.#unguard();
   }

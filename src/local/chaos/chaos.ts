@@ -47,7 +47,7 @@ export class Chaos {
     if (!fault) return process();
     if (fault.fault === 'status') return faultAnswer(injected(fault));
     if (fault.fault === 'resetBefore') return reset(response.socket);
-    // A service whose answer is lost does not notice: the lease stays.
+    // A service does not detect that its response is lost, so the lease stays.
     const { onUndelivered: _, ...answer } = await process().catch((error: unknown) =>
       faultAnswer(toFault(error)),
     );
@@ -76,7 +76,7 @@ export class Chaos {
       if (!fault) return;
       const timer = startTimer(fault.milliseconds, () => {
         if (fault.fault === 'resetSocket') return void socket.resetAndDestroy();
-        // Nothing is sent or read any more. For the lease, the client is gone.
+        // Nothing is sent or read any more. For the lease, the client has disconnected.
         socket.cork();
         socket.pause();
         disconnect();
@@ -107,7 +107,7 @@ export class Chaos {
   }
 }
 
-/** Depends on nothing but the plan and the place: parallel requests do not change each other's faults. */
+/** Depends only on the plan, the place and the number, so that parallel requests do not change each other's faults. */
 function choose({ seed, rates, faults }: ChaosPlan, at: FaultPlace, nth: number): ChosenFault | undefined {
   const digest = createHash('sha256').update(`${seed} ${at} ${nth}`).digest();
   const [first, second, third] = [0, 4, 8].map((offset) => digest.readUInt32BE(offset) / 2 ** 32);
@@ -132,14 +132,14 @@ function shown({ status, milliseconds, ...fault }: ChosenFault): LocalPoolFault 
 }
 
 function injected({ status }: ChosenFault): HttpFault {
-  return new HttpFault(status, 'chaos', 'The option chaos of this local pool caused this answer.');
+  return new HttpFault(status, 'chaos', 'The option chaos of this local pool caused this response.');
 }
 
 function reset(socket: Socket | null): undefined {
   socket?.resetAndDestroy();
 }
 
-/** Fails in the middle, which cuts the connection. */
+/** Fails in the middle, which closes the connection. */
 async function* firstHalf({ data, size }: Content): AsyncGenerator<Buffer> {
   let left = Math.ceil(size / 2);
   for await (const chunk of data instanceof Readable ? (data as AsyncIterable<Buffer>) : [data]) {
@@ -147,7 +147,7 @@ async function* firstHalf({ data, size }: Content): AsyncGenerator<Buffer> {
     left -= chunk.length;
     if (left <= 0) break;
   }
-  // What was written is sent first.
+  // Waits until the written data is sent.
   await turn();
-  throw new Error('The option chaos cuts this answer.');
+  throw new Error('The option chaos ends this response.');
 }

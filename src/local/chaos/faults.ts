@@ -14,7 +14,7 @@ import {
   type OptionsInput,
 } from '../../shared/options.js';
 
-/** What happens to one request, in the order in which the rates are applied. */
+/** The faults of one request, in the order in which the rates are applied. */
 const requestFaults = {
   /** Rate of requests that are answered with 429, 500, 502, 503 or 504 and not processed. @default 0 */
   status: rate(),
@@ -30,7 +30,7 @@ const requestFaults = {
   noAnswer: rate(),
 };
 
-/** What happens to one WebSocket of a client. */
+/** The faults of one WebSocket of a client. */
 const socketFaults = {
   /** Rate of WebSocket upgrades that are refused with 429, 500, 502, 503 or 504. @default 0 */
   refuseUpgrade: rate(),
@@ -42,7 +42,7 @@ const socketFaults = {
   muteSocket: rate(),
 };
 
-/** What happens to one lease. */
+/** The faults of one lease. */
 const leaseFaults = {
   /** Rate of leases whose Chromium is killed within 3 s. @default 0 */
   killBrowser: rate(),
@@ -74,7 +74,7 @@ const REQUESTS = [
 export type RequestPlace = (typeof REQUESTS)[number];
 
 /**
- * What a fault can happen to.
+ * A place where a fault can happen.
  *
  * @inline
  */
@@ -85,9 +85,9 @@ const faultNames = Object.keys(rates) as FaultName[];
 const faultOptions = {
   /** The fault. */
   fault: oneOf(...faultNames),
-  /** What it happens to: a request of the API by its meaning, a WebSocket of CDP or BiDi, or a lease. */
+  /** The place: a request of the API, by its meaning, a WebSocket of CDP or BiDi, or a lease. */
   at: oneOf<FaultPlace>(...REQUESTS, 'socket', 'lease'),
-  /** Which of them, in the order of their arrival at this server: 1 is the first. */
+  /** Number of the request, WebSocket or lease at that place, in the order of arrival, from 1. */
   nth: wholeNumber(1),
   /** Status of the answer, for `status` and `refuseUpgrade`. @default chosen by the seed */
   status: optional(wholeNumber(400, 599)),

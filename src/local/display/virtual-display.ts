@@ -59,7 +59,7 @@ export class VirtualDisplay {
     const program = findXvfb();
     if (program === undefined) throw new LocalPoolError(NO_XVFB);
     try {
-      // An ending Xvfb with the same number can remove the socket of the new Xvfb: hence the retries.
+      // Retries, because an ending Xvfb with the same number can remove the socket of the new Xvfb.
       return await withRetries(() => this.#start(program), { retries: 2, minTimeout: 0 });
     } catch (error) {
       throw new LocalPoolError(`${program} did not start: ${(error as Error).message}`, error);
@@ -109,11 +109,11 @@ function spawnGuarded(program: string, { width, height }: LocalPoolViewport): Ch
   return guard;
 }
 
-/** Reads the whole line: Xvfb writes the line break separately, and ends when nobody reads it. */
+/** Reads the whole line: Xvfb writes the line break separately, and ends if the pipe is closed before that. */
 async function readName(guard: ChildProcess): Promise<string> {
   const lines = createInterface({ input: guard.stdio[3] as Readable });
   const ended = once(lines, 'close').then(() => {
-    throw new Error('it ended at once.');
+    throw new Error('it ended immediately.');
   });
   ended.catch(() => {});
   const [number] = (await Promise.race([once(lines, 'line'), ended])) as [string];

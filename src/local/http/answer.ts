@@ -54,7 +54,7 @@ function streamOf(data: Buffer | Readable | never[]): Readable {
   return data instanceof Readable ? data : Readable.from(data);
 }
 
-/** The body of an answer as it is sent; undefined when it has none. */
+/** The body of an answer as it is sent; undefined without a body. */
 export function contentOf({ content, body }: Answer): Content | undefined {
   if (content || body === undefined) return content;
   const data = Buffer.from(JSON.stringify(body));

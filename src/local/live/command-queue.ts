@@ -1,13 +1,13 @@
 import type { LiveCommand } from './live-commands.js';
 
-/** Commands that the browser works on at once. It performs them in order. */
+/** Maximum number of commands that are sent to the browser without an answer. It performs them in order. */
 const IN_FLIGHT = 32;
-/** Commands that wait. */
+/** Maximum number of waiting commands. */
 const LONGEST = 256;
 
 /**
- * The commands of one viewer on their way to the browser. A viewer can send faster than a page can follow: then the oldest
- * mouse moves are dropped, and without any, the new command.
+ * The commands of one viewer on their way to the browser. If a viewer sends faster than the page can execute, the
+ * oldest mouse moves are dropped, or else the new command.
  */
 export class CommandQueue {
   readonly #perform: (command: LiveCommand) => Promise<void>;
@@ -54,7 +54,7 @@ export class CommandQueue {
   }
 }
 
-/** A page with an open dialog does not answer to input: other commands, such as reload, must not wait behind it. */
+/** A page with an open dialog does not respond to input, and other commands, such as reload, must not wait for it. */
 function isInput({ type }: LiveCommand): boolean {
   return type === 'mouse' || type === 'wheel' || type === 'key' || type === 'text';
 }

@@ -20,7 +20,7 @@ export type LiveMessage =
   /** Size of the page in CSS pixels, for mouse positions. Comes before the first picture. */
   | { readonly type: 'size'; readonly width: number; readonly height: number };
 
-/** What the viewer may do. */
+/** The rights of a viewer. */
 export interface LiveMode {
   /** Whether commands that change anything in the browser are refused. */
   readonly readOnly: boolean;
@@ -142,7 +142,7 @@ class LiveView {
   }
 }
 
-/** Ignores a failure: the viewer is gone. */
+/** Ignores a failure: the viewer has disconnected. */
 function send(socket: WebSocket, message: LiveMessage): void {
   socket.send(JSON.stringify(message), () => {});
 }

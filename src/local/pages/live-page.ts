@@ -13,7 +13,7 @@ export function hasLiveView({ quirks }: PoolSet, { settings }: ChromiumPool): bo
 const LIVE_AUDIENCES = ['live-view', 'live-watch'] as const;
 
 /**
- * URL of the page on which a person sees the browser until the lease ends.
+ * URL of the page that shows the browser until the lease ends.
  *
  * @param audience With `live-watch`, the person cannot control the browser, and no change of the URL gives more rights.
  */

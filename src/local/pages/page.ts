@@ -28,7 +28,7 @@ export interface Page {
   readonly body: string;
 }
 
-/** Answers with a page. It contains nothing of the request: its script fetches the content. */
+/** Answers with a page. The page contains nothing of the request: its script fetches the content. */
 export function pageAnswer({ title, name, body }: Page, status = 200): Answer {
   const assets = `<link rel="stylesheet" href="/pages/${name}.css">
 <script type="module" src="/pages/${name}.js"></script>`;
@@ -55,7 +55,7 @@ ${body}
   );
 }
 
-/** Answers a person, who followed a link, with a page about an error. */
+/** Returns a page about an error, for a person who followed a link. */
 export function faultPage({ status, message }: HttpFault): Answer {
   const body = `<main class="notice"><h1>This page cannot be shown</h1><p>${message}</p></main>`;
   return pageAnswer({ title: 'pooled-browser', body }, status);

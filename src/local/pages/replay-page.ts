@@ -20,7 +20,7 @@ export async function replayPage(call: PageCall): Promise<Answer> {
   return pageAnswer({ title: 'Replay', name: 'replay', body: BODY });
 }
 
-/** GET /browsers/{id}/replays/facts: what the page shows beside the video. */
+/** GET /browsers/{id}/replays/facts: the content of the page beside the video. */
 export async function replayFacts(call: PageCall): Promise<Answer> {
   return { status: 200, body: factsOf(await findRecording(call)) };
 }

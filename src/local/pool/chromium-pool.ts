@@ -6,7 +6,7 @@ import type { CheckedOptions, CheckedSettings } from '../options.js';
 import { Filler, type StartLimit } from './filler.js';
 import { Lease, nameOf, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
 
-/** What all pools of a server share. */
+/** The parts that all pools of a server share. */
 export interface PoolHost {
   readonly log: Log;
   readonly quirks: CheckedOptions['quirks'];
@@ -218,7 +218,7 @@ export class ChromiumPool {
     if (failure) for (const waiter of this.#queue) waiter.refuse(failure);
   }
 
-  /** The error of a pool without browsers whose last start failed: a wait would only hide the reason. */
+  /** The error of a pool without browsers whose last start failed. Waiting would only hide the reason. */
   #startFailure(): HttpFault | undefined {
     const { failure } = this.#filler;
     if (!failure || this.#idle.length + this.#leases.size > 0) return undefined;

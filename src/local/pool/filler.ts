@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chromium } from '../browser/chromium.js';
 import type { CheckedSettings } from '../options.js';
 
-/** The pool, as its filler sees it. */
+/** The part of a pool that its filler uses. */
 interface FillerHost {
   readonly settings: Pick<CheckedSettings, 'size' | 'fillRatePerMinute'>;
   /** Limits the starts of all pools. */
@@ -119,7 +119,7 @@ export class StartLimit {
     try {
       return await job();
     } finally {
-      // The next job takes this place directly: a freed place could be taken twice.
+      // The place passes directly to the next job, because a free place could be taken twice.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#free++;

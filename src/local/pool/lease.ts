@@ -22,7 +22,7 @@ export class PooledChromium {
     this.chromium = chromium;
   }
 
-  /** For the quirk of services that create a session for each lease. */
+  /** Implements the quirk of a new session for each lease. */
   renewSession(): void {
     this.sessionId = newId();
     this.createdAt = new Date().toISOString();

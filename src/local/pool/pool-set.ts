@@ -8,7 +8,7 @@ import { ChromiumPool, type PoolHost } from './chromium-pool.js';
 import { StartLimit } from './filler.js';
 import type { Lease } from './lease.js';
 
-/** All pools of a server, and what they share. The name of a lease is unique among them. */
+/** All pools of a server, and the parts that they share. The name of a lease is unique among them. */
 export class PoolSet implements PoolHost {
   readonly token: string;
   readonly quirks: PoolHost['quirks'];

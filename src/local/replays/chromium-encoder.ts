@@ -16,7 +16,7 @@ export interface EncodedChunk {
   readonly config?: VideoDecoderConfig;
 }
 
-/** The video encoder of a Chromium (WebCodecs), in a page of its own. */
+/** The video encoder of a Chromium (WebCodecs), in a separate page. */
 export class ChromiumEncoder {
   readonly #connection: CdpConnection;
   readonly #target: unknown;

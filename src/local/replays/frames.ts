@@ -9,8 +9,8 @@ export interface Frame {
 }
 
 /**
- * Passes on one frame per interval: the last one. With the first one, the video would miss what a page shows after its
- * last change.
+ * Passes on the last frame of each interval. With the first frame instead, the video would miss the last change of a
+ * page.
  */
 export class FrameSampler {
   readonly #interval: number;

@@ -155,7 +155,7 @@ export class RecordedPage {
     return Buffer.from(String(data), 'base64');
   }
 
-  /** Restarts the screencast. Its first frame comes at once, even if the page does not change. */
+  /** Restarts the screencast. Its first frame comes immediately, even if the page does not change. */
   restart(): void {
     this.send('Page.stopScreencast');
     const ask = (method: string, params: object) => this.#connection.ask(method, params, this.#session);

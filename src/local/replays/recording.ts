@@ -16,14 +16,14 @@ import type { VideoWriter } from './video-writer.js';
 /** `writing`: the recording ended, and its video is not complete. `none`: there is no video. */
 export type RecordingState = 'recording' | 'writing' | 'ready' | 'none';
 
-/** What is recorded. */
+/** The plan of a recording. */
 export interface RecordingPlan {
   readonly pool: string;
   readonly telemetry: readonly TelemetryCategory[] | undefined;
   readonly request: ReplayRequest & { readonly framerate: number };
 }
 
-/** What recordings share. */
+/** The parts that recordings share. */
 interface RecordingHost {
   /** Chooses the files of a recording, and limits their size. */
   readonly store: {
@@ -51,7 +51,7 @@ const FIRST_FRAME_TIMEOUT = 5_000;
 /** Milliseconds to wait for the last screenshot. */
 const SCREENSHOT_TIMEOUT = 1_000;
 
-/** One recording: it collects frames until it ends, and then has its video written. */
+/** One recording: collects frames until it ends, and then writes the video. */
 export class Recording {
   readonly replayId = newId();
   readonly sessionId: string;

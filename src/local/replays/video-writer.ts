@@ -3,7 +3,7 @@ import { ChromiumEncoder, type EncodedChunk } from './chromium-encoder.js';
 import { layOutFrames, readFrames, type TimedFrame } from './frames.js';
 import type { Video, VideoFile } from './video-file.js';
 
-/** What a video is made from. */
+/** The input for a video. */
 export interface VideoSource {
   /** Path of the file with the frames. */
   readonly frames: string;
@@ -35,7 +35,10 @@ export class VideoWriter {
     this.#launch = launch;
   }
 
-  /** Writes a video. Tries once more after a failure, such as a crash of Chromium. @returns undefined without frames. */
+  /**
+   * Writes a video. Repeats the attempt once after a failure, such as a crash of Chromium. @returns undefined without
+   * frames.
+   */
   write(source: VideoSource): Promise<Video | undefined> {
     const video = this.#last.then(() => this.#attempt(source).catch(() => this.#attempt(source)));
     this.#last = video.catch(() => {});

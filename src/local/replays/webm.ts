@@ -6,7 +6,7 @@ import type { FilePart } from './video-file.js';
 const WRITE_SIZE = 1024 * 1024;
 
 /**
- * Writes VP9 chunks to the stream as WebM. In a file of its own, because the build removes the unused 90 % of mediabunny
+ * Writes VP9 chunks to the stream as WebM. In a separate file, because the build removes the unused 90 % of mediabunny
  * only from static imports, and mediabunny must not load before the first video.
  */
 export async function writeWebm(

@@ -57,7 +57,7 @@ async function grantAnswer(
   }
 }
 
-/** GET /browsers/{id} (extension of the API): the session. What belongs to a lease is missing while it is idle. */
+/** GET /browsers/{id} (extension of the API): the session. Without the fields of a lease while the browser is idle. */
 export async function describeBrowser({ id, pools }: RouteCall): Promise<Answer> {
   const pool = pools.poolOfSession(id);
   const lease = pool.lease(id);

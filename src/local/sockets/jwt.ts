@@ -16,7 +16,7 @@ const ALGORITHM = 'HS256';
 const ISSUER = 'pooled-browser-local';
 const TWELVE_HOURS = 12 * 60 * 60_000;
 
-/** A pool can run for weeks with its dashboard open. */
+/** Long, because a pool can run for weeks with its dashboard open. */
 const THIRTY_DAYS = 30 * 24 * 60 * 60_000;
 
 /** Signs and verifies the jwts in URLs. The secret exists only in this object. */

@@ -101,6 +101,6 @@ function refuse(socket: Socket, { status, body }: HttpFault): void {
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
-  // A client that never closes its side would keep the socket open.
+  // Destroyed, because a client that never closes its side would keep the socket open.
   socket.setTimeout(1_000, () => socket.destroy());
 }

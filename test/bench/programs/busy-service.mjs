@@ -1,5 +1,5 @@
-// A pool without browsers that serves acquire requests in their order. Prints `{"baseUrl": …}`. Its first argument is the
-// number of browsers, or `unlimited`. Messages: 'down' and 'up' for an outage, 'figures' for what it has counted.
+// A pool without browsers that serves acquire requests in their order. Prints `{"baseUrl": …}`. Its first argument is
+// the number of browsers, or `unlimited`. Messages: 'down' and 'up' for an outage, 'figures' for its counts.
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 

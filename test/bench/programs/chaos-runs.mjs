@@ -1,4 +1,4 @@
-// Leases browsers a few times, two at once, and prints what the caller learns. Run by ../chaos.ts.
+// Leases browsers a few times, two at once, and prints the reported results. Used by ../chaos.ts.
 import Kernel from '@onkernel/sdk';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,5 @@
-// Leases a browser with the public service's SDK, and then ends as its first argument says. Run by ../compare.ts.
+// Leases a browser with the public service's SDK, and then ends in the way that its first argument names. Used by
+// ../compare.ts.
 import Kernel from '@onkernel/sdk';
 import { chromium } from 'playwright-core';
 

@@ -13,11 +13,11 @@ it.each<[string, Route, number, Answer[]]>([
   ['the recording starts', 'start-replay', 1, [hang]],
   ['the recording stops', 'stop-replay', 1, [hang]],
   ['the recordings are listed', 'replays', 2, [{ status: 200, json: [] }, hang]],
-  ['the browser is given back', 'release', 1, [{ status: 204, delay: 300 }]],
-  ['the film is waited for', 'replays', 4, [{ status: 200, json: [] }, UNFINISHED]],
-  ['the film is asked for', 'replays', 3, [{ status: 200, json: [] }, UNFINISHED, hang]],
+  ['the browser is released', 'release', 1, [{ status: 204, delay: 300 }]],
+  ['the run waits for the video', 'replays', 4, [{ status: 200, json: [] }, UNFINISHED]],
+  ['the video is requested', 'replays', 3, [{ status: 200, json: [] }, UNFINISHED, hang]],
 ])(
-  'rejects with the reason, and gives the browser back, when the abort comes while %s',
+  'rejects with the reason and releases the browser when the abort comes while %s',
   async (_when, route, count, answers) => {
     bench.service.script('replays', UNFINISHED);
     bench.service.script(route, ...answers);
@@ -29,14 +29,14 @@ it.each<[string, Route, number, Answer[]]>([
     caller.abort(reason);
     const { error } = await running;
     expect(error).toBe(reason);
-    // The second that an aborted call may take, and a busy machine's.
+    // One second of grace after an abort, and one for a busy machine.
     expect(performance.now() - abortedAt).toBeLessThan(1000 + 3000);
     await bench.pool.close();
     expect(bench.service.released).toEqual(['session-1']);
   },
 );
 
-it('asks for nothing after the release once the caller has left', async () => {
+it('sends no request after the release if the signal has aborted', async () => {
   bench.service.script('replays', UNFINISHED);
   const caller = new AbortController();
   await bench.run({ signal: caller.signal }, () => {

@@ -12,7 +12,7 @@ const player = new VideoPlayer();
 afterAll(() => player.close());
 
 it.each(DRIVERS)(
-  'records a run on the local pool, with a film to download: $name',
+  'records a run on the local pool, whose video can be downloaded: $name',
   async ({ run }) => {
     const { session, replays, replayStatus, cleanupErrors } = await run(
       used.pool,
@@ -27,9 +27,9 @@ it.each(DRIVERS)(
     const { replay_id: id, replay_view_url: link, finished_at } = replays[0]!;
     expect(URL.canParse(link!)).toBe(true);
     expect(finished_at).toBeTypeOf('string');
-    const folder = await mkdtemp(join(tmpdir(), 'film-'));
+    const folder = await mkdtemp(join(tmpdir(), 'video-'));
     try {
-      const film = join(folder, 'film.webm');
+      const film = join(folder, 'video.webm');
       const { bytes, type } = await used.pool.downloadReplay(session.session_id, id!, film);
       expect(type).toBe('video/webm');
       const content = await readFile(film);

@@ -27,7 +27,7 @@ const REFUSALS: [string, Answer][] = [
 ];
 
 describe('a recorded run', () => {
-  it('starts the recording once the browser is leased, stops it before the release, and waits for its film after', async () => {
+  it('starts the recording after the lease, stops it before the release, and then waits for the video', async () => {
     bench.list([EARLIER], [EARLIER, STARTED], [STARTED, LATER], [FINISHED, LATER]);
     const recorded = await bench.run();
     expectUnharmed(recorded);
@@ -45,21 +45,21 @@ describe('a recorded run', () => {
     expect(recorded.run?.timings).toMatchObject({ replays: expect.any(Number) });
   });
 
-  it('does not wait when the film is written by the time of the release', async () => {
+  it('does not wait if the video is written before the release', async () => {
     bench.list([], [FINISHED]);
     const { asked, run } = await bench.run();
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
     expect(asked.at(-1)).toBe('POST release');
   });
 
-  it('passes frame rate and length on, in the units of the service', async () => {
+  it('sends frame rate and maximum duration in the units of the service', async () => {
     bench.list([], [FINISHED]);
     await bench.run({ recording: { frameRate: 12, maxDuration: 90_500 } });
     expect(bench.service.of('start-replay')[0]!.body).toEqual({ framerate: 12, max_duration_in_seconds: 91 });
     expect(bench.service.of('stop-replay')[0]!.path).toBe(`/browsers/${SESSION_ID}/replays/replay-1/stop`);
   });
 
-  it('gives the browser back, and returns the link, when the film is never written', async () => {
+  it('releases the browser and returns the link if the video is never written', async () => {
     bench.list([], [STARTED]);
     const recorded = await bench.run({ replaysTimeout: 800 });
     expectUnharmed(recorded);
@@ -67,7 +67,7 @@ describe('a recorded run', () => {
     expect(bench.service.of('replays').length).toBeLessThan(6);
   });
 
-  it('keeps the link that the start told when the list does not show the recording', async () => {
+  it('keeps the link of the start response if the list does not contain the recording', async () => {
     bench.list([]);
     expect((await bench.run({ replaysTimeout: 300 })).run).toMatchObject({
       replays: [STARTED],
@@ -75,17 +75,17 @@ describe('a recorded run', () => {
     });
   });
 
-  it('takes null for a missing end', async () => {
+  it('treats a null finished_at as missing', async () => {
     bench.list([], [{ ...STARTED, finished_at: null }], [FINISHED]);
     expect((await bench.run()).run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
   });
 
-  it('knows its recording even where it began before the first list was made', async () => {
+  it('recognizes its recording even if it is in the first list', async () => {
     bench.list([EARLIER, STARTED], [EARLIER, FINISHED]);
     expect((await bench.run()).run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
   });
 
-  it('gives a failed callback its film, too', async () => {
+  it('also waits for the video of a failed callback', async () => {
     bench.list([], [STARTED], [FINISHED]);
     const mine = new Error('mine');
     const { error, run } = await bench.run({}, () => Promise.reject(mine));
@@ -93,14 +93,14 @@ describe('a recorded run', () => {
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready', released: 'reused' });
   });
 
-  it('records nothing unless it is told to', async () => {
+  it('records nothing by default', async () => {
     const { asked } = await bench.run({ replays: 'list' });
     expect(asked).toEqual(['GET replays', 'GET replays', 'POST release']);
   });
 });
 
 describe('a recording that does not start', () => {
-  it.each(REFUSALS)('harms nothing after %s, and the event says why', async (_what, answer) => {
+  it.each(REFUSALS)('does not fail the run after %s, and its event has the reason', async (_what, answer) => {
     bench.service.script('start-replay', answer);
     const recorded = await bench.run();
     expectUnharmed(recorded);
@@ -117,13 +117,13 @@ describe('a recording that does not start', () => {
     expect(bench.service.of('stop-replay')).toEqual([]);
   });
 
-  it('still shows what the service recorded by itself', async () => {
+  it('still lists recordings that the service made on its own', async () => {
     bench.service.script('start-replay', { status: 403 });
     bench.list([EARLIER], [EARLIER, FINISHED]);
     expect((await bench.run()).run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
   });
 
-  it('does not delay the callback, and is waited for at its end', async () => {
+  it('does not delay the callback, and is awaited after it', async () => {
     let isCalled = false;
     bench.service.script('start-replay', async (response) => {
       await until(() => isCalled);
@@ -139,7 +139,7 @@ describe('a recording that does not start', () => {
     expect(recorded.run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
   });
 
-  it('is given up at replaysTimeout when the service never answers, and the browser is given back', async () => {
+  it('ends at replaysTimeout if the service never answers, and the browser is released', async () => {
     bench.service.script('start-replay', hang);
     const recorded = await bench.run({ replaysTimeout: 300 });
     expectUnharmed(recorded);
@@ -148,12 +148,12 @@ describe('a recording that does not start', () => {
     expect(recorded.run!.cleanupErrors.map(String).join()).toContain('300 ms');
   });
 
-  it('is no longer asked for once the connect has failed', async () => {
+  it('is aborted when the connect fails', async () => {
     bench.service.script('start-replay', hang);
     bench.service.script('acquire', { status: 200, json: session({ session_id: 'unreachable' }) });
     const { error } = await bench.run({ connectAttempts: 1 });
     expect(error).toMatchObject({ code: 'ERR_CONNECT' });
-    // A request that were still under way would hold this up.
+    // A pending request would delay this.
     await bench.pool.close();
     expect(bench.service.released).toEqual(['unreachable']);
   });
@@ -161,7 +161,7 @@ describe('a recording that does not start', () => {
 
 describe('a recording that does not stop', () => {
   it.each<[string, Answer]>([...REFUSALS.slice(0, 5), ['nothing', hang]])(
-    'harms nothing after %s, and ends with the lease',
+    'does not fail the run after %s, and ends with the lease',
     async (what, answer) => {
       bench.service.script('stop-replay', answer);
       bench.list([], [STARTED], [FINISHED]);
@@ -171,12 +171,12 @@ describe('a recording that does not stop', () => {
       expect(stopped).toMatchObject({ replay: STARTED, error: expect.any(Error) });
       expect(recorded.run!.cleanupErrors).toContain((stopped as { error?: Error }).error);
       expect(recorded.run!.replays).toHaveLength(1);
-      // What hangs takes the time in which the film was to be waited for.
+      // A request that hangs uses up the time for the video.
       expect(recorded.run!.replayStatus).toBe(what === 'nothing' ? 'unavailable' : 'ready');
     },
   );
 
-  it('says so when the service gave it no id to stop it by', async () => {
+  it('is reported if the service returned no id for it', async () => {
     bench.service.script('start-replay', {
       status: 201,
       json: { replay_id: null, replay_view_url: 'https://x/1' },
@@ -193,7 +193,7 @@ describe('a recording that does not stop', () => {
 
 describe('a list that fails', () => {
   it.each(REFUSALS.filter(([what]) => what !== 'no object'))(
-    'before the release leaves the link that the start told: %s',
+    'keeps the link of the start response if it fails before the release: %s',
     async (_what, answer) => {
       bench.list([], answer, [FINISHED]);
       const recorded = await bench.run();
@@ -203,13 +203,13 @@ describe('a list that fails', () => {
     },
   );
 
-  it('at the start claims no recording but our own', async () => {
+  it('returns only our own recording if it fails at the start', async () => {
     bench.list({ status: 500 }, [EARLIER, FINISHED]);
     const { run } = await bench.run({ replaysTimeout: 400 });
     expect(run!.replays).toMatchObject([{ replay_id: 'replay-1' }]);
   });
 
-  it('after the release ends the wait where no later try would help, and keeps what is known', async () => {
+  it('ends the wait for the video after a permanent error, and keeps the known recordings', async () => {
     bench.list([], [STARTED], { status: 404 }, [FINISHED]);
     const recorded = await bench.run();
     expectUnharmed(recorded);
@@ -220,7 +220,7 @@ describe('a list that fails', () => {
   it.each<[string, Answer]>([
     ['500', { status: 500 }],
     ['a reset', reset],
-  ])('after the release is asked for again: %s', async (_what, answer) => {
+  ])('is repeated after the release: %s', async (_what, answer) => {
     bench.list([], [STARTED], answer, [FINISHED]);
     expect((await bench.run()).run).toMatchObject({
       replays: [FINISHED],

@@ -11,17 +11,17 @@ export const SESSION_ID = 'session-1';
 
 export type Options = Omit<Parameters<typeof withPooledBrowser<PlainHandles, unknown>>[2], 'connector'>;
 
-/** How a recorded run went. */
+/** The result of a recorded run. */
 export interface Recorded {
   value?: unknown;
   error?: unknown;
   run: FailedRun | undefined;
   events: RunEvent[];
-  /** What was asked for, in order, the acquire left out. */
+  /** The requests in order, without the acquire request. */
   asked: string[];
 }
 
-/** A service, and websockets without a browser behind them: what matters here is when and what it is asked. */
+/** A service with WebSockets but without browsers: these tests check which requests it receives, and when. */
 export class RecordingBench {
   service!: FakeService;
   pool!: BrowserPool;
@@ -44,7 +44,7 @@ export class RecordingBench {
     await this.service.close();
   }
 
-  /** Answers of the replay list, one a request; the last one from then on. */
+  /** Sets the responses to replay lists, one per request. The last one repeats. */
   list(...lists: (Answer | object[])[]): void {
     const answers = lists.map((list) => (Array.isArray(list) ? { status: 200, json: list } : list));
     this.service.script('replays', ...answers);
@@ -69,7 +69,7 @@ export class RecordingBench {
   }
 }
 
-/** A bench for each test. */
+/** Creates a bench for each test. */
 export function useRecordingBench(): RecordingBench {
   const bench = new RecordingBench();
   beforeEach(() => bench.start());
@@ -81,7 +81,7 @@ export function typesOf({ events }: Recorded): string[] {
   return events.map(({ type }) => type).filter((type) => /record|replays/.test(type));
 }
 
-/** That a run is as good as one that was not recorded. */
+/** Expects the same result as of a run without a recording. */
 export function expectUnharmed({ value, run }: Recorded): void {
   expect(value).toBe('value');
   expect(run).toMatchObject({ released: 'reused' });

@@ -3,7 +3,7 @@ import { readCommand } from '../../../src/local/browser/cdp-message.js';
 
 const BROWSER = 'BROWSER-SESSION';
 
-/** The command as Chromium gets it, with the id 7. */
+/** Returns the command that Chromium receives, with the id 7. */
 function sent(command: string): unknown {
   return JSON.parse(readCommand(command, BROWSER).withId(7)) as unknown;
 }
@@ -16,7 +16,7 @@ it.each([
   ],
   ['in the middle', { method: 'A.b', id: 1, params: { id: 2 }, sessionId: 'PAGE' }],
   ['last', { method: 'A.b', sessionId: 'PAGE', params: { id: 2 }, id: 1 }],
-])('replaces an id that stands %s', (_where, command) => {
+])('replaces an id that is %s', (_where, command) => {
   const text = JSON.stringify(command);
   expect(readCommand(text, BROWSER).own).toBe(1);
   expect(sent(text)).toEqual({ ...command, id: 7 });
@@ -36,7 +36,7 @@ it('keeps a large command as it is', () => {
   expect(sent(JSON.stringify(command))).toEqual({ ...command, id: 7 });
 });
 
-it('lets no command hide another one behind a NUL, which ends a message on the pipe', () => {
+it('does not let a command hide another one behind a NUL, which ends a message on the pipe', () => {
   const hidden = '{"id":9,"method":"Browser.close"}';
   for (const text of [
     `{"id":1,"method":"A.b","params":{"text":"\0${hidden}\0"},"sessionId":"PAGE"}`,
@@ -49,7 +49,7 @@ it('lets no command hide another one behind a NUL, which ends a message on the p
 });
 
 it.each(['', 'null', '[]', '5', '{', '{"id":"1","method":"A.b"}', '{"method":"A.b"}'])(
-  'has no id for %s, which is no command',
+  'returns no id for %s, which is not a command',
   (text) => {
     expect(Number.isSafeInteger(readCommand(text, BROWSER).own)).toBe(false);
   },

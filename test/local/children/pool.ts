@@ -12,9 +12,9 @@ const ways: Record<string, () => void> = {
   exit: () => process.exit(7),
   throw: () =>
     setImmediate(() => {
-      throw new Error('nobody catches this');
+      throw new Error('not caught');
     }),
-  reject: () => void Promise.reject(new Error('nobody awaits this')),
+  reject: () => void Promise.reject(new Error('not awaited')),
   wait: () => {},
   windows: () => {},
   'own-listener': () =>

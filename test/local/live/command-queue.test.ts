@@ -13,7 +13,7 @@ const mouse = (action: 'mouseMoved' | 'mousePressed', x: number): LiveCommand =>
   modifiers: 0,
 });
 
-/** A browser that answers to nothing until it is told to. */
+/** A browser that answers only when the test says so. */
 function slowBrowser() {
   const performed: LiveCommand[] = [];
   let answer!: () => void;
@@ -25,7 +25,7 @@ function slowBrowser() {
   return { queue, performed, answer };
 }
 
-it('drops the oldest mouse moves of a flood, and keeps every press and the last move', async () => {
+it('drops the oldest of too many mouse moves, and keeps every press and the last move', async () => {
   const { queue, performed, answer } = slowBrowser();
   for (let x = 0; x < 100_000; x++) queue.add(mouse(x % 1000 === 999 ? 'mousePressed' : 'mouseMoved', x));
   expect(performed.length).toBeLessThan(100);
@@ -40,7 +40,7 @@ it('drops the oldest mouse moves of a flood, and keeps every press and the last 
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-it('does not grow when the page answers to nothing', async () => {
+it('does not grow when the page does not respond', async () => {
   const { queue, performed, answer } = slowBrowser();
   for (let x = 0; x < 10_000; x++) queue.add(mouse('mousePressed', x));
   answer();
@@ -48,14 +48,14 @@ it('does not grow when the page answers to nothing', async () => {
   expect(performed.length).toBeLessThan(400);
 });
 
-it('lets a reload overtake input that the page does not answer to', () => {
+it('sends a reload before input to which the page does not respond', () => {
   const { queue, performed } = slowBrowser();
   for (let x = 0; x < 1000; x++) queue.add(mouse('mouseMoved', x));
   queue.add({ type: 'reload' });
   expect(performed.at(-1)).toEqual({ type: 'reload' });
 });
 
-it('goes on after a command that fails', async () => {
+it('continues after a failed command', async () => {
   const performed: LiveCommand[] = [];
   const queue = new CommandQueue((command) => {
     performed.push(command);

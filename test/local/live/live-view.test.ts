@@ -75,7 +75,7 @@ it('lists the tabs, shows the newest one, and navigates with the address bar', a
   await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
 });
 
-it('sends no input of a person who only watches', async () => {
+it('sends no input of a viewer who only watches', async () => {
   const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
   await pictures(view);
   await view.getByText('Read-only').waitFor();

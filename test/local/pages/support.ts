@@ -4,7 +4,7 @@ import { findBrowser } from '../../../src/local/browser/find-browser.js';
 import type { BrowserSession, Replay } from '../../../src/service/wire.js';
 import { until, type Api } from '../support.js';
 
-/** A person with a browser of their own. */
+/** A person with a browser. */
 export interface Person {
   /** Opens a page and collects its `faults`. */
   open(url: string, options?: BrowserContextOptions): Promise<Page>;

@@ -1,4 +1,4 @@
-// Leases a browser from a local pool of its own, and waits to be ended. Run by the tests beside this folder.
+// Leases a browser from its own local pool, and waits for its end. Used by the tests in the parent folder.
 import { BrowserPool } from '../../../dist/index.js';
 import { startLocalPool } from '../../../dist/local.js';
 import { leaseBrowser } from '../../../dist/puppeteer.js';

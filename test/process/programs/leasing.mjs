@@ -1,4 +1,4 @@
-// Leases a browser and then ends in the way that its first argument says. Run by the tests beside this folder.
+// Leases a browser and then ends in the way that its first argument names. Used by the tests in the parent folder.
 import { BrowserPool } from '../../../dist/index.js';
 import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 
@@ -21,7 +21,7 @@ const endings = {
       throw new Error('uncaught');
     }),
   reject: () => void Promise.reject(new Error('unhandled')),
-  // Nothing keeps the process any more, and nobody has released.
+  // Nothing keeps the process alive, and the browser is not released.
   empty: () => lease.browser.disconnect(),
   'own-handler': () => {
     process.on('SIGTERM', () => {

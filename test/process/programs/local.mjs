@@ -1,10 +1,10 @@
-// Leases from `baseUrl: 'local'` in the way that its first argument says. Run by ../local-service.test.ts.
+// Leases from `baseUrl: 'local'` in the way that its first argument names. Used by ../local-service.test.ts.
 import { BrowserPool } from '../../../dist/index.js';
 import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 
 const [, , way, owner] = process.argv;
 const ways = {
-  /** Named by a string: nothing closes the pool. */
+  /** With the name of the pool, so that nothing closes the pool. */
   async runs() {
     let started = 0;
     let bothStarted;

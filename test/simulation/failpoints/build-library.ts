@@ -8,13 +8,13 @@ import { placeFailpoints, type Failpoint } from './place-failpoints.js';
 /** Files whose code a lease awaits between the call and the release. */
 const WITH_FAILPOINTS = /^(lease|service)\/(?!release-process)|^connect\/connect-session|^shared\/abort/;
 
-/** A build of src/ with a failpoint in every `await` of the lease's path, in a folder that `remove` takes away. */
+/** A build of src/ with a failpoint in every `await` of the lease's path, in a folder that `remove` deletes. */
 export async function buildLibrary(): Promise<{
   library: Library;
   failpoints: Failpoint[];
   remove: () => void;
 }> {
-  // Below node_modules: there the build finds its packages, and no watcher looks.
+  // Inside node_modules, where the build finds its packages and no watcher looks.
   mkdirSync('node_modules/.cache', { recursive: true });
   const folder = mkdtempSync('node_modules/.cache/failpoints-');
   const failpoints: Failpoint[] = [];

@@ -16,7 +16,7 @@ interface Scenario {
 
 /** Together they pass every await of the lease's path. */
 const SCENARIOS: readonly Scenario[] = [
-  { name: 'all goes well', seeds: [1, 2], ways: ['run', 'lease', 'acquire'] },
+  { name: 'no fault', seeds: [1, 2], ways: ['run', 'lease', 'acquire'] },
   { name: 'a lease inside a lease', seeds: [1, 2], ways: ['nested', 'run'] },
   {
     name: 'an outage',
@@ -26,26 +26,26 @@ const SCENARIOS: readonly Scenario[] = [
   },
   { name: 'a service that asks to wait', seeds: [1, 2], ways: ['run', 'run'], rates: { 'http: 429': 0.5 } },
   {
-    name: 'answers that are lost',
+    name: 'lost responses',
     seeds: [1, 2, 19],
     ways: ['run', 'run'],
-    rates: { 'http: reset after it was done': 0.3 },
+    rates: { 'http: reset after processing': 0.3 },
   },
   {
-    name: 'browsers out of reach',
+    name: 'unreachable browsers',
     seeds: [1, 2],
     ways: ['run', 'lease'],
     rates: { 'connect: throws': 0.6, 'upgrade: refused': 0.3 },
   },
-  { name: 'a frozen page', seeds: [1, 2], ways: ['run'], rates: { 'connect: frozen page': 1 } },
+  { name: 'an unresponsive page', seeds: [1, 2], ways: ['run'], rates: { 'connect: unresponsive page': 1 } },
   {
-    name: 'a token that is refused',
+    name: 'a refused token',
     seeds: [1, 2],
     ways: ['run'],
     rates: { 'http: 401': 0.4, 'token: slow': 0.5 },
   },
   {
-    name: 'callers who leave',
+    name: 'aborts',
     seeds: [1, 2, 3],
     ways: ['run', 'lease', 'acquire'],
     rates: { 'caller: aborts': 1 },
@@ -63,33 +63,33 @@ const SCENARIOS: readonly Scenario[] = [
     rates: { 'socket: dropped': 0.5, 'upgrade: refused': 0.1 },
   },
   {
-    name: 'leases that are handed over',
+    name: 'detached leases',
     seeds: [1, 2, 3, 4],
     ways: ['handover', 'handover', 'handover'],
     rates: { 'upgrade: refused': 0.3 },
   },
   {
-    name: 'releases that take a while',
+    name: 'slow releases',
     seeds: [1],
     ways: ['run', 'run'],
-    rates: { 'release: for a while not possible': 0.5 },
+    rates: { 'release: temporarily unavailable': 0.5 },
   },
 ];
 
-/** What can't happen at an await, by what is awaited, and why. */
+/** Modes that can't occur at an await, by the awaited expression, with the reason. */
 const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string }[] = [
   {
     awaited:
       /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(|openSocket\(|#enterQueue\(|#beforeRetry\(/,
     modes: ['hangs', 'is late'],
-    why: 'it ends with the signal that it gets: the simulated one hangs for as long, and the real one is tested',
+    why: 'it ends with its signal: the simulated one hangs until then, and other tests cover the real one',
   },
   {
     awaited: /body as AsyncIterable|Socket\.open\(|openSocket\(/,
     modes: ['throws after'],
-    why: 'a chunk or a socket is handed over or it is not',
+    why: 'a chunk or a socket is either delivered or not',
   },
-  { awaited: /connecting, ended/, modes: ['throws'], why: 'it was begun before: it can only throw after' },
+  { awaited: /connecting, ended/, modes: ['throws'], why: 'it has started before: it can only throw after' },
   { awaited: /service\.dispatcher\(\)/, modes: ['hangs', 'is late'], why: 'it only imports a module' },
   { awaited: /release\('leave'/, modes: ['hangs', 'is late'], why: 'it sends nothing' },
   {
@@ -101,11 +101,14 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
   {
     awaited: /raceAbort\(work, grace| released$|allSettled\(this\.#work\)/,
     modes: ['throws', 'throws after', 'hangs', 'is late'],
-    why: 'work that was begun elsewhere, and fails there',
+    why: 'the work has started elsewhere, and fails there',
   },
 ];
 
-/** Awaits that no simulated lease passes: its sockets are replaced, its process does not end, it starts no browser, nothing is flushed or downloaded, and no line of calls gets long. */
+/**
+ * Awaits that no simulated lease reaches: sockets are simulated, the process does not end, no browser is started,
+ * nothing is flushed or downloaded, and the queue of calls stays short.
+ */
 const ELSEWHERE =
   /^service\/(fair-semaphore|service|local-service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
 
@@ -121,7 +124,7 @@ afterAll(() => {
   build?.remove();
 });
 
-it('breaks no rule, whichever await of a lease fails, and in whichever way', async () => {
+it('breaks no rule, whichever await of a lease fails, in every mode', async () => {
   const passed = await passAll();
   const points = new Set(passed.map(({ id }) => id));
   const broken: string[] = [];
@@ -153,7 +156,7 @@ interface Passed {
   pass: number;
 }
 
-/** Each await that the scenarios pass, the first two times. */
+/** Collects each await that the scenarios reach, the first two times. */
 async function passAll(): Promise<Passed[]> {
   const passed: Passed[] = [];
   for (const scenario of SCENARIOS) {
@@ -173,7 +176,7 @@ async function passAll(): Promise<Passed[]> {
   return passed;
 }
 
-/** Work that consists of other awaits fails when these do: it can only be held up, and aborted. */
+/** Work that consists of other awaits fails with these: it can only be delayed or aborted. */
 function isPossible({ id, where }: Failpoint, mode: Mode): boolean {
   if (EXCLUDED.some(({ awaited, modes }) => awaited.test(where) && modes.includes(mode))) return false;
   return !failpoints.outer.has(id) || mode === 'is aborted' || mode === 'waits';

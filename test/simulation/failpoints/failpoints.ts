@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * - `throws`: the work is not begun;
- * - `throws after`: it is done, and its outcome is lost;
- * - `hangs`: it is begun, and nothing is heard of it again;
- * - `is late`: it succeeds, two minutes later;
- * - `is aborted`: the caller's signal aborts as the work begins;
- * - `waits`: nothing fails, but other things get their turn first.
+ * - `throws`: the work does not start;
+ * - `throws after`: the work is done, and its result is lost;
+ * - `hangs`: the work starts, and never settles;
+ * - `is late`: the work succeeds two minutes later;
+ * - `is aborted`: the caller's signal aborts when the work starts;
+ * - `waits`: nothing fails, but other work runs first.
  */
 export const MODES = ['throws', 'throws after', 'hangs', 'is late', 'is aborted', 'waits'] as const;
 export type Mode = (typeof MODES)[number];
@@ -14,20 +14,20 @@ export type Mode = (typeof MODES)[number];
 interface Armed {
   id: number;
   mode: Mode;
-  /** Which pass through this await, from 1. */
+  /** Number of the pass through this await, from 1. */
   pass: number;
   sleep: (milliseconds: number) => Promise<void>;
   abort: () => void;
 }
 
-/** What the built-in failpoints call: counts the passes, and fails where it is armed. */
+/** The target of the inserted failpoints: counts the passes, and fails at the armed one. */
 export class Failpoints {
-  /** Passes through each await. */
+  /** Number of passes through each await. */
   readonly passes = new Map<number, number>();
-  /** Awaits inside of which other awaits were passed: they fail when those do. */
+  /** Awaits that contain other awaits: they fail with these. */
   readonly outer = new Set<number>();
   armed: Armed | undefined;
-  /** True once the armed one was reached. */
+  /** True after the armed failpoint was reached. */
   struck = false;
   readonly #around = new AsyncLocalStorage<{ id: number; isPending: boolean }>();
 
@@ -39,7 +39,7 @@ export class Failpoints {
     for (const name of ['failpoint', 'failpointInLoop']) Reflect.deleteProperty(globalThis, name);
   }
 
-  /** Arms one, or none, and forgets what was counted. */
+  /** Arms a failpoint, or none, and resets the counts. */
   reset(armed?: Armed): void {
     this.armed = armed;
     this.struck = false;
@@ -53,7 +53,7 @@ export class Failpoints {
     if (mode === 'throws') throw new Error('failpoint');
     if (mode === 'is aborted') this.armed!.abort();
     const begun = begin();
-    // Heard of later, or never: that is the failpoint's doing.
+    // The failpoint causes the delay on purpose.
     begun.catch(() => {});
     if (mode === 'hangs') await new Promise(() => {});
     if (mode === 'waits') await begun.finally(() => this.armed!.sleep(20));

@@ -16,8 +16,8 @@ interface Node {
 }
 
 /**
- * Puts a failpoint into every `await` of a source text: `await x` becomes `await failpoint(7, () => x)`. Where a race
- * is awaited, it is the work in the race that may fail, not the race; a `for await` fails at its first item.
+ * Puts a failpoint into every `await` of a source text: `await x` becomes `await failpoint(7, () => x)`. In an awaited
+ * race, the work in the race fails instead of the race. A `for await` fails at its first item.
  */
 export function placeFailpoints(
   path: string,

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** In place of Chromium, which would write its profile: this one is found by its arguments alone. */
+/** Replaces Chromium, which would write its profile: this process is found by its arguments only. */
 const idle = ['-e', 'setInterval(() => {}, 1000)', '--'];
 
-it('passes, and leaves a browser that no handle of this process knows', () => {
+it('passes, and leaves a browser without a handle in this process', () => {
   const profile = join(tmpdir(), 'pooled-browser-left');
   const env = { PATH: process.env['PATH'] };
   const browser = spawn(process.execPath, [...idle, `--user-data-dir=${profile}`], {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 
-it('opens and closes all it needs, the socket a little late', async () => {
+it('closes everything that it opened, the socket a little late', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'pooled-browser-'));
   const server = createServer().listen(0);
   const socket = connect((server.address() as AddressInfo).port);

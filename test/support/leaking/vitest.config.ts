@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-/** Suites that leak on purpose, run by leaks.test.ts in a vitest of its own. */
+/** Suites that leak on purpose. leaks.test.ts runs them in a separate vitest process. */
 export default defineConfig({
   test: {
     include: ['test/support/leaking/*.leak.ts'],

@@ -53,7 +53,7 @@ export function reconcile<Item>(
 /**
  * Returns the present element if it was made from the same facts, else a new one.
  *
- * @param facts What the element shows, without values that change by themselves, such as ages.
+ * @param facts The content of the element, without values that change continuously, such as ages.
  */
 export function remake(
   present: HTMLElement | undefined,

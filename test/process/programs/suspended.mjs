@@ -1,4 +1,4 @@
-// Leases a browser, and tells each step and how it ended. Run, and frozen, by the tests beside this folder.
+// Leases a browser, and reports each step and the outcome. The tests in the parent folder start and suspend it.
 import { BrowserPool, withPooledBrowser } from '../../../dist/index.js';
 
 const connector = {
@@ -15,9 +15,9 @@ const connector = {
 
 const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const pool = new BrowserPool('test');
-// Shorter than the freeze where it must not count: nothing of the machine's sleep is the service's fault.
+// Shorter than the suspension, which must not count: the service did not cause it.
 const options = { connector, replays: 'off', pollTimeout: 1000, onEvent: ({ type }) => tell({ type }) };
-// Asks the parent whether the browser may go.
+// Waits until the parent allows the release.
 const callback = () => new Promise((resolve) => process.stdin.once('data', () => resolve('value')));
 const { value, released, acquireAttempts } = await withPooledBrowser(pool, callback, options);
 await pool.close();
