@@ -9,6 +9,9 @@ export type {
   ConnectRequest,
   ContextChoice,
   Isolation,
+  Observation,
+  ObserveRequest,
+  PageReport,
   Protocol,
   Workspace,
 } from './connect/connector.js';
@@ -41,6 +44,7 @@ export type { RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { DetachedLease } from './lease/detached-lease.js';
 export { attachBrowser, leaseBrowser, type PooledBrowser } from './lease/lease-browser.js';
 export type {
+  ArtifactsOptions,
   AttachOptions,
   HeldLeaseOptions,
   LeaseOptions,

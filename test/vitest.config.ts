@@ -11,7 +11,7 @@ const UNIT = [
 /** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
 const NOT_UNIT = [
   /^test\/connect\/(existing-bidi-session|unresponsive-page)\./,
-  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|nested|outage|plain-clients)\./,
+  /^test\/lease\/(acquire-pauses|artifacts|deadline|detach|faults|lease-browser|nested|outage|plain-clients)\./,
   /^test\/lease\/(reconnect|replays|stats|tracing|with-pooled-browser)\./,
   /^test\/service\/(download-replay|release)\./,
 ];
@@ -20,7 +20,7 @@ const NOT_UNIT = [
 const MORE = [
   /^test\/(cli|examples|package|lease\/replays)\//,
   /^test\/fixtures\/(playwright-test|vitest)\./,
-  /^test\/map\/(chaos|downloads|ends|isolation|killed-compaction)\./,
+  /^test\/map\/(artifacts|chaos|downloads|ends|isolation|killed-compaction)\./,
   /^test\/local\/(display|pages)\//,
   /^test\/local\/(live\/live-view|replays\/(disk-full|ends|recording|timeline|video-writer))\./,
   /^test\/local\/(browser-loss|lifetime|start-failures)\./,

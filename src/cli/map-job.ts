@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { Connector } from '../connect/connector.js';
 import { playwright } from '../connect/playwright.js';
 import { puppeteer } from '../connect/puppeteer.js';
+import { prepareFolder } from '../lease/artifact-files.js';
 import { mapPooledBrowsers } from '../map/map-pooled-browsers.js';
 import type { MapOptions } from '../map/options.js';
 import { recordOf, type Outcome } from '../map/outcome.js';
@@ -38,6 +39,10 @@ export interface MapCommandOptions extends LeaseRequestOptions, Pick<MapOptions,
   format: 'jsonl' | 'csv';
   resume?: true;
   force?: true;
+  /** Folder. */
+  artifacts?: string;
+  artifactsOn: 'failure' | 'always';
+  trace?: true;
 }
 
 interface MapCommand extends MapCommandOptions {
@@ -52,6 +57,7 @@ export async function runMap(poolName: string, command: MapCommand, signal: Abor
   const checkpoint = checkpointOf(command);
   await using pool = await openPool(poolName, command);
   await checkOut(command);
+  await checkArtifacts(command);
   using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
   const { task, shouldRetry } = await loadScript(command.script);
   using report = new MapReport(out);
@@ -74,7 +80,7 @@ export async function runMap(poolName: string, command: MapCommand, signal: Abor
     isComplete = true;
   } finally {
     if (format === 'csv' && (isComplete || report.done > 0)) await writeTable(checkpoint!, out!, report);
-    report.end(isComplete);
+    report.end(isComplete, command.artifacts);
   }
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);
 }
@@ -107,6 +113,12 @@ async function checkOut(command: MapCommand): Promise<void> {
   }
 }
 
+async function checkArtifacts({ artifacts, trace, artifactsOn }: MapCommand): Promise<void> {
+  if (artifacts !== undefined) return prepareFolder(artifacts, '--artifacts');
+  if (trace) throw new CliError('--trace needs --artifacts, a folder for the traces.', EXIT.usage);
+  if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
+}
+
 async function isUsed(path: string): Promise<boolean> {
   const file = await stat(path).catch(() => undefined);
   return file?.isFile() === true && file.size > 0;
@@ -137,8 +149,10 @@ async function writeTable(checkpoint: string, out: string, report: MapReport): P
 
 function optionsOf(command: MapCommand): MapOptions {
   const { script: _script, inputs: _inputs, baseUrl: _baseUrl, library: _library, ...options } = command;
-  const { tag: tags, out: _out, format: _format, resume: _resume, force: _force, ...same } = options;
-  return { ...same, tags, pollTimeout: POLL_TIMEOUT };
+  const { tag: tags, out: _out, format: _format, resume: _resume, force: _force, ...rest } = options;
+  const { artifacts: folder, artifactsOn: on, trace = false, ...same } = rest;
+  const artifacts = folder === undefined ? undefined : { folder, on, trace };
+  return { ...same, artifacts, tags, pollTimeout: POLL_TIMEOUT };
 }
 
 function listenersOf(

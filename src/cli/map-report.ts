@@ -24,6 +24,8 @@ export class MapReport implements Disposable {
   readonly #replays = new Map<number, ReplaysEvent>();
   #progress: MapProgress | undefined;
   #hasFailed = false;
+  /** Number of files. */
+  #artifacts = 0;
   #bar: LiveLines | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -67,6 +69,7 @@ export class MapReport implements Disposable {
   }
 
   add(outcome: Outcome<string, unknown>): void {
+    this.#artifacts += outcome.artifacts.length;
     if (outcome.status === 'fulfilled') return;
     this.#hasFailed = true;
     this.#failures.add(outcome.input, outcome.reason);
@@ -82,8 +85,12 @@ export class MapReport implements Disposable {
     this.#replays.set(event.run, event);
   }
 
-  /** Prints the links of the recordings, the reasons of failed inputs, and a summary. */
-  end(isComplete: boolean): void {
+  /**
+   * Prints the links of the recordings, the reasons of failed inputs, and a summary.
+   *
+   * @param artifacts Folder of the artifacts.
+   */
+  end(isComplete: boolean, artifacts: string | undefined): void {
     this.#stop();
     for (const event of this.#replays.values()) {
       const failure = event.error ? [`The replays could not be listed: ${event.error.message}`] : [];
@@ -93,6 +100,7 @@ export class MapReport implements Disposable {
     }
     const failures = this.#failures.lines();
     if (failures.length > 0) this.note(failures.join('\n'));
+    if (this.#artifacts > 0) this.note(`Artifacts: ${this.#artifacts} files in ${artifacts}`);
     this.note(this.#summarize(isComplete));
   }
 

@@ -40,6 +40,9 @@ export function define(command: Command, { signal }: Interruption): void {
         'off',
       ]),
     )
+    .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
+    .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
+    .option('--trace', 'with --artifacts: also a trace of Playwright')
     .option('--out <file>', 'file for the results, instead of stdout')
     .addOption(choice('--format <name>', 'format of the results; csv needs --out', ['jsonl', 'csv']))
     .option('--resume', 'continue the job whose results are in --out')
@@ -79,6 +82,11 @@ Each result has the sessionId of its browser. With --replays record, it also has
 recording: "replays":["https://…"]; the videos are complete after the release. At the end, the
 links of all recordings are printed on stderr. Everybody with a link can watch the recording: keep
 the results and the log as private as the videos.
+
+With --artifacts, each failed attempt has a folder in <folder> with console.jsonl (the latest console
+messages, page errors and failed requests), screenshot.png and, with --trace, trace.zip for
+npx playwright show-trace. The result has the paths: "artifacts":["…"]. Nothing is deleted there. A trace
+contains cookies and passwords.
 
 Ctrl-C stops the running tasks, which then have no result, and releases the browsers. It waits up to
 5 s for the answer to an acquire request, to release a browser in it. A second Ctrl-C does not wait.

@@ -45,6 +45,8 @@ export interface Connector<Handles = unknown> {
   readonly library: string;
   /** Returns why the library can't use this protocol, or can't isolate tasks in this way; `undefined` if it can. */
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
+  /** Whether `observe` can record traces. Otherwise the option `artifacts.trace` is refused. */
+  readonly canTrace?: boolean;
   /** Imports the library, while the acquire request waits at the service. */
   load(): Promise<unknown>;
   /** Connects to the browser, and chooses or opens its page. */
@@ -64,10 +66,65 @@ export interface Connection<Handles> {
   isConnected(): boolean;
   /** Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest. */
   openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
+  /**
+   * Observes pages, for the option `artifacts`. Sends nothing to the browser by itself. With a connector that does not
+   * have this method, a lease has no artifacts.
+   */
+  observe?(request: ObserveRequest<Handles>): Observation;
   /** Closes the pages and contexts that this lease opened. Rejects if the browser does not respond. */
   cleanup(): Promise<void>;
   /** Disconnects without closing the browser. */
   disconnect(): Promise<void>;
+}
+
+/** What a connector receives to observe pages. */
+export interface ObserveRequest<Handles = unknown> {
+  /** The handle that `scope` names, and others. Its `page`, if there is one, is observed from the beginning. */
+  readonly handles: Partial<Handles>;
+  /** Which new pages are observed: those of the whole browser, of one context, or the pop-ups of one page. */
+  readonly scope: 'browser' | 'context' | 'page';
+  /** Receives what the pages report. Without it, only the pages themselves are of interest. */
+  readonly onReport?: ((report: PageReport) => void) | undefined;
+}
+
+/** A console message, an error or a failed request of a page. */
+export interface PageReport {
+  /** A failed request got no response, or a response with a status of 400 or more. */
+  readonly type: 'console' | 'page-error' | 'request-failed';
+  /** URL of the page. */
+  readonly page: string;
+  /** Of a console message, as the library names it: `log`, `error`, … */
+  readonly level?: string;
+  /** The console message, or the error with its stack. */
+  readonly text?: string;
+  /** URL of the script that wrote the console message, or of the request. */
+  readonly url?: string;
+  /** Line in the script, from 1. */
+  readonly line?: number;
+  /** HTTP method of the request. */
+  readonly method?: string;
+  /** HTTP status of the response. */
+  readonly status?: number;
+  /** Why the request got no response. */
+  readonly reason?: string;
+}
+
+/** The observation of pages, until `stop`. */
+export interface Observation {
+  /**
+   * Returns a function for each observed page that is open. The function takes a screenshot of the whole page, as a PNG.
+   * They are called one after the other, because a screenshot may need its page in front.
+   */
+  screenshots(): (() => Promise<Uint8Array>)[];
+  /** Removes the listeners. */
+  stop(): void;
+  /** Only of a library that records traces. */
+  readonly trace?: {
+    /** Begins to record the context of `handles`. */
+    start(): Promise<unknown>;
+    /** Ends the trace, and writes it to a file if there is a path. */
+    stop(path?: string): Promise<unknown>;
+  };
 }
 
 /** A page in a browser that runs one task after another. */

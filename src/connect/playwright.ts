@@ -5,7 +5,16 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
-import type { Connection, Connector, ConnectRequest, Isolation, Workspace } from './connector.js';
+import type {
+  Connection,
+  Connector,
+  ConnectRequest,
+  Isolation,
+  Observation,
+  ObserveRequest,
+  Workspace,
+} from './connector.js';
+import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
 import { expectAnswer, workspaceOf } from './workspace.js';
 
@@ -38,6 +47,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
   return {
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
+    canTrace: true,
     load: chromium,
     connect: async (request) => connect(await chromium(), request),
   };
@@ -62,6 +72,7 @@ async function connect(
     handles: { browser, context, page },
     pageUrl: () => page.url(),
     openWorkspace: (isolation) => openWorkspace(browser, ownContext, isolation),
+    observe,
     isConnected: () => browser.isConnected(),
     cleanup: () => cleanup(browser, ownContext, firstPages),
     disconnect: async () => {
@@ -109,6 +120,24 @@ async function openWorkspace(
     cleaner,
     resetLibrary: () => Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]),
     hasCrashed: () => hasCrashed,
+  });
+}
+
+function observe({ handles, ...request }: ObserveRequest<PlaywrightHandles>): Observation {
+  const { browser, page, context = page?.context() } = handles;
+  const observed = new ObservedPages(request);
+  const addContext = (one: BrowserContext) => observed.listen(one, 'page', observed.add);
+  if (page) observed.add(page);
+  if (request.scope === 'browser') {
+    browser!.contexts().forEach(addContext);
+    observed.listen(browser!, 'context', addContext);
+  } else if (request.scope === 'context') addContext(context!);
+  const { tracing } = context!;
+  return Object.assign(observed, {
+    trace: {
+      start: () => tracing.start({ screenshots: true, snapshots: true }),
+      stop: (path?: string) => tracing.stop(path === undefined ? {} : { path }),
+    },
   });
 }
 

@@ -7,8 +7,11 @@ import type {
   ConnectRequest,
   ContextChoice,
   Isolation,
+  Observation,
+  ObserveRequest,
   Workspace,
 } from './connector.js';
+import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
 import { expectAnswer, workspaceOf } from './workspace.js';
@@ -80,6 +83,7 @@ async function connect(
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
     openWorkspace: (isolation) => openWorkspace(browser, isolation),
+    observe,
     isConnected: () => browser.connected,
     cleanup: () => cleanup(browser, firstContexts, firstTargets),
     disconnect: async () => {
@@ -152,6 +156,19 @@ async function openWorkspace(
     resetLibrary: () => context.clearPermissionOverrides(),
     hasCrashed: () => hasCrashed,
   });
+}
+
+function observe({ handles, ...request }: ObserveRequest<PuppeteerHandles<'new'>>): Observation {
+  const { browser, context, page } = handles;
+  const observed = new ObservedPages(request);
+  const addTarget = (target: Target) => {
+    // A page may be closed before Puppeteer has set it up.
+    if (target.type() === 'page') target.page().then(observed.add, () => {});
+  };
+  if (page) observed.add(page);
+  if (request.scope === 'browser') observed.listen(browser!, 'targetcreated', addTarget);
+  else if (request.scope === 'context') observed.listen(context!, 'targetcreated', addTarget);
+  return observed;
 }
 
 async function watch(context: BrowserContext, page: Page): Promise<SiteDataCleaner> {

@@ -5,6 +5,7 @@ import type { BrowserSession } from '../service/wire.js';
 import { raceAbort, raceEnd, raceTimeout, startTimer } from '../shared/abort.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
+import { ArtifactCollector, type ObservedPart } from './artifacts.js';
 import { DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseEnd, LeaseUse } from './lease.js';
 import { Link } from './link.js';
@@ -31,6 +32,8 @@ export type Callback<Handles, Value> = (lease: Handles & LeaseFacts) => Value | 
 export class ConnectedLease<Handles> implements LeaseUse {
   readonly lease: Lease;
   readonly link: Link<Handles>;
+  /** Of the whole lease. */
+  #collector: ArtifactCollector | undefined;
 
   /** Connects to a leased browser. After a failure the lease is still held. */
   static async open<Handles>(
@@ -94,6 +97,21 @@ export class ConnectedLease<Handles> implements LeaseUse {
     }
   }
 
+  /** Begins to collect the artifacts of the whole lease, with the option `artifacts`. */
+  async observeAll(): Promise<void> {
+    this.#collector = await this.observe({ handles: this.handles, scope: 'browser' });
+  }
+
+  /** Begins to collect artifacts of some pages. Resolves to undefined if there is nothing to collect. */
+  async observe(
+    part: ObservedPart<Handles>,
+    options = this.lease.call.settings.artifacts,
+  ): Promise<ArtifactCollector | undefined> {
+    const { call, sessionId } = this.lease;
+    const { connection } = this.link;
+    return options && ArtifactCollector.begin({ call, sessionId, connection, options }, part);
+  }
+
   /** Opens a page for tasks. */
   async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
     const { connection } = this.link;
@@ -119,11 +137,20 @@ export class ConnectedLease<Handles> implements LeaseUse {
   end(outcome: LeaseEnd): Promise<RunSummary> {
     if (!this.lease.hasEnded) {
       this.link.close();
-      this.#cutAfterAbort();
+      if (!this.#collector || !this.#isReachable) this.#cutAfterAbort();
     }
     const leaves = outcome.leave === true || this.lease.call.settings.release === 'leave';
-    const use = leaves ? { cleanUp: async () => false, disconnect: () => this.disconnect() } : this;
+    const collectArtifacts = (end: LeaseEnd) => this.collectArtifacts(end);
+    const disconnect = () => this.disconnect();
+    const use = leaves ? { collectArtifacts, cleanUp: async () => false, disconnect } : this;
     return this.lease.end(outcome, use);
+  }
+
+  async collectArtifacts({ status }: LeaseEnd): Promise<void> {
+    const { pool, settings, artifacts } = this.lease.call;
+    const end = { name: settings.name ?? pool.idOrName, failed: status === 'failed' };
+    const paths = await this.#collector?.collect({ ...end, isReachable: this.#isReachable });
+    artifacts.push(...(paths ?? []));
   }
 
   async cleanUp(): Promise<boolean> {
@@ -148,6 +175,11 @@ export class ConnectedLease<Handles> implements LeaseUse {
     const timeout = () => new Error(`The library did not disconnect within ${duration(DISCONNECT_TIMEOUT)}.`);
     await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), timeout).catch(() => {});
     connection.cut();
+  }
+
+  /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */
+  get #isReachable(): boolean {
+    return !this.signal.aborted || this.signal.reason instanceof CallbackTimeoutError;
   }
 
   /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */

@@ -42,6 +42,11 @@ export interface Steps {
   'session-expiring': { sessionId: string; timeLeft: number };
   /** The recording was stopped; with `error` if the service did not confirm it. */
   'recording-stopped': { sessionId: string; replay: Replay; error?: Error };
+  /**
+   * The artifacts of a run, task or test were collected: `paths` of their files, with errors if some are missing. Not
+   * emitted after a success with `on: 'failure'`.
+   */
+  'artifacts-collected': { sessionId: string; paths: readonly string[]; errors: readonly Error[] };
   /** The pages and contexts of the lease were closed; with `error` if some could not be closed. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The recordings of this lease were listed; with `replays: 'record'` once more after the wait for their videos. */

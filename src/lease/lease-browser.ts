@@ -3,6 +3,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { Replay } from '../service/wire.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import type { ArtifactCollector, ObservedPart } from './artifacts.js';
 import { ConnectedLease, type LeaseFacts } from './connected-lease.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
 import { LeaseCall, resolvePool } from './lease-call.js';
@@ -13,6 +14,7 @@ import {
   heldLeaseOptions,
   readLeaseOptions,
   sessionLeaseOptions,
+  type ArtifactsSettings,
   type AttachOptions,
   type HeldLeaseOptions,
   type SessionLeaseOptions,
@@ -106,6 +108,21 @@ function expectService(pool: BrowserPool, baseUrl: string): void {
   );
 }
 
+const OBSERVE: unique symbol = Symbol('pooled-browser.observe');
+
+/**
+ * Begins to collect artifacts of some pages, for the fixtures. Resolves to undefined for the lease of another copy of
+ * this library.
+ */
+export async function observeBrowser<Handles>(
+  lease: object,
+  part: ObservedPart<Handles>,
+  options: ArtifactsSettings,
+): Promise<ArtifactCollector | undefined> {
+  const { [OBSERVE]: observe } = lease as { [OBSERVE]?: ConnectedLease<Handles>['observe'] };
+  return observe?.(part, options);
+}
+
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles>(connected: ConnectedLease<Handles>): PooledBrowser<Handles> {
   const { session, signal, lease, link } = connected;
@@ -124,6 +141,7 @@ function pooledBrowser<Handles>(connected: ConnectedLease<Handles>): PooledBrows
     const get = () => connected.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }
+  Object.defineProperty(browser, OBSERVE, { value: connected.observe.bind(connected) });
   // Not enumerable: `inspect` and JSON would show its JWT.
   Object.defineProperty(browser, 'liveViewUrl', { get: () => session.browser_live_view_url });
   return browser as unknown as PooledBrowser<Handles>;

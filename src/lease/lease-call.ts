@@ -21,8 +21,10 @@ export class LeaseCall {
   readonly settings: LeaseSettings;
   /** Aborts by the caller's signal, a timeout, or the loss of the browser. */
   readonly abort: LinkedAbort;
-  /** Errors of recording, cleanup and release. */
+  /** Errors of recording, artifacts, cleanup and release. */
   readonly cleanupErrors: Error[] = [];
+  /** Paths of the collected artifacts. */
+  readonly artifacts: string[] = [];
   /** Number of acquire requests. */
   acquireAttempts = 0;
   /** Number of acquire requests whose outcome is unknown. */
@@ -67,10 +69,10 @@ export class LeaseCall {
     }
   }
 
-  get counts(): Pick<FailedRun, 'acquireAttempts' | 'unknownAcquires' | 'timings' | 'cleanupErrors'> {
-    const { acquireAttempts, unknownAcquires, cleanupErrors } = this;
+  get counts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
+    const { acquireAttempts, unknownAcquires, cleanupErrors, artifacts } = this;
     const timings: Timings = { ...this.#stages, total: Math.round(this.abort.elapsed) };
-    return { acquireAttempts, unknownAcquires, timings, cleanupErrors };
+    return { acquireAttempts, unknownAcquires, timings, cleanupErrors, artifacts };
   }
 
   /** Ends the call: emits its last event, and keeps the run for `runOf`. */

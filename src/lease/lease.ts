@@ -20,6 +20,7 @@ export interface LeaseEnd {
 
 /** The part of a connection that ends with its lease. Its methods never reject. */
 export interface LeaseUse {
+  collectArtifacts(outcome: LeaseEnd): Promise<void>;
   /** Closes what the lease opened. Resolves to true if the browser can be reused. */
   cleanUp(): Promise<boolean>;
   disconnect(): Promise<void>;
@@ -84,8 +85,8 @@ export class Lease {
   }
 
   /**
-   * Ends the lease, once: stops the recording, cleans up, lists the recordings, disconnects, releases. Each step has its
-   * own timeout, and no failure prevents the next step. Never rejects.
+   * Ends the lease, once: stops the recording, collects the artifacts, cleans up, lists the recordings, disconnects,
+   * releases. Each step has its own timeout, and no failure prevents the next step. Never rejects.
    */
   end(outcome: LeaseEnd, use?: LeaseUse): Promise<RunSummary> {
     if (!this.#ended) {
@@ -102,6 +103,7 @@ export class Lease {
   async #tearDown({ leave = false, ...outcome }: LeaseEnd, use?: LeaseUse): Promise<RunSummary> {
     const { call, session, replays } = this;
     if (replays?.isRecording) await this.time('replays', () => replays.stopRecording());
+    await use?.collectArtifacts(outcome);
     const [healthy = false, recorded = OFF] = await Promise.all([
       use?.cleanUp(),
       replays && this.time('replays', () => replays.collect()),

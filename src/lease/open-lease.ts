@@ -31,6 +31,7 @@ export async function openLease<Handles>(
     () => last,
     async () => {
       signal.throwIfAborted();
+      if (settings.artifacts) await prepareFolder(settings.artifacts.folder);
       loadLibrary(call, connector).catch((error: unknown) => abort.abort(error));
       return withDeadline(call, async (deadline) => {
         for (let attempt = 1; ; attempt++) {
@@ -81,6 +82,12 @@ async function endOnFailure<T>(
 async function loadLibrary({ pool }: LeaseCall, connector: Connector): Promise<void> {
   await pool[INTERNALS].client.service.connected();
   await connector.load();
+}
+
+/** Before anything is sent: a folder that can't be written must not cost a lease. */
+async function prepareFolder(folder: string): Promise<void> {
+  const files = await import('./artifact-files.js');
+  await files.prepareFolder(folder);
 }
 
 /** Releases a browser that could not be reached. */

@@ -14,6 +14,7 @@ import {
   oneOf,
   optional,
   readOptions,
+  text,
   wholeNumber,
   withDefault,
   type Options,
@@ -29,6 +30,34 @@ const recording = {
   frameRate: optional(wholeNumber(1, 60)),
   /** Maximum duration in ms, rounded up to seconds. Default: the service's. */
   maxDuration: optional(milliseconds()),
+};
+
+const artifacts = {
+  /**
+   * Folder for the files, created if it does not exist. Each run or attempt has its own folder there. Nothing is deleted,
+   * and other users of the machine can't read the files.
+   */
+  folder: text(),
+  /** `'failure'`: only of failed runs, tasks or tests; `'always'`: of all. Default: `'failure'`. */
+  on: withDefault(oneOf('failure', 'always'), 'failure'),
+  /** A screenshot of each open page, in full length. Default: `true`. */
+  screenshot: withDefault(flag(), true),
+  /**
+   * A trace of Playwright, for its trace viewer: of the context that the callback receives. It contains everything that
+   * the pages sent and received, with cookies and passwords. Playwright only. Default: `false`.
+   */
+  trace: withDefault(flag(), false),
+  /** The latest 1,000 console messages, page errors and failed requests, as JSON lines. Default: `true`. */
+  console: withDefault(flag(), true),
+};
+
+/** The option `artifacts`, for the option sets that have it. */
+export const artifactsOption = {
+  /**
+   * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
+   * `artifacts` of the run or outcome. Needs a connector with `observe`. Default: none.
+   */
+  artifacts: optional(group(artifacts)),
 };
 
 /** Options of every lease. */
@@ -95,6 +124,7 @@ export const leaseOptions = {
 /** Options of `withPooledBrowser`. */
 export const runOptions = {
   ...leaseOptions,
+  ...artifactsOption,
   /** Time for the callback, in ms. Default: no limit. */
   timeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
   /**
@@ -122,6 +152,12 @@ export const attachOptions = { ...connectSet, ...leaseSet, ...reconnectSet };
 export const sessionLeaseOptions = { ...acquireSet, ...leaseSet };
 
 const ALL = { ...runOptions, ...reconnectSet };
+
+/** The arguments of the error for a library without traces. */
+export const NO_TRACE = [
+  'artifacts.trace',
+  'Only Playwright records traces: remove artifacts.trace.',
+] as const;
 
 /** All options with their defaults. */
 export type LeaseSettings = OptionsOutput<typeof ALL>;
@@ -171,6 +207,11 @@ export interface SessionLeaseOptions extends OptionsInput<typeof sessionLeaseOpt
 /** How to record a lease (extension). */
 export interface RecordingOptions extends OptionsInput<typeof recording> {}
 
+/** Which files show what happened in the browser. */
+export interface ArtifactsOptions extends OptionsInput<typeof artifacts> {}
+/** The checked option `artifacts`. */
+export type ArtifactsSettings = OptionsOutput<typeof artifacts>;
+
 /**
  * Checks the options of a call and fills in all defaults.
  *
@@ -179,13 +220,14 @@ export interface RecordingOptions extends OptionsInput<typeof recording> {}
 export function readLeaseOptions(
   set: Options,
   given: object,
-  { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal'> },
+  { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal' | 'canTrace'> },
 ): LeaseSettings {
   const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
+  if (settings.artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   return settings;

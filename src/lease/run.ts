@@ -70,8 +70,10 @@ export interface RunSummary {
   unknownAcquires: number;
   /** Milliseconds in each stage. */
   timings: Timings;
-  /** Errors of recording, cleanup and release. They never fail the run. */
+  /** Errors of recording, artifacts, cleanup and release. They never fail the run. */
   cleanupErrors: readonly Error[];
+  /** Paths of the files that the option `artifacts` collected. */
+  artifacts: readonly string[];
 }
 
 /** The result of `withPooledBrowser`. */

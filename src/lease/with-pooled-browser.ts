@@ -37,6 +37,7 @@ async function run<Handles, Value>(
   const lease = await openLease(call, connector);
   let value: Value;
   try {
+    await lease.observeAll();
     value = await lease.call(fn);
   } catch (error) {
     await lease.end({ status: 'failed', error });

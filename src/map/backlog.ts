@@ -21,6 +21,8 @@ export interface Task<Input> {
   readonly position: number;
   /** Number of attempts that were started. */
   attempts: number;
+  /** Paths of the artifacts of all attempts. */
+  readonly artifacts: string[];
 }
 
 /** The reason to abort a lease for which no task is left. */
@@ -182,7 +184,7 @@ export class Backlog<Input> {
   #add(next: { index: number; input: Input }): void {
     this.#room--;
     this.#unfinished++;
-    this.#ready.push({ ...next, position: this.#pulled++, attempts: 0 });
+    this.#ready.push({ ...next, position: this.#pulled++, attempts: 0, artifacts: [] });
   }
 }
 

@@ -144,12 +144,12 @@ export class Job<Handles, Input, Value> {
   }
 
   async #deliver(
-    { position, index, input, attempts }: Task<Input>,
+    { position, index, input, attempts, artifacts }: Task<Input>,
     attempt: PromiseSettledResult<Value>,
     { session, lease }: ConnectedLease<Handles>,
   ): Promise<void> {
     const replays = lease.replays?.started ?? [];
-    const outcome = { ...attempt, index, input, session, attempts, replays };
+    const outcome = { ...attempt, index, input, session, attempts, replays, artifacts };
     await this.#sink?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });
     if (attempt.status === 'rejected') this.#countFailure(attempt.reason);

@@ -1,4 +1,5 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
+import type { ArtifactCollector } from '../lease/artifacts.js';
 import type { Callback, ConnectedLease } from '../lease/connected-lease.js';
 import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
@@ -68,8 +69,10 @@ export class LeasedBrowser<Handles, Input, Value> {
   async #runTask(task: Task<Input>, lane: Lane<Handles>): Promise<void> {
     const { backlog, plan } = this.#job;
     let workspace: Workspace<Handles>;
+    let collector: ArtifactCollector | undefined;
     try {
       workspace = await raceAbort(lane.workspace(), this.#lease.signal);
+      collector = await this.#observe(workspace);
     } catch (error) {
       void backlog.putBack(task);
       throw error;
@@ -81,8 +84,31 @@ export class LeasedBrowser<Handles, Input, Value> {
     const running = this.#attempt(task, workspace.handles);
     if (!this.#retired.signal.aborted && backlog.expectsMore) lane.prepare();
     const attempt = await running;
+    if (collector) await this.#collectArtifacts(collector, task, attempt);
     // The outcome does not wait until the page is closed.
     await Promise.all([this.#job.endAttempt(task, attempt, this.#lease), this.#clear(lane, attempt)]);
+  }
+
+  /** Without isolation, other tasks may use the same context. */
+  #observe({ handles }: Workspace<Handles>): Promise<ArtifactCollector | undefined> {
+    const { isolation } = this.#job.plan.settings;
+    return this.#lease.observe({ handles, scope: isolation === 'none' ? 'page' : 'context' });
+  }
+
+  async #collectArtifacts(
+    collector: ArtifactCollector,
+    { index, attempts, artifacts }: Task<Input>,
+    { status }: PromiseSettledResult<Value>,
+  ): Promise<void> {
+    // A task that was ended with the job has no outcome.
+    if (this.#job.signal.aborted) return;
+    const { name } = this.#job.plan.settings;
+    const paths = await collector.collect({
+      name: `${name === undefined ? '' : `${name}-`}task-${index}-attempt-${attempts}`,
+      failed: status === 'rejected',
+      isReachable: !this.#lease.signal.aborted,
+    });
+    artifacts.push(...paths);
   }
 
   /** Prepares the lane for its next task. After the last task, the end of the lease closes everything. */

@@ -1,5 +1,11 @@
 import type { Connector, Protocol } from '../connect/connector.js';
-import { leaseOptions, readLeaseOptions, type LeaseOptions, type LeaseSettings } from '../lease/options.js';
+import {
+  artifactsOption,
+  leaseOptions,
+  readLeaseOptions,
+  type LeaseOptions,
+  type LeaseSettings,
+} from '../lease/options.js';
 import { leaseName } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import {
@@ -36,6 +42,7 @@ export interface CheckpointOptions extends OptionsInput<typeof checkpointOptions
 
 /** The options of `mapPooledBrowsers` that concern tasks. */
 export const taskOptions = {
+  ...artifactsOption,
   /**
    * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait.
    * @default 4
@@ -126,13 +133,23 @@ const CALLER = 'mapPooledBrowsers';
 const LAST_LEASE = 999_999;
 
 /** Checks all options before anything is sent. */
-export function readMapOptions(options: object, connector: Pick<Connector, 'refusal'>): MapSettings {
+export function readMapOptions(
+  options: object,
+  connector: Pick<Connector, 'refusal' | 'canTrace'>,
+): MapSettings {
   const settings = readLeaseOptions(mapOptions, options, { caller: CALLER, connector }) as MapSettings;
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
   const refusal = connector.refusal(settings.protocol, settings.isolation);
   if (refusal) throw new InvalidOptionError('isolation', refusal);
+  const { artifacts, isolation, pagesPerLease } = settings;
+  if (artifacts?.trace && isolation === 'none' && pagesPerLease > 1)
+    throw new InvalidOptionError('artifacts.trace', SHARED_CONTEXT);
   return settings;
 }
+
+const SHARED_CONTEXT =
+  'A context has one trace at a time, and with isolation none the tasks of a browser share a context: use another ' +
+  'isolation, pagesPerLease 1, or no artifacts.trace.';
 
 /** Adds a number to the name, because active leases must have different names. */
 export function nameOfLease(name: string, lease: number): string {

@@ -16,6 +16,8 @@ interface OutcomeFacts<Input> {
    * released. Other recordings are known only then: the event `replays` lists them by session id.
    */
   replays: readonly Replay[];
+  /** Paths of the files that the option `artifacts` collected, of all attempts. */
+  artifacts: readonly string[];
 }
 
 /** The result of an input whose task succeeded. */
@@ -85,6 +87,8 @@ interface RecordFacts extends Pick<OutcomeFacts<unknown>, 'index' | 'input' | 'a
   sessionId?: string;
   /** Links to the recordings that were known when the task ended. */
   replays?: string[];
+  /** Paths of the artifacts of all attempts. */
+  artifacts?: readonly string[];
 }
 
 /** An outcome as one line of a checkpoint. */
@@ -104,9 +108,9 @@ export interface RecordedReason {
 
 /** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
 export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
-  const { index, input, attempts, session } = outcome;
+  const { index, input, attempts, session, artifacts } = outcome;
   const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
-  const links = replays.length > 0 && { replays };
+  const links = { ...(replays.length > 0 && { replays }), ...(artifacts.length > 0 && { artifacts }) };
   const facts = { index, input, attempts, sessionId: session.session_id, ...links };
   return outcome.status === 'fulfilled'
     ? { status: 'fulfilled', ...facts, value: outcome.value }

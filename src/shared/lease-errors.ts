@@ -144,6 +144,12 @@ export class CleanupError extends PooledBrowserError {
   override readonly code = 'ERR_CLEANUP' as const;
 }
 
+/** An artifact could not be collected, for example because the page did not respond. The run does not fail. */
+export class ArtifactError extends PooledBrowserError {
+  override readonly name = 'ArtifactError' as const;
+  override readonly code = 'ERR_ARTIFACT' as const;
+}
+
 /** A task did not finish within the option `taskTimeout`. */
 export class TaskTimeoutError extends PooledBrowserError {
   override readonly name = 'TaskTimeoutError' as const;

@@ -103,5 +103,14 @@ export function redact(text: string): string {
     .replace(CUT_JWT, HIDDEN);
 }
 
+/** The value of a parameter in the query or in the fragment of a URL, and a query without parameters. */
+const URL_VALUE = /([?&#][\w.~%[\]-]{1,100}=)[^\s&#"'<>\\)]+/g;
+const BARE_QUERY = /(\b\w+:\/\/[^\s?#"'<>\\)]*\?)[^\s=&#"'<>\\)]+(?![^\s#"'<>\\)])/g;
+
+/** Removes what `redact` does, and the values in the queries of all URLs: a page may have secrets of its own there. */
+export function redactUrls(text: string): string {
+  return redact(text).replace(URL_VALUE, `$1${HIDDEN}`).replace(BARE_QUERY, `$1${HIDDEN}`);
+}
+
 /** `inspect.custom` of node:util without importing that module, which takes a tenth of the library's import time. */
 export const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');

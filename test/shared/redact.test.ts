@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hideSecret, redact } from '../../src/shared/redact.js';
+import { hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
 
 it.each([
   ['wss://h.example.com/cdp?jwt=abc.def-1&x=2', 'wss://h.example.com/cdp?jwt=[redacted]&x=2'],
@@ -37,6 +37,19 @@ it('redacts a hidden value anywhere', () => {
   expect(redact('x my-own-secret-1 y')).toBe('x my-own-secret-1 y');
   hideSecret('my-own-secret-1');
   expect(redact('x my-own-secret-1 y(my-own-secret-1)')).toBe('x [redacted] y([redacted])');
+});
+
+it.each([
+  ['https://shop.test/a?code=my-code&n=1#top', 'https://shop.test/a?code=[redacted]&n=[redacted]#top'],
+  ['https://shop.test/#/cart?id=7', 'https://shop.test/#/cart?id=[redacted]'],
+  ['https://shop.test/#id_token=abc&state=x', 'https://shop.test/#id_token=[redacted]&state=[redacted]'],
+  ['https://shop.test/reset?3f9a8b', 'https://shop.test/reset?[redacted]'],
+  ['at f (https://shop.test/a.js?v=3:1:2)', 'at f (https://shop.test/a.js?v=[redacted])'],
+  ['GET /api?key=abc 404', 'GET /api?key=[redacted] 404'],
+  ['https://user:password@shop.test/', 'https://[redacted]@shop.test/'],
+  ['Is 1 = 1? Yes, a=b & c=d', 'Is 1 = 1? Yes, a=b & c=d'],
+])('hides the values in the URLs of %j', (text, shown) => {
+  expect(redactUrls(text)).toBe(shown);
 });
 
 it('treats a hidden value as text, not as a pattern', () => {

@@ -44,9 +44,9 @@ const MOUSE =
 
 /**
  * The features that Playwright or Puppeteer switch off because they break automation: upgrades to https, storage and
- * processes that Chromium shares differently from run to run, dialogs, and requests of Chromium's own. And the pages that
- * Chromium loads for the address bar of each window: a context of its own is a window of its own, and takes three times
- * as long with them.
+ * processes that Chromium shares differently from run to run, dialogs, and Chromium's own requests. The two
+ * features of the address bar load two pages of Chromium in each window: a new context, which is a window, takes three
+ * times as long with them.
  */
 const DISABLED_FEATURES = [
   'AcceptCHFrame',

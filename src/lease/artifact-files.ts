@@ -1,0 +1,65 @@
+import { constants } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { InvalidOptionError } from '../shared/errors.js';
+
+/** Other users of the machine must not read what a page showed. */
+const PRIVATE = 0o600;
+/** The last 50 characters, each of which may take four of the 255 bytes of a file name. They say most about a test. */
+const END = /.{0,50}$/u;
+
+/**
+ * Creates the folder for artifacts.
+ *
+ * @param option Its name, for the error.
+ * @throws InvalidOptionError if no file can be written there.
+ */
+export async function prepareFolder(folder: string, option = 'artifacts.folder'): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const message = `${option} ${folder} can't be written: ${(cause as Error).message}.`;
+    throw new InvalidOptionError(option, message, { cause });
+  }
+}
+
+/** The folder of one run or attempt. Its name is unique, also among other processes. */
+export class ArtifactFolder {
+  readonly #path: string;
+
+  static async create(parent: string, name: string): Promise<ArtifactFolder> {
+    await mkdir(parent, { recursive: true });
+    return new ArtifactFolder(await mkdtemp(join(resolve(parent), `${safeName(name)}-`)));
+  }
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Writes a file and returns its path. */
+  async write(name: string, content: string | Uint8Array): Promise<string> {
+    const path = join(this.#path, name);
+    await writeFile(path, content, { mode: PRIVATE });
+    return path;
+  }
+
+  /** Lets `save` write a file, and returns its path. */
+  async save(name: string, save: (path: string) => Promise<unknown>): Promise<string> {
+    const path = join(this.#path, name);
+    await save(path);
+    await chmod(path, PRIVATE);
+    return path;
+  }
+
+  /** Removes the folder, unless something was written there in the meantime. */
+  async remove(): Promise<void> {
+    await rmdir(this.#path).catch(() => {});
+  }
+}
+
+/** Keeps letters and digits of all languages: everything else may have a meaning in a path or at a terminal. */
+function safeName(name: string): string {
+  const safe = name.replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-').replaceAll(/^-|-$/g, '');
+  return END.exec(safe)![0] || 'artifacts';
+}
