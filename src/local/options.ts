@@ -64,6 +64,11 @@ export function newId(): string {
   return randomUUID().replaceAll('-', '');
 }
 
+/** A secret for a link to a page: 128 random bits. Hexadecimal, so that no terminal cuts a dash off its end. */
+export function newLinkToken(): string {
+  return randomBytes(16).toString('hex');
+}
+
 const TOKEN = /^[\x21-\x7e]{8,}$/;
 const FLAG = /^--[^\0]+$/;
 const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir)(=|$)/;

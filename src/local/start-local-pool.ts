@@ -19,7 +19,8 @@ export interface LocalPool extends AsyncDisposable {
   /** The access token. It is not enumerable: `inspect` and JSON of this object do not contain it. */
   readonly token: string;
   /**
-   * URL of a page that shows the state of all pools. Its jwt is valid for 30 days, for this page only. Not enumerable.
+   * URL of a page that shows all browsers, leases and recordings, and can end leases. It contains a secret, and works until
+   * the pool closes. Not enumerable.
    */
   readonly dashboardUrl: string;
   /** Names of the pools. */
@@ -66,8 +67,8 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   };
   const pools = new PoolSet(checked, { host: server.host, log, launch });
   const dashboard = new DashboardFeed(pools);
-  const pool = new RunningPool({ server, pools, display }, await pools.tokens.signDashboard());
-  server.serve(pools, dashboard);
+  const pool = new RunningPool({ server, pools, display });
+  server.serve({ pools, dashboard });
   try {
     await pools.fill();
   } catch (error) {
@@ -88,16 +89,14 @@ class RunningPool implements LocalPool {
   readonly baseUrl: string;
   readonly pools: readonly string[];
   readonly #parts: Parts;
-  readonly #dashboardJwt: string;
   readonly #unregister: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(parts: Parts, dashboardJwt: string) {
+  constructor(parts: Parts) {
     this.baseUrl = `http://${parts.pools.host}`;
     this.#unregister = beforeProcessEnds({ servedOrigin: this.baseUrl });
     this.pools = parts.pools.names;
     this.#parts = parts;
-    this.#dashboardJwt = dashboardJwt;
   }
 
   get token(): string {
@@ -105,7 +104,7 @@ class RunningPool implements LocalPool {
   }
 
   get dashboardUrl(): string {
-    return `${this.baseUrl}/?jwt=${this.#dashboardJwt}`;
+    return `${this.baseUrl}/?token=${this.#parts.pools.dashboardToken}`;
   }
 
   stats(pool?: string): LocalPoolStats {

@@ -129,7 +129,7 @@ it('prints one line of JSON for each event with --json, the address first', asyn
     type: 'serving',
     baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     token: expect.any(String),
-    dashboardUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/\?jwt=/),
+    dashboardUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[0-9a-f]{32}$/),
     pools: [
       { name: 'a', size: 2 },
       { name: 'b', size: 1 },

@@ -2,31 +2,32 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { urlOf } from '../http/request.js';
-import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
-import { invalidLink, jwtOf } from '../pages/page.js';
-import { replayViewUrl } from '../pages/replay-page.js';
-import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { Lease, PooledChromium, Waiter } from '../pool/lease.js';
+import { checkDashboardLink } from '../pages/dashboard-page.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import type { Recording } from '../replays/recording.js';
+import { readDashboard } from './dashboard-state.js';
+import { ShownPages } from './shown-pages.js';
 
 /** Milliseconds between a change and its message, so that a burst of changes is one message. */
 const DELAY = 100;
 
-/** Sends the state of the pools to all open dashboards after each change. */
+/** Milliseconds between two thumbnails of a browser. */
+const THUMBNAIL_INTERVAL = 5_000;
+
+/** Sends the state of the pools to all open dashboards after each change. Without a dashboard, no browser is watched. */
 export class DashboardFeed {
+  readonly shown = new ShownPages(() => this.changed());
   readonly #pools: PoolSet;
   readonly #sockets = new Set<WebSocket>();
-  #timer: NodeJS.Timeout | undefined;
+  #sending: NodeJS.Timeout | undefined;
+  #refreshing: NodeJS.Timeout | undefined;
 
   constructor(pools: PoolSet) {
     this.#pools = pools;
   }
 
-  /** Opens the WebSocket of a dashboard. @throws HttpFault if its jwt is not valid. */
-  async open(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const jwt = jwtOf(urlOf(request).searchParams);
-    if (!(await this.#pools.tokens.verifyDashboard(jwt))) throw invalidLink();
+  /** Opens the WebSocket of a dashboard. @throws HttpFault if the token of its link is not valid. */
+  open(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    checkDashboardLink({ query: urlOf(request).searchParams, pools: this.#pools });
     const server = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 });
     server.handleUpgrade(request, socket, head, (websocket) => this.#add(websocket));
   }
@@ -34,101 +35,39 @@ export class DashboardFeed {
   /** Schedules a message; to be called after each event of the pools. */
   changed(): void {
     if (this.#sockets.size === 0) return;
-    this.#timer ??= setTimeout(() => void this.#send(), DELAY).unref();
+    this.#sending ??= setTimeout(() => this.#send(), DELAY).unref();
   }
 
   #add(socket: WebSocket): void {
     this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
+    socket.once('close', () => this.#remove(socket));
     socket.on('error', () => socket.terminate());
-    void this.#send();
+    this.#send();
+    if (this.#sockets.size === 1) void this.#refresh();
   }
 
-  async #send(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const state = JSON.stringify(await readDashboard(this.#pools));
+  #remove(socket: WebSocket): void {
+    this.#sockets.delete(socket);
+    if (this.#sockets.size > 0) return;
+    clearTimeout(this.#refreshing);
+    this.shown.watch([]);
+  }
+
+  /** Sends new thumbnails, and the history of waiting times, until the last dashboard is closed. */
+  async #refresh(): Promise<void> {
+    await this.shown.refresh();
+    if (this.#sockets.size === 0) return;
+    this.changed();
+    clearTimeout(this.#refreshing);
+    this.#refreshing = setTimeout(() => void this.#refresh(), THUMBNAIL_INTERVAL).unref();
+  }
+
+  #send(): void {
+    clearTimeout(this.#sending);
+    this.#sending = undefined;
+    if (this.#sockets.size === 0) return;
+    this.shown.watch([...this.#pools].flatMap((pool) => pool.browsers.map(({ chromium }) => chromium)));
+    const state = JSON.stringify(readDashboard(this.#pools, this.shown));
     for (const socket of this.#sockets) socket.send(state, () => {});
   }
-}
-
-/** Recordings on the dashboard. The API lists all of them. */
-const MAX_REPLAYS = 100;
-
-/** The content of the dashboard, as its page receives it. */
-export type DashboardState = Awaited<ReturnType<typeof readDashboard>>;
-export type PoolState = DashboardState['pools'][number];
-export type BrowserRow = Awaited<ReturnType<typeof leasedRow>>;
-export type WaitingRow = ReturnType<typeof waitingRow>;
-export type ReplayRow = DashboardState['replays'][number];
-
-async function readDashboard(pools: PoolSet) {
-  const latest = pools.recorder.list().slice(-MAX_REPLAYS).reverse();
-  return {
-    pools: await Promise.all([...pools].map((pool) => poolState(pools, pool))),
-    replays: await Promise.all(latest.map((recording) => replayRow(pools, recording))),
-  };
-}
-
-async function poolState(pools: PoolSet, pool: ChromiumPool) {
-  const { id, name, size, headless } = pool.settings;
-  const { starting, granted, expired } = pool.stats;
-  const leased = await Promise.all([...pool.leases].map((lease) => leasedRow(pools, pool, lease)));
-  return {
-    id,
-    name,
-    size,
-    headless,
-    starting,
-    totals: { granted, expired },
-    browsers: [...leased, ...[...pool.idle].map(idleRow)],
-    waiting: [...pool.waiting].map(waitingRow),
-  };
-}
-
-async function leasedRow(pools: PoolSet, pool: ChromiumPool, lease: Lease) {
-  const { browser, request, since, connections } = lease;
-  const live = async () => ({
-    watchUrl: await liveViewUrl(pools, lease, 'live-watch'),
-    controlUrl: await liveViewUrl(pools, lease),
-  });
-  return {
-    sessionId: browser.sessionId,
-    state: 'leased' as 'leased' | 'idle',
-    ...aged(since),
-    connections,
-    leaseName: request.name,
-    tags: request.tags,
-    live: hasLiveView(pools, pool) ? await live() : undefined,
-  };
-}
-
-function idleRow({ sessionId, idleSince }: PooledChromium): BrowserRow {
-  const unused = { connections: 0, leaseName: undefined, tags: undefined, live: undefined };
-  return { sessionId, state: 'idle', ...aged(idleSince), ...unused };
-}
-
-function waitingRow({ request: { name }, since }: Waiter) {
-  return { state: 'waiting' as const, ...aged(since), leaseName: name };
-}
-
-/** The age in milliseconds, and the start by the monotonic clock, which distinguishes two periods of one state. */
-function aged(since: number) {
-  return { age: Math.round(performance.now() - since), since };
-}
-
-async function replayRow(pools: PoolSet, recording: Recording) {
-  const { replayId, sessionId, pool, leaseName, startedAt, state, video } = recording;
-  const viewUrl = await replayViewUrl(pools, recording);
-  const duration = video?.duration;
-  return {
-    replayId,
-    sessionId,
-    pool,
-    leaseName,
-    startedAt: startedAt.toISOString(),
-    state,
-    duration,
-    viewUrl,
-  };
 }

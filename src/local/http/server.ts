@@ -18,6 +18,12 @@ const LAST_RESPONSES = 1_000;
 /** Status in the log when the client closed its connection before the response. */
 const CLIENT_GONE = 499;
 
+/** What the server serves. */
+interface Served {
+  readonly pools: PoolSet;
+  readonly dashboard: DashboardFeed;
+}
+
 /** The HTTP server of the local pool. It listens on 127.0.0.1 only. */
 export class PoolServer {
   readonly #server: Server = createServer();
@@ -44,9 +50,9 @@ export class PoolServer {
   }
 
   /** Starts to answer requests. */
-  serve(pools: PoolSet, dashboard: DashboardFeed): void {
+  serve(served: Served): void {
     this.#server.on('request', (request, response) => {
-      const answering = this.#answer(pools, request, response).finally(() =>
+      const answering = this.#answer(served, request, response).finally(() =>
         this.#answering.delete(answering),
       );
       this.#answering.add(answering);
@@ -56,7 +62,7 @@ export class PoolServer {
       socket.once('close', () => this.#upgraded.delete(socket));
       // Without a listener, a reset would end this process.
       socket.on('error', () => socket.destroy());
-      void upgrade(pools, dashboard, request, socket, head);
+      void upgrade(served, request, socket, head);
     });
   }
 
@@ -75,30 +81,30 @@ export class PoolServer {
     await closed;
   }
 
-  async #answer(pools: PoolSet, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #answer(served: Served, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once('close', () => gone.abort(new Error('The client closed its connection.')));
     response.setHeader('x-request-id', randomUUID());
-    // Without the query, which contains the jwt in the URL of a page.
+    // Without the query, which contains the token in the URL of a page.
     const path = (request.url ?? '/').split('?', 1)[0]!;
-    const answer = await this.#route(pools, response, path, gone.signal).catch((error: unknown) =>
+    const answer = await this.#route(served, response, path, gone.signal).catch((error: unknown) =>
       faultAnswer(toFault(error)),
     );
     const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
-    pools.log({ type: 'request', method: request.method ?? '', path, status });
+    served.pools.log({ type: 'request', method: request.method ?? '', path, status });
     if (answer) await send(response, answer);
   }
 
   /** @returns Undefined when the option `chaos` suppresses the answer. */
   async #route(
-    pools: PoolSet,
+    { pools, dashboard }: Served,
     response: ServerResponse,
     path: string,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
     const request = response.req;
     checkSource(request, pools.host);
-    const page = await callPage(pools, request);
+    const page = await callPage(pools, dashboard.shown, request);
     if (page) return page;
     checkToken(request, pools.token);
     if (this.#closing) throw closing();

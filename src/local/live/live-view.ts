@@ -40,16 +40,16 @@ const MAX_COMMAND = 1024 * 1024;
 /** Returns a function that opens the WebSockets of live views. */
 export function prepareLiveView(pools: PoolSet, { mayControl }: { mayControl: boolean }): OpenSocket {
   return acceptWebSockets(MAX_COMMAND, (websocket, lease, request) => {
-    const mode = mayControl ? chosenMode(pools, lease, request) : Promise.resolve({ readOnly: true });
+    const mode = mayControl ? chosenMode(pools, lease, request) : { readOnly: true };
     const view = new LiveView(websocket, lease.browser.chromium, mode);
     return () => view.end();
   });
 }
 
 /** Viewers with control choose the mode: `?readOnly=true` in the URL only shows the browser. */
-async function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage): Promise<LiveMode> {
+function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage): LiveMode {
   const readOnly = (urlOf(request).searchParams.get('readOnly') ?? 'false') !== 'false';
-  return { readOnly, otherUrl: await liveViewUrl(pools, lease, readOnly ? 'live-view' : 'live-watch') };
+  return { readOnly, otherUrl: liveViewUrl(pools, lease, readOnly ? 'control' : 'watch') };
 }
 
 /**
@@ -58,17 +58,18 @@ async function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage
  */
 class LiveView {
   readonly #socket: WebSocket;
-  readonly #opened: Promise<LiveMode>;
+  readonly #mode: LiveMode;
   readonly #tabs = new Map<string, LiveTab>();
   #connection: CdpConnection | undefined;
   #shown: ShownTab | undefined;
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: CdpBrowser, mode: Promise<LiveMode>) {
+  constructor(socket: WebSocket, browser: CdpBrowser, mode: LiveMode) {
     this.#socket = socket;
-    this.#opened = this.#open(browser, mode);
-    this.#opened.catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
+    this.#mode = mode;
+    send(socket, { type: 'mode', ...mode });
+    this.#open(browser).catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
     const commands = new CommandQueue((command) => this.#perform(command));
     socket.on('message', (data: Buffer, isBinary) => {
       const command = isBinary ? undefined : readCommand(data.toString());
@@ -82,9 +83,7 @@ class LiveView {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: CdpBrowser, chosen: Promise<LiveMode>): Promise<LiveMode> {
-    const mode = await chosen;
-    send(this.#socket, { type: 'mode', ...mode });
+  async #open(browser: CdpBrowser): Promise<void> {
     const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
     this.#connection = connection;
     void connection.closed.then(() => this.end());
@@ -92,11 +91,10 @@ class LiveView {
     if (this.#socket.readyState !== this.#socket.OPEN) connection.close();
     const filter = [{ type: 'page' }, { exclude: true }];
     await connection.ask('Target.setDiscoverTargets', { discover: true, filter });
-    return mode;
   }
 
   async #perform(command: LiveCommand): Promise<void> {
-    const { readOnly } = await this.#opened;
+    const { readOnly } = this.#mode;
     if (command.type === 'watch') this.#choose(command.id, readOnly);
     else if (this.#shown && !readOnly) await performCommand(this.#shown.ask, command);
   }

@@ -1,39 +1,68 @@
 import type { Answer } from '../http/answer.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { Lease } from '../pool/lease.js';
+import type { EndedLease } from '../pool/lease-history.js';
+import type { Lease, LiveLinks, LiveRight } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { ICONS, invalidLink, jwtOf, LOGO, pageAnswer, type PageCall } from './page.js';
+import { isSameSecret } from '../http/request.js';
+import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
+import { replayViewUrl } from './replay-page.js';
 
 /** Browsers with windows have a live view (API: Browser session); headless browsers only with a quirk. */
 export function hasLiveView({ quirks }: PoolSet, { settings }: ChromiumPool): boolean {
   return !settings.headless || quirks.liveViewsHeadless;
 }
 
-/** The jwts of a live view: to control the browser, or only to watch it. */
-const LIVE_AUDIENCES = ['live-view', 'live-watch'] as const;
-
 /**
  * URL of the page that shows the browser until the lease ends.
  *
- * @param audience With `live-watch`, the person cannot control the browser, and no change of the URL gives more rights.
+ * @param right With `watch`, the person cannot control the browser, and no change of the URL gives more rights.
  */
-export async function liveViewUrl(
-  { tokens, host }: PoolSet,
-  lease: Lease,
-  audience: (typeof LIVE_AUDIENCES)[number] = 'live-view',
-): Promise<string> {
-  const jwt = await tokens.sign(lease, audience);
-  return `http://${host}/browsers/${lease.browser.sessionId}/live?jwt=${jwt}`;
+export function liveViewUrl({ host }: PoolSet, { links }: Lease, right: LiveRight = 'control'): string {
+  return `http://${host}/live?token=${links[right]}`;
+}
+
+/** Finds the right that the token of a link gives. */
+export function rightOf(links: LiveLinks, token: string): LiveRight | undefined {
+  return (['control', 'watch'] as const).find((right) => isSameSecret(token, links[right]));
 }
 
 /**
- * GET /browsers/{id}/live: the page behind `browser_live_view_url` (API: Browser session). After the lease ended,
- * the page still opens; its WebSocket is refused, and the page explains why.
+ * GET /live: the page behind `browser_live_view_url` (API: Browser session). After the lease ended, the page still opens;
+ * its WebSocket is refused, and the page explains why.
  */
-export async function livePage({ id, query, pools }: PageCall): Promise<Answer> {
-  const holder = await pools.tokens.verify(jwtOf(query), LIVE_AUDIENCES);
-  if (holder?.sessionId !== id) throw invalidLink();
+export function livePage(call: PageCall): Answer {
+  findLease(call);
   return pageAnswer({ title: 'Live view', name: 'live', body: BODY });
+}
+
+/** GET /live/facts: the lease, and the links to its recordings. */
+export function liveFacts(call: PageCall): Answer {
+  return { status: 200, body: factsOf(call) };
+}
+
+/** What the page of a live view shows about its lease. */
+export type LiveFacts = ReturnType<typeof factsOf>;
+
+function factsOf(call: PageCall) {
+  const { pools } = call;
+  const lease = findLease(call);
+  const ended = 'outcome' in lease ? lease : undefined;
+  const replays = pools.recorder.list().filter(({ leaseId }) => leaseId === lease.id);
+  return {
+    sessionId: 'browser' in lease ? lease.browser.sessionId : lease.sessionId,
+    leaseName: lease.request.name,
+    outcome: ended?.outcome,
+    duration: ended?.duration,
+    replays: replays.map((recording) => replayViewUrl(pools, recording)),
+  };
+}
+
+/** Finds the lease of a link, active or ended. */
+function findLease({ query, pools }: PageCall): Lease | EndedLease {
+  const token = tokenOf(query);
+  const found = [...pools.leases, ...pools.history.list].find(({ links }) => rightOf(links, token));
+  if (!found) throw invalidLink('live');
+  return found;
 }
 
 const BODY = `
@@ -51,7 +80,8 @@ const BODY = `
   <textarea id="keyboard" autocapitalize="off" autocomplete="off" spellcheck="false"
     aria-label="Keyboard input for the page. Press Shift and Escape to leave." hidden></textarea>
   <canvas id="screen" width="1280" height="720" role="img" aria-label="The page of the browser"></canvas>
-  <div class="over" id="over" hidden><div class="panel"><h2 id="over-title"></h2><p id="over-text"></p></div></div>
+  <div class="over" id="over" hidden><div class="panel"><h2 id="over-title"></h2><p id="over-text"></p>
+    <p class="links" id="over-links"></p></div></div>
 </main>
 <footer class="bar foot">${LOGO}<span>Session <code id="session"></code></span><span class="grow"></span>
   <span id="hint"></span></footer>`;
@@ -84,5 +114,6 @@ canvas {
 .over .panel { padding: 22px 28px; text-align: center; max-width: 420px; }
 .over h2 { font-size: 17px; margin-bottom: 4px; }
 .over p { color: var(--dim); }
+.over .links:not(:empty) { margin-top: 14px; display: flex; gap: 8px; justify-content: center; flex-wrap: wrap; }
 .foot { border: 0; border-top: 1px solid var(--line); padding: 6px 14px; font-size: 12px; color: var(--dim); }
 `;

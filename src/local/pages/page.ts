@@ -2,23 +2,35 @@ import type { IncomingMessage } from 'node:http';
 import { HttpFault, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 
-/** A request for a page or for its content. A jwt in the query authorizes it: a person's browser sends no bearer token. */
+/** A request for a page or for its content. A token in the query authorizes it: a person's browser sends no bearer token. */
 export interface PageCall {
   readonly pools: PoolSet;
   readonly request: IncomingMessage;
-  /** The variable part of the path, or an empty string. */
-  readonly id: string;
   readonly query: URLSearchParams;
 }
 
-export function jwtOf(query: URLSearchParams): string {
-  return query.get('jwt') ?? '';
+/** The secret of a link. Its name is `token`, because `redact` and `withoutSecrets` hide the values of this name. */
+export function tokenOf(query: URLSearchParams): string {
+  return query.get('token') ?? '';
 }
 
-/** 401, without details about the jwt. */
-export function invalidLink(): HttpFault {
-  const message = 'The jwt of this link is missing, wrong or no longer valid. Get a new link.';
-  return new HttpFault(401, 'unauthorized', message);
+/** What a person can do about a link that does not open its page. */
+const NEXT_STEPS = {
+  dashboard:
+    'This link to the dashboard is incomplete, or belongs to a local pool that has ended. Open the link that the ' +
+    'running local pool shows: the output of "pooled-browser serve", or dashboardUrl of startLocalPool.',
+  live:
+    'This link to a live view is incomplete, or its lease ended long ago. The dashboard of the local pool has the ' +
+    'links to all leases and recordings; "pooled-browser serve" prints its address.',
+  replay:
+    'This link to a recording is incomplete, or its recording was removed. A recording exists until its local pool ' +
+    'ends, or until newer recordings replace it. The dashboard of the local pool lists all recordings. To keep the ' +
+    'videos, set the option recording.folder of startLocalPool.',
+} as const;
+
+/** 401, without details about the token. */
+export function invalidLink(page: keyof typeof NEXT_STEPS): HttpFault {
+  return new HttpFault(401, 'unauthorized', NEXT_STEPS[page]);
 }
 
 export interface Page {
@@ -68,7 +80,7 @@ export function textAnswer(type: string, text: string, status = 200): Answer {
 
 /**
  * The headers of everything in this folder. Only our scripts and styles run, all requests go to this origin, no other
- * page can frame, open or embed these pages, and no referrer reveals the jwt of the link.
+ * page can frame, open or embed these pages, and no referrer reveals the token of the link.
  */
 export const PAGE_HEADERS = {
   'content-security-policy': [

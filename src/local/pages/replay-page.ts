@@ -2,42 +2,43 @@ import { notFound, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import type { Recording } from '../replays/recording.js';
 import { videoAnswer, type Video } from '../replays/video-file.js';
-import { ICONS, invalidLink, jwtOf, LOGO, pageAnswer, type PageCall } from './page.js';
+import { isSameSecret } from '../http/request.js';
+import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
-/** URL of the page that shows a recording (API: Replay, replay_view_url). Its jwt is valid for this recording only. */
-export async function replayViewUrl(
-  { host, tokens }: PoolSet,
-  { sessionId, replayId }: Recording,
-): Promise<string> {
-  const jwt = await tokens.signReplay(sessionId, replayId);
-  const query = new URLSearchParams({ jwt, replay_id: replayId });
-  return `http://${host}/browsers/${sessionId}/replays/view?${query}`;
+/** URL of the page that shows a recording (API: Replay, replay_view_url). It opens this recording only. */
+export function replayViewUrl({ host }: PoolSet, { linkToken }: Recording): string {
+  return `http://${host}/replay?token=${linkToken}`;
 }
 
-/** GET /browsers/{id}/replays/view: the page behind `replay_view_url`. */
-export async function replayPage(call: PageCall): Promise<Answer> {
-  await findRecording(call);
+/** GET /replay: the page behind `replay_view_url`. */
+export function replayPage(call: PageCall): Answer {
+  findRecording(call);
   return pageAnswer({ title: 'Replay', name: 'replay', body: BODY });
 }
 
-/** GET /browsers/{id}/replays/facts: the content of the page beside the video. */
-export async function replayFacts(call: PageCall): Promise<Answer> {
-  return { status: 200, body: factsOf(await findRecording(call)) };
+/** GET /replay/facts: the content of the page beside the video. */
+export function replayFacts(call: PageCall): Answer {
+  return { status: 200, body: factsOf(findRecording(call)) };
 }
 
-/** GET /browsers/{id}/replays/video */
-export async function replayVideo(call: PageCall): Promise<Answer> {
-  const { video } = await findRecording(call);
+/** GET /replay/video */
+export function replayVideo(call: PageCall): Answer {
+  const { video } = findRecording(call);
   if (!video) throw notFound('This recording has no video, or its video is not written yet.');
   return videoAnswer(video, call.request);
 }
 
-async function findRecording({ id, query, pools }: PageCall): Promise<Recording> {
-  const holder = await pools.tokens.verifyReplay(jwtOf(query));
-  const replayId = query.get('replay_id') ?? '';
-  if (holder?.sessionId !== id || holder.replayId !== replayId) throw invalidLink();
-  const recording = pools.recorder.find(id, replayId);
-  if (!recording) throw notFound('This recording was removed.');
+/** GET /replay/poster: the picture in place of the video until it plays. */
+export async function replayPoster(call: PageCall): Promise<Answer> {
+  const poster = await findRecording(call).readPoster();
+  if (!poster) throw notFound('This recording has no poster.');
+  return { status: 200, content: { type: 'image/jpeg', size: poster.length, data: poster } };
+}
+
+function findRecording({ query, pools }: PageCall): Recording {
+  const token = tokenOf(query);
+  const recording = pools.recorder.list().find(({ linkToken }) => isSameSecret(token, linkToken));
+  if (!recording) throw invalidLink('replay');
   return recording;
 }
 
@@ -147,14 +148,17 @@ main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1
 .filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
 .filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
 .entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
-.entries button {
-  width: 100%; border: 0; border-radius: 8px; background: none; padding: 5px 8px; text-align: left; min-height: 30px;
+.entries a {
+  border-radius: 8px; padding: 5px 8px; min-height: 30px; color: inherit; text-decoration: none;
   display: grid; grid-template-columns: 46px 8px minmax(0, 1fr); gap: 8px; align-items: baseline;
 }
 .entries i { width: 8px; height: 8px; border-radius: 50%; background: var(--mark); }
 .entries time { font: 12px var(--mono); color: var(--dim); }
 .entries .what { overflow-wrap: anywhere; }
-.entries .kind { margin-right: 7px; font-size: 12px; color: var(--dim); }
+.entries .kind { margin-right: 3px; font-size: 12px; color: var(--dim); }
+.entries a:hover { background: var(--raised); }
+.entries .status { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--good); }
+.entries .failed { color: var(--bad); font-weight: 600; }
 .entries [aria-current="true"] { background: var(--soft); }
 .entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
 .entries .empty { padding: 14px 10px; color: var(--dim); }

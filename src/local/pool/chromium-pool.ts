@@ -4,13 +4,16 @@ import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
 import type { CheckedOptions, CheckedSettings } from '../options.js';
 import { Filler, type StartLimit } from './filler.js';
+import type { LeaseHistory, LeaseOutcome } from './lease-history.js';
 import { Lease, nameOf, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
+import { WaitHistory } from './wait-history.js';
 
 /** The parts that all pools of a server share. */
 export interface PoolHost {
   readonly log: Log;
   readonly quirks: CheckedOptions['quirks'];
   readonly startLimit: StartLimit;
+  readonly history: LeaseHistory;
   readonly launch: (
     settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
     signal: AbortSignal,
@@ -28,6 +31,7 @@ export class ChromiumPool {
   readonly #leases = new Map<string, Lease>();
   /** The waiting acquire requests, in the order of their arrival. */
   readonly #queue = new Set<Waiter>();
+  readonly #waits = new WaitHistory();
   readonly #filler: Filler;
   readonly #ending = new Set<Promise<void>>();
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
@@ -56,13 +60,19 @@ export class ChromiumPool {
     };
   }
 
-  /** The idle browsers, in the order in which they are leased. */
-  get idle(): Iterable<PooledChromium> {
-    return this.#idle;
+  /** The leased browsers, then the idle ones in the order in which they are leased. */
+  get browsers(): readonly PooledChromium[] {
+    return [...this.#leases.values()].map(({ browser }) => browser).concat(this.#idle);
   }
 
   get waiting(): Iterable<Waiter> {
     return this.#queue;
+  }
+
+  /** The longest wait in each ten seconds of the last ten minutes, in ms; the oldest first. */
+  get waits(): readonly number[] {
+    const [first] = this.#queue;
+    return this.#waits.read(first ? performance.now() - first.since : 0);
   }
 
   get leases(): Iterable<Lease> {
@@ -94,10 +104,11 @@ export class ChromiumPool {
     if (this.#idle.length === 0 && wait > 0) {
       this.#host.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
     }
+    const asked = performance.now();
     const lease = waitInQueue(this.#queue, request, wait, signal);
     this.#serveQueue();
     this.#filler.refill();
-    return lease;
+    return lease.finally(() => this.#waits.note(performance.now() - asked));
   }
 
   /** Releases a lease. @returns False when this pool has no such lease. */
@@ -106,7 +117,7 @@ export class ChromiumPool {
     if (!lease) return false;
     this.#totals.released++;
     this.#host.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
-    if (reuse) this.#putBack(lease);
+    if (reuse) this.#putBack(lease, 'reused');
     else this.#destroy(lease.browser, 'released');
     return true;
   }
@@ -167,9 +178,11 @@ export class ChromiumPool {
     grant(lease);
   }
 
-  #putBack(lease: Lease): void {
+  /** @param outcome Undefined for a lease that no client received. */
+  #putBack(lease: Lease, outcome?: LeaseOutcome): void {
     const { browser } = lease;
     this.#leases.delete(browser.sessionId);
+    if (outcome) this.#host.history.add(this.settings.name, lease, outcome);
     lease.end();
     if (!this.#host.quirks.keepsSessionId) browser.renewSession();
     browser.idleSince = performance.now();
@@ -183,6 +196,7 @@ export class ChromiumPool {
     const place = this.#idle.indexOf(browser);
     if (place !== -1) this.#idle.splice(place, 1);
     else if (!this.#leases.delete(sessionId)) return;
+    if (lease) this.#host.history.add(this.settings.name, lease, reason);
     lease?.end();
     this.#totals.destroyed++;
     this.#host.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });

@@ -3,10 +3,16 @@ import type { Socket } from 'node:net';
 import { startTimer } from '../../shared/abort.js';
 import type { AcquireRequest } from '../../service/pool-options.js';
 import type { Chromium } from '../browser/chromium.js';
-import { newId } from '../options.js';
+import { newId, newLinkToken } from '../options.js';
 
 /** The fields of an acquire request that belong to the lease. */
 export type LeaseRequest = Pick<AcquireRequest, 'name' | 'tags' | 'start_url'>;
+
+/** What the viewer of a live view may do. */
+export type LiveRight = 'control' | 'watch';
+
+/** The secret of the link that gives each right. */
+export type LiveLinks = Readonly<Record<LiveRight, string>>;
 
 /** A browser of a pool and its session. The pool holds idle browsers in a list, and leased browsers in leases. */
 export class PooledChromium {
@@ -35,6 +41,8 @@ export class Lease {
   readonly id = newId();
   readonly browser: PooledChromium;
   readonly request: LeaseRequest;
+  /** The secrets of the links to the live view: to control the browser, or only to watch it. */
+  readonly links: LiveLinks = { control: newLinkToken(), watch: newLinkToken() };
   /** Start of the lease, by `performance.now()`. */
   readonly since = performance.now();
   readonly #timeout: number;

@@ -1,11 +1,12 @@
 import { Chaos } from '../chaos/chaos.js';
 import type { LocalPoolStats } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
-import type { CheckedOptions } from '../options.js';
+import { newLinkToken, type CheckedOptions } from '../options.js';
 import { Recorder } from '../replays/recorder.js';
 import { LeaseTokens } from '../sockets/jwt.js';
 import { ChromiumPool, type PoolHost } from './chromium-pool.js';
 import { StartLimit } from './filler.js';
+import { LeaseHistory } from './lease-history.js';
 import type { Lease } from './lease.js';
 
 /** All pools of a server, and the parts that they share. The name of a lease is unique among them. */
@@ -17,7 +18,10 @@ export class PoolSet implements PoolHost {
   readonly log: PoolHost['log'];
   readonly launch: PoolHost['launch'];
   readonly startLimit = new StartLimit();
+  readonly history = new LeaseHistory();
   readonly tokens = new LeaseTokens();
+  /** The secret of the link to the dashboard. */
+  readonly dashboardToken = newLinkToken();
   readonly recorder: Recorder;
   readonly chaos: Chaos;
   readonly #pools: readonly ChromiumPool[];
@@ -73,6 +77,11 @@ export class PoolSet implements PoolHost {
     return this.#pools.map((pool) => pool.lease(sessionId)).find((lease) => lease !== undefined);
   }
 
+  /** The active leases of all pools. */
+  get leases(): readonly Lease[] {
+    return this.#pools.flatMap((pool) => [...pool.leases]);
+  }
+
   /** Sums of all pools. */
   get stats(): LocalPoolStats {
     const [first, ...others] = this.#pools.map(({ stats }) => stats);
@@ -80,8 +89,7 @@ export class PoolSet implements PoolHost {
   }
 
   readonly nameConflict: PoolHost['nameConflict'] = (name) => {
-    const leases = this.#pools.flatMap((pool) => [...pool.leases]);
-    if (name === undefined || leases.every(({ request }) => request.name !== name)) return undefined;
+    if (name === undefined || this.leases.every(({ request }) => request.name !== name)) return undefined;
     return new HttpFault(this.quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
       details: [{ code: 'name_in_use', message: `name: an active session has the name ${name}` }],
     });

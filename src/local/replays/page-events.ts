@@ -3,8 +3,8 @@ import type { CdpEvent } from '../browser/cdp-connection.js';
 import type { RecordedPage } from './recorded-pages.js';
 import type { Timeline } from './timeline.js';
 
-/** Requests whose URLs are kept until they end. Above that, the oldest are dropped. */
-const MAX_REQUESTS = 500;
+/** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
+const MAX_KEPT = 500;
 
 type Handler = (params: never, session: string) => void;
 
@@ -16,6 +16,8 @@ export class PageEvents {
   readonly #pages = new Map<string, string>();
   /** URLs by request id. */
   readonly #requests = new Map<string, string>();
+  /** How the requests of documents ended, by loader id, until a frame shows the document. */
+  readonly #documents = new Map<string, string>();
 
   constructor(timeline: Timeline) {
     this.#timeline = timeline;
@@ -26,8 +28,8 @@ export class PageEvents {
     const timeline = this.#timeline;
     if (timeline.includes('console') || timeline.includes('page')) page.send('Runtime.enable');
     if (timeline.includes('console')) page.send('Log.enable');
-    // Only failures are recorded, so Chromium needs to keep no bodies.
-    if (timeline.includes('network'))
+    // For failed requests and the status of navigations. Chromium needs to keep no bodies.
+    if (timeline.includes('network') || timeline.includes('page'))
       page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
     // Always enabled: `RecordedPages` needs interactions to choose the page.
     page.send('Runtime.addBinding', { name: BINDING, executionContextName: WORLD });
@@ -41,6 +43,11 @@ export class PageEvents {
     this.#handlers[method]?.(params as never, sessionId);
   }
 
+  /** Adds a request whose response has an error status, or that has no response. */
+  #addIfFailed(url: string, status: string | undefined): void {
+    if (status !== undefined && !/^[123]/.test(status)) this.#timeline.add('request-failed', url, status);
+  }
+
   readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
     'Target.attachedToTarget': (params: { sessionId: string; targetInfo: { url: string } }) => {
       const { url } = params.targetInfo;
@@ -51,30 +58,44 @@ export class PageEvents {
       this.#timeline.add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
       this.#pages.delete(sessionId);
     },
-    'Page.frameNavigated': ({ frame }: { frame: { parentId?: string; url: string } }, session) => {
-      if (frame.parentId !== undefined) return;
+    'Page.frameNavigated': ({ frame }: { frame: Frame }, session) => {
+      const status = this.#documents.get(frame.loaderId);
+      this.#documents.delete(frame.loaderId);
+      // A document that cannot be loaded is replaced by a page of Chromium's own.
+      const url = withoutSecrets(frame.unreachableUrl ?? frame.url);
+      if (frame.parentId !== undefined) return this.#addIfFailed(url, status);
       this.#pages.set(session, frame.url);
-      this.#timeline.add('navigation', withoutSecrets(frame.url));
+      this.#timeline.add('navigation', url, status);
     },
     'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
-      this.#requests.set(params.requestId, params.request.url);
-      if (this.#requests.size > MAX_REQUESTS) this.#requests.delete(this.#requests.keys().next().value!);
+      keep(this.#requests, params.requestId, params.request.url);
+    },
+    'Network.responseReceived': ({ type, loaderId, response }: ResponseReceived) => {
+      // Chromium requests the icon by itself: many sites have none.
+      if (!response.url.startsWith('http') || response.url.endsWith('/favicon.ico')) return;
+      const status = `${response.status} ${response.statusText}`.trim();
+      if (type === 'Document') keep(this.#documents, loaderId, status);
+      else this.#addIfFailed(withoutSecrets(response.url), status);
     },
     'Network.loadingFinished': ({ requestId }: { requestId: string }) => {
       this.#requests.delete(requestId);
     },
-    'Network.loadingFailed': (params: { requestId: string; errorText: string; canceled?: boolean }) => {
-      const url = this.#requests.get(params.requestId) ?? 'a request';
-      this.#requests.delete(params.requestId);
+    'Network.loadingFailed': ({ type, requestId, errorText, canceled }: LoadingFailed) => {
+      const url = this.#requests.get(requestId) ?? 'a request';
+      this.#requests.delete(requestId);
       // A navigation cancels the requests of the previous document.
-      if (params.canceled !== true)
-        this.#timeline.add('request-failed', `${params.errorText} ${withoutSecrets(url)}`);
+      if (canceled === true) return;
+      // The request of a document has the id of its loader.
+      if (type === 'Document') keep(this.#documents, requestId, errorText);
+      else this.#timeline.add('request-failed', withoutSecrets(url), errorText);
     },
     'Runtime.consoleAPICalled': (params: { type: string; args: RemoteObject[] }) => {
       const text = params.args.map(({ value, description }) => String(value ?? description ?? ''));
       this.#timeline.add('console', `${params.type}: ${text.join(' ')}`);
     },
-    'Log.entryAdded': ({ entry }: { entry: { level: string; text: string; url?: string } }) => {
+    'Log.entryAdded': ({ entry }: { entry: LogEntry }) => {
+      // The timeline has an entry of its own for each failed request.
+      if (entry.source === 'network' && this.#timeline.includes('network')) return;
       this.#timeline.add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
     },
     'Runtime.exceptionThrown': (params: { exceptionDetails: { text: string; exception?: RemoteObject } }) => {
@@ -89,6 +110,40 @@ export class PageEvents {
       if (kind === 'click' || kind === 'key') this.#timeline.add(kind, text);
     },
   };
+}
+
+interface Frame {
+  readonly loaderId: string;
+  /** Missing for the main frame. */
+  readonly parentId?: string;
+  readonly url: string;
+  readonly unreachableUrl?: string;
+}
+
+interface ResponseReceived {
+  readonly type: string;
+  readonly loaderId: string;
+  readonly response: { readonly url: string; readonly status: number; readonly statusText: string };
+}
+
+interface LoadingFailed {
+  readonly type: string;
+  readonly requestId: string;
+  readonly errorText: string;
+  readonly canceled?: boolean;
+}
+
+interface LogEntry {
+  readonly source: string;
+  readonly level: string;
+  readonly text: string;
+  readonly url?: string;
+}
+
+/** Adds a value. Drops the oldest one if there are too many. */
+function keep(values: Map<string, string>, key: string, value: string): void {
+  values.set(key, value);
+  if (values.size > MAX_KEPT) values.delete(values.keys().next().value!);
 }
 
 /** Events that Chromium repeats after `Runtime.enable`. */

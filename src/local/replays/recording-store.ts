@@ -22,6 +22,11 @@ export class RecordingStore {
     return join(this.#folder, `${replayId}.frames`);
   }
 
+  /** Path of the picture for the time before the video plays. */
+  posterPath(replayId: string): string {
+    return join(this.#folder, `${replayId}.jpg`);
+  }
+
   videoPath(replayId: string): string {
     return join(this.#limits.folder ?? this.#folder, `${replayId}.webm`);
   }
@@ -50,7 +55,9 @@ export class RecordingStore {
   remove(recording: Recording): void {
     const index = this.#recordings.indexOf(recording);
     if (index !== -1) this.#recordings.splice(index, 1);
-    if (recording.video) rm(recording.video.path, { force: true }).catch(() => {});
+    if (!recording.video) return;
+    for (const path of [recording.video.path, this.posterPath(recording.replayId)])
+      rm(path, { force: true }).catch(() => {});
   }
 
   /** Removes the temporary folder. Videos in the folder of the options stay. */

@@ -1,10 +1,11 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startTimer } from '../../shared/abort.js';
 import type { ReplayRequest } from '../../service/pool-options.js';
 import type { TelemetryCategory } from '../../service/wire.js';
 import type { CdpBrowser } from '../browser/cdp-pipe.js';
 import type { RecordingEnd } from '../events.js';
-import { newId } from '../options.js';
+import { newId, newLinkToken } from '../options.js';
 import type { Lease } from '../pool/lease.js';
 import { FrameFile, FrameSampler, type Frame } from './frames.js';
 import { PageEvents } from './page-events.js';
@@ -28,6 +29,7 @@ interface RecordingHost {
   /** Chooses the files of a recording, and limits their size. */
   readonly store: {
     framesPath(replayId: string): string;
+    posterPath(replayId: string): string;
     videoPath(replayId: string): string;
     hasRoom(recording: Recording, bytes: number): boolean;
   };
@@ -54,10 +56,15 @@ const SCREENSHOT_TIMEOUT = 1_000;
 /** One recording: collects frames until it ends, and then writes the video. */
 export class Recording {
   readonly replayId = newId();
+  /** The secret of the link to the replay page. */
+  readonly linkToken = newLinkToken();
   readonly sessionId: string;
+  /** The session can have several leases, one after another. */
+  readonly leaseId: string;
   /** Name of the pool. */
   readonly pool: string;
   readonly leaseName: string | undefined;
+  readonly tags: Lease['request']['tags'];
   readonly startedAt = new Date();
   /** When the recording ended. Missing until its video is written, or has failed. */
   finishedAt?: Date;
@@ -73,6 +80,8 @@ export class Recording {
   readonly #frames: FrameFile;
   readonly #ending = new AbortController();
   readonly #started = performance.now();
+  /** The frame with the most bytes, which shows the most, until it is on the disk. */
+  #poster: Buffer | undefined;
   #pages: RecordedPages | undefined;
   #length: number | undefined;
   #finished: Promise<void> | undefined;
@@ -80,8 +89,10 @@ export class Recording {
   /** @throws if the disk has no space for a video. */
   constructor(lease: Lease, { pool, telemetry, request }: RecordingPlan, host: RecordingHost) {
     this.sessionId = lease.browser.sessionId;
+    this.leaseId = lease.id;
     this.pool = pool;
     this.leaseName = lease.request.name;
+    this.tags = lease.request.tags;
     this.#request = request;
     this.#host = host;
     this.#timeline = new Timeline(telemetry, () => this.length);
@@ -121,6 +132,11 @@ export class Recording {
   /** Bytes on the disk. */
   get bytes(): number {
     return this.finishedAt ? (this.video?.size ?? 0) : this.frameBytes + this.#video.reserved;
+  }
+
+  /** Reads the picture for the time before the video plays. Its first frame is often an empty page. */
+  async readPoster(): Promise<Buffer | undefined> {
+    return this.#poster ?? (await readFile(this.#posterPath).catch(() => undefined));
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
@@ -175,7 +191,12 @@ export class Recording {
     signal.addEventListener('abort', () => clearTimeout(timer));
   }
 
+  get #posterPath(): string {
+    return this.#host.store.posterPath(this.replayId);
+  }
+
   #save(frame: Frame): void {
+    if (frame.jpeg.length > (this.#poster?.length ?? 0)) this.#poster = frame.jpeg;
     if (this.#host.store.hasRoom(this, frame.jpeg.length)) {
       this.#frames.append(frame);
       this.#video.reserve(maxVideoSize(this.frameBytes, this.length));
@@ -190,6 +211,8 @@ export class Recording {
     await this.#frames.end();
     const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
     if (!video) await this.#video.discard().catch(() => {});
+    else await writeFile(this.#posterPath, this.#poster ?? '', { mode: 0o600 }).catch(() => {});
+    this.#poster = undefined;
     await this.#frames.remove().catch(() => {});
     if (video) this.video = video;
     this.finishedAt = new Date(this.startedAt.getTime() + this.#length);

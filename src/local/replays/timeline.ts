@@ -33,6 +33,8 @@ export interface TimelineEntry {
   readonly kind: keyof typeof CATEGORIES;
   /** One line, such as a URL or the clicked element. */
   readonly text: string;
+  /** How a request ended: HTTP status and its text, or Chromium's name of a network error. */
+  readonly status?: string;
 }
 
 /** Further entries are dropped, so that a page with endless console output does not fill the memory. */
@@ -58,10 +60,10 @@ export class Timeline {
   }
 
   /** Adds an event if its category is enabled. Redacts secrets in the text. */
-  add(kind: TimelineEntry['kind'], text: string): void {
+  add(kind: TimelineEntry['kind'], text: string, status?: string): void {
     const category = CATEGORIES[kind];
     if (category && (!this.includes(category) || this.entries.length >= MAX_ENTRIES)) return;
-    const line = excerpt(text, MAX_TEXT);
-    this.entries.push({ at: Math.round(this.#now()), kind, text: line });
+    const entry = { at: Math.round(this.#now()), kind, text: excerpt(text, MAX_TEXT) };
+    this.entries.push(status === undefined ? entry : { ...entry, status: excerpt(status, MAX_TEXT) });
   }
 }

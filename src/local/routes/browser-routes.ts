@@ -17,20 +17,20 @@ export function deleteBrowser({ id, pools }: RouteCall): Answer {
 }
 
 /** GET /browsers/{id}/replays: the recordings of all leases of the session, also after its end. */
-export async function listReplays({ id, pools }: RouteCall): Promise<Answer> {
+export function listReplays({ id, pools }: RouteCall): Answer {
   const recordings = pools.recorder.list(id);
   // A session without recordings exists as long as its browser.
   if (recordings.length === 0) pools.poolOfSession(id);
-  return { status: 200, body: await Promise.all(recordings.map((one) => replayBody(pools, one))) };
+  return { status: 200, body: recordings.map((one) => replayBody(pools, one)) };
 }
 
-async function replayBody(pools: PoolSet, recording: Recording): Promise<Replay> {
+function replayBody(pools: PoolSet, recording: Recording): Replay {
   const { replayId, startedAt, finishedAt } = recording;
   return {
     replay_id: replayId,
     started_at: startedAt.toISOString(),
     ...(finishedAt && { finished_at: finishedAt.toISOString() }),
-    replay_view_url: await replayViewUrl(pools, recording),
+    replay_view_url: replayViewUrl(pools, recording),
   };
 }
 
@@ -53,7 +53,7 @@ export async function startReplay({ request, id, pools }: RouteCall): Promise<An
   }
   const lease = pools.lease(id);
   if (!lease) throw notFound('This browser session is not leased.');
-  return { status: 201, body: await replayBody(pools, await startRecording(pools, pool, lease, body)) };
+  return { status: 201, body: replayBody(pools, await startRecording(pools, pool, lease, body)) };
 }
 
 /** @param request The checked body of the request. Default: the default of each field. */

@@ -76,7 +76,7 @@ async function sessionBody(pools: PoolSet, pool: ChromiumPool, lease: Lease): Pr
     ...(name !== undefined && { name }),
     ...(tags !== undefined && { tags }),
     ...(start_url !== undefined && { start_url }),
-    ...(hasLiveView(pools, pool) && { browser_live_view_url: await liveViewUrl(pools, lease) }),
+    ...(hasLiveView(pools, pool) && { browser_live_view_url: liveViewUrl(pools, lease) }),
   };
 }
 

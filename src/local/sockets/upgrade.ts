@@ -8,6 +8,8 @@ import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
 import { checkSource, urlOf } from '../http/request.js';
 import { prepareLiveView } from '../live/live-view.js';
+import { rightOf } from '../pages/live-page.js';
+import { invalidLink, tokenOf } from '../pages/page.js';
 import type { Lease, OpenSocket } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import type { Audience } from './jwt.js';
@@ -15,34 +17,62 @@ import type { Audience } from './jwt.js';
 /** An upgrade request, as Node's HTTP server passes it on. */
 export type Upgrade = [request: IncomingMessage, socket: Socket, head: Buffer];
 
-/** Opens the WebSocket of a lease or of the dashboard, or answers with an error. */
-export async function upgrade(pools: PoolSet, dashboard: DashboardFeed, ...received: Upgrade): Promise<void> {
+interface Served {
+  readonly pools: PoolSet;
+  readonly dashboard: DashboardFeed;
+}
+
+/** Opens the WebSocket of a lease, of a live view or of the dashboard, or answers with an error. */
+export async function upgrade({ pools, dashboard }: Served, ...received: Upgrade): Promise<void> {
   const [request, socket] = received;
   try {
     checkSource(request, pools.host);
     const url = urlOf(request);
-    if (url.pathname === '/') await dashboard.open(...received);
-    else await openLeaseSocket(pools, url, received);
+    if (url.pathname === '/') dashboard.open(...received);
+    else if (url.pathname === '/live') await openSocket(pools, findLiveView(pools, url), received);
+    else await openSocket(pools, await findLeaseSocket(pools, url), received);
   } catch (error) {
     refuse(socket, toFault(error));
   }
 }
 
-async function openLeaseSocket(pools: PoolSet, url: URL, received: Upgrade): Promise<void> {
-  const [, sessionId = '', path = ''] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
-  const audiences = (Object.keys(SOCKETS) as Audience[]).filter(
-    (audience) => SOCKETS[audience].path === path,
-  );
-  if (audiences.length === 0) throw notFound('There is no WebSocket at this path.');
-  const holder = await pools.tokens.verify(url.searchParams.get('jwt') ?? '', audiences);
+/** A WebSocket that its URL authorizes. */
+interface FoundSocket {
+  readonly lease: Lease;
+  readonly protocol: Protocol;
+  readonly prepare: () => OpenSocket | Promise<OpenSocket>;
+}
+
+/** The last part of the path of a protocol's WebSocket. */
+const PATHS: Readonly<Record<Audience, string>> = { cdp: 'cdp', bidi: 'session' };
+
+async function findLeaseSocket(pools: PoolSet, url: URL): Promise<FoundSocket> {
+  const [, sessionId = '', path] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+  const protocol = (['cdp', 'bidi'] as const).find((one) => PATHS[one] === path);
+  if (!protocol) throw notFound('There is no WebSocket at this path.');
+  const holder = await pools.tokens.verify(url.searchParams.get('jwt') ?? '', protocol);
   const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
   // The session may have a later lease: the jwt is valid only for its own lease.
-  if (!holder || lease?.id !== holder.leaseId) throw unauthorized();
-  const { protocol, prepare } = SOCKETS[holder.audience];
+  if (!lease || lease.id !== holder?.leaseId) throw unauthorized();
+  const prepare = () => (protocol === 'cdp' ? prepareCdp() : prepareBidi(pools.quirks.bidiSession));
+  return { lease, protocol, prepare };
+}
+
+function findLiveView(pools: PoolSet, url: URL): FoundSocket {
+  const token = tokenOf(url.searchParams);
+  const lease = pools.leases.find(({ links }) => rightOf(links, token));
+  if (!lease) throw invalidLink('live');
+  const mayControl = rightOf(lease.links, token) === 'control';
+  return { lease, protocol: 'live-view', prepare: () => prepareLiveView(pools, { mayControl }) };
+}
+
+async function openSocket(pools: PoolSet, found: FoundSocket, received: Upgrade): Promise<void> {
+  const { lease, protocol, prepare } = found;
+  const { sessionId } = lease.browser;
   const [, socket] = received;
   const onOpen = protocol === 'live-view' ? () => {} : pools.chaos.upgrade(socket);
   if (!onOpen) return;
-  const open = await prepare(pools);
+  const open = await prepare();
   if (lease.ended || socket.destroyed) throw unauthorized();
   const disconnect = lease.connect(open(lease, ...received));
   onOpen(lease, disconnect);
@@ -53,37 +83,14 @@ async function openLeaseSocket(pools: PoolSet, url: URL, received: Upgrade): Pro
   });
 }
 
-interface LeaseSocket {
-  /** Last part of the path. */
-  readonly path: string;
-  readonly protocol: Protocol;
-  readonly prepare: (pools: PoolSet) => OpenSocket | Promise<OpenSocket>;
-}
-
-/** The WebSockets of a lease, by the audience of the jwt that opens them. */
-const SOCKETS: Readonly<Record<Audience, LeaseSocket>> = {
-  cdp: { path: 'cdp', protocol: 'cdp', prepare: prepareCdp },
-  bidi: { path: 'session', protocol: 'bidi', prepare: ({ quirks }) => prepareBidi(quirks.bidiSession) },
-  'live-view': {
-    path: 'live',
-    protocol: 'live-view',
-    prepare: (pools) => prepareLiveView(pools, { mayControl: true }),
-  },
-  'live-watch': {
-    path: 'live',
-    protocol: 'live-view',
-    prepare: (pools) => prepareLiveView(pools, { mayControl: false }),
-  },
-};
-
 /** URL of a WebSocket of a lease. */
 export async function websocketUrl(
   { host, tokens }: PoolSet,
   lease: Lease,
-  audience: 'cdp' | 'bidi',
+  audience: Audience,
 ): Promise<string> {
   const jwt = await tokens.sign(lease, audience);
-  return `ws://${host}/browsers/${lease.browser.sessionId}/${SOCKETS[audience].path}?jwt=${jwt}`;
+  return `ws://${host}/browsers/${lease.browser.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
 }
 
 function unauthorized(): HttpFault {

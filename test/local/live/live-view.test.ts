@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { LiveMode } from '../../../src/local/live/live-view.js';
 import type { BrowserSession } from '../../../src/service/wire.js';
-import { changed, faults, jwtIn, usePerson } from '../pages/support.js';
+import { changed, faults, record, tokenIn, usePerson } from '../pages/support.js';
 import { closed, startApi, tryWebSocket } from '../support.js';
 
 const api = await startApi({
@@ -99,7 +99,7 @@ it('refuses all input on a read-only WebSocket', async () => {
 
 it('has a link for others that only shows the browser, however the link is changed', async () => {
   const link = await linkToWatch();
-  expect(jwtIn(link)).not.toBe(jwtIn(session.browser_live_view_url!));
+  expect(tokenIn(link)).not.toBe(tokenIn(session.browser_live_view_url!));
   for (const readOnly of [undefined, 'true', 'false', '0', '']) {
     const url = readOnly === undefined ? link : changed(link, { readOnly });
     const { socket, mode } = await openLive(url);
@@ -110,12 +110,12 @@ it('has a link for others that only shows the browser, however the link is chang
   }
 });
 
-it('opens nothing else with the jwt of that link, and nothing after the lease ended', async () => {
+it('opens nothing else with the token of that link, and nothing after the lease ended', async () => {
   const link = await linkToWatch();
-  const jwt = jwtIn(link);
+  const token = tokenIn(link);
   const dashboard = api.pool.dashboardUrl.replace(/^http/, 'ws');
   for (const url of [session.cdp_ws_url, session.webdriver_ws_url, dashboard])
-    expect([url, (await tryWebSocket(changed(url, { jwt }))).outcome]).toEqual([url, 401]);
+    expect([url, (await tryWebSocket(changed(url, { jwt: token, token }))).outcome]).toEqual([url, 401]);
   await api.release(session);
   await api.lease();
   expect((await tryWebSocket(link.replace(/^http/, 'ws'))).outcome).toBe(401);
@@ -185,7 +185,22 @@ it('ends with the lease, and says so, also when it is opened afterwards', async 
   expect((await tryWebSocket(socketUrl())).outcome).toBe(401);
   const late = await person.open(url);
   await late.getByRole('heading', { name: 'The session has ended' }).waitFor();
+  await late.getByText(/ended after \d+\.\d s: released\. It was not recorded/).waitFor();
 });
+
+it('links the recordings of its own lease after the session has ended', async () => {
+  const url = session.browser_live_view_url!;
+  const replay = await record(api, session, async () => {});
+  const view = await person.open(url);
+  await pictures(view);
+  await api.release(session);
+  await record(api, await api.lease(), async () => {});
+  const link = view.getByRole('link', { name: 'Open the recording' });
+  await link.waitFor();
+  expect(await link.getAttribute('href')).toBe(replay.replay_view_url);
+  await link.click();
+  await view.getByRole('heading', { name: /^Session / }).waitFor();
+}, 90_000);
 
 it('ends with the browser, and says so', async () => {
   const view = await person.open(session.browser_live_view_url!);

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
+import { chromium, type Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { startApi } from '../support.js';
+import { startApi, titled } from '../support.js';
 import { faults, record, usePerson } from './support.js';
 
 const api = await startApi({
@@ -14,20 +15,100 @@ it('shows a lease with its name and tags until it ends, and waiting requests', a
   const tests = page.getByRole('region', { name: 'tests' }).first();
   await tests.getByText('0 of 2 leased').waitFor();
   const session = await api.lease({ name: 'cart.spec', tags: { worker: '3' } }, 'tests');
-  const row = page.getByRole('row', { name: /cart\.spec/ });
-  await row.getByText('leased').waitFor();
-  await row.getByText('worker=3').waitFor();
-  await row.getByText(session.session_id.slice(0, 8)).waitFor();
+  const card = cardOf(page, 'tests', 'cart.spec');
+  await card.getByText('leased', { exact: true }).waitFor();
+  await card.getByText('worker=3').waitFor();
+  await card.getByText(session.session_id.slice(0, 8)).waitFor();
   const other = await api.lease({}, 'tests');
   const waits = api.acquire({ name: 'late', acquire_timeout_seconds: 60 }, 'tests');
-  await page.getByRole('row', { name: /waiting.*late/ }).waitFor();
+  const queue = page.getByRole('list', { name: 'Waiting requests of tests' });
+  await queue.getByText('late').waitFor();
   await api.release(session);
-  await page.getByRole('row', { name: /leased.*late/ }).waitFor();
-  await expect.poll(() => row.count()).toBe(0);
+  await cardOf(page, 'tests', 'late').getByText('leased', { exact: true }).waitFor();
+  await expect.poll(() => card.count()).toBe(0);
+  await tests.getByText(/^Waiting time in the last 10 minutes: at most \d/).waitFor();
   await waits;
   await Promise.all([api.release(other), api.release(session)]);
   await tests.getByText('0 of 2 leased').waitFor();
   expect(faults(page)).toEqual([]);
+});
+
+it('shows title, address and picture of the page that a browser shows, without the query', async () => {
+  const session = await api.lease({ name: 'shown' }, 'scrapers');
+  const client = await chromium.connectOverCDP(session.cdp_ws_url);
+  const leased = await (await client.newContext()).newPage();
+  const page = await person.open(api.pool.dashboardUrl);
+  const card = cardOf(page, 'scrapers', 'shown');
+  await leased.goto(`${api.pool.baseUrl}/replay?token=secret-1`);
+  await card.getByText(`${api.pool.baseUrl}/replay`, { exact: true }).waitFor();
+  const picture = card.getByRole('img', { name: 'The page of shown' });
+  await expect
+    .poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth))
+    .toBeGreaterThan(0);
+  await leased.goto(titled('A shop'));
+  await card.getByText('A shop').waitFor();
+  expect(await page.content()).not.toContain('secret-1');
+  const [size, visible] = await leased.evaluate(() => [
+    `${innerWidth}x${innerHeight}`,
+    document.visibilityState,
+  ]);
+  expect([size, visible]).toEqual(['1280x720', 'visible']);
+  await client.close();
+  await api.release(session, false);
+  expect(faults(page)).toEqual([]);
+});
+
+it('releases and destroys browsers after a confirmation, and lists the ended leases', async () => {
+  const page = await person.open(api.pool.dashboardUrl);
+  const ended = page.getByRole('list', { name: 'Finished leases' }).getByRole('listitem');
+  const [one, two] = [await api.lease({ name: 'one' }, 'tests'), await api.lease({ name: 'two' }, 'tests')];
+  await page.getByRole('button', { name: 'Release one' }).click();
+  await page.getByRole('dialog', { name: 'Release one?' }).getByRole('button', { name: 'Cancel' }).click();
+  expect((await api.record('tests')).acquired_count).toBe(2);
+  for (const [action, name] of [
+    ['Release', 'one'],
+    ['Destroy', 'two'],
+  ] as const) {
+    await page.getByRole('button', { name: `${action} ${name}`, exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: `${action} ${name}?` });
+    await dialog.getByText('loses its connection').waitFor();
+    await dialog.getByRole('button', { name: action }).click();
+  }
+  await ended
+    .filter({ hasText: 'Released' })
+    .filter({ hasText: /one.*ran \d+\.\d s/ })
+    .waitFor();
+  await ended
+    .filter({ hasText: 'Deleted' })
+    .filter({ hasText: /two.*ran \d+\.\d s/ })
+    .waitFor();
+  expect(await api.release(one)).toBe(404);
+  expect((await api.call('GET', `/browsers/${two.session_id}`)).status).toBe(404);
+  await expect.poll(async () => (await api.record('tests')).available_count).toBe(2);
+  expect(faults(page)).toEqual([]);
+});
+
+it('filters leases by name and by tag', async () => {
+  const red = await api.lease({ name: 'red', tags: { team: 'colours' } }, 'tests');
+  const blue = await api.lease({ name: 'blue' }, 'tests');
+  const page = await person.open(api.pool.dashboardUrl);
+  const filter = page.getByRole('searchbox', { name: 'Filter by name or tag' });
+  const cards = page.getByRole('list', { name: 'Browsers of tests' }).getByRole('listitem');
+  await expect.poll(() => cards.count()).toBe(2);
+  for (const [text, shown] of [
+    ['BLU', 'blue'],
+    ['team=col', 'red'],
+  ] as const) {
+    await filter.fill(text);
+    await expect.poll(() => cards.count()).toBe(1);
+    await cards.getByText(shown, { exact: true }).waitFor();
+  }
+  await Promise.all([api.release(red), api.release(blue)]);
+  await page.getByText('No browser and no request of this pool matches.').first().waitFor();
+  const ended = page.getByRole('list', { name: 'Finished leases' }).getByRole('listitem');
+  await ended.getByText('red', { exact: true }).waitFor();
+  await filter.fill('');
+  await expect.poll(() => cards.count()).toBe(2);
 });
 
 it('links to the live view, once to watch only and once to control', async () => {
@@ -44,24 +125,25 @@ it('links to the live view, once to watch only and once to control', async () =>
     const mayControl = view.getByRole('link', { name: /control|watch/i });
     await expect.poll(() => mayControl.count()).toBe(state === 'Watching' ? 0 : 1);
   }
-  await page
-    .getByRole('row', { name: /watched/ })
-    .getByRole('cell', { name: '2', exact: true })
-    .waitFor();
+  await cardOf(page, 'scrapers', 'watched').getByText('2 connections').waitFor();
   await api.release(session);
 });
 
-it('links to the replay as soon as the recording starts', async () => {
+it('links to the replay as soon as the recording starts, also from the ended lease', async () => {
   const session = await api.lease({ name: 'recorded' }, 'scrapers');
   const page = await person.open(api.pool.dashboardUrl);
-  await record(api, session, async () => {
-    await page.getByRole('row', { name: /Recording.*recorded/ }).waitFor();
-  });
-  await page.getByRole('row', { name: /(Ready|No video).*recorded/ }).waitFor();
-  const opened = page.context().waitForEvent('page');
-  await page.getByRole('link', { name: 'Open the replay of recorded' }).click();
-  await expect.poll(async () => (await opened).title()).toContain('recorded');
+  const row = page
+    .getByRole('list', { name: 'Replays' })
+    .getByRole('listitem')
+    .filter({ hasText: 'recorded' });
+  await record(api, session, () => row.getByText('Recording').waitFor());
+  await row.getByText(/^(Ready|No video)$/).waitFor();
   await api.release(session);
+  for (const link of ['Open the replay of recorded', 'Open the replay of the ended lease recorded']) {
+    const opened = page.context().waitForEvent('page');
+    await page.getByRole('link', { name: link }).click();
+    await expect.poll(async () => (await opened).title()).toContain('recorded');
+  }
 }, 90_000);
 
 it('shows when its connection is lost', async () => {
@@ -75,9 +157,15 @@ it('shows when its connection is lost', async () => {
 
 it('does not print its URL with the pool', () => {
   const { pool } = api;
-  expect(pool.dashboardUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?jwt=/);
+  expect(pool.dashboardUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=/);
   for (const text of [inspect(pool, { depth: 9, showHidden: true }), JSON.stringify(pool)]) {
-    expect(text).not.toContain('jwt=');
-    expect(text).not.toContain(new URL(pool.dashboardUrl).searchParams.get('jwt'));
+    expect(text).not.toContain('token=');
+    expect(text).not.toContain(new URL(pool.dashboardUrl).searchParams.get('token'));
   }
 });
+
+/** The card of a leased browser. */
+function cardOf(page: Page, pool: string, name: string) {
+  const cards = page.getByRole('list', { name: `Browsers of ${pool}` }).getByRole('listitem');
+  return cards.filter({ has: page.getByText(name, { exact: true }) });
+}

@@ -1,11 +1,22 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { chromium, type Page } from 'playwright-core';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BrowserSession } from '../../../src/service/wire.js';
 import { startApi } from '../support.js';
 import { faults, record, usePerson } from './support.js';
 
 const api = await startApi({ pools: [{ viewport: { width: 800, height: 600 } }] });
 const person = usePerson();
+const server = createServer(({ url }, response) => {
+  const isShop = url === '/shop';
+  response.writeHead(isShop ? 200 : 404, { 'content-type': 'text/html' });
+  response.end(isShop ? '<h1>A shop</h1><script src="script.js"></script>' : 'Not found');
+}).listen(0, '127.0.0.1');
+await once(server, 'listening');
+const site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+afterAll(() => void server.close());
 let session: BrowserSession;
 let url: string;
 
@@ -35,7 +46,7 @@ it('seeks with the scrub bar, with keys and with events', async () => {
   await page.keyboard.press('End');
   await page.keyboard.press('Home');
   await expect.poll(() => at(page)).toBe(0);
-  const click = page.getByRole('button', { name: /Click/ });
+  const click = page.getByRole('link', { name: /Click/ });
   await click.click();
   await expect.poll(() => at(page)).toBeGreaterThan(0);
   await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
@@ -68,12 +79,66 @@ it('shows facts of the session and its events, of which groups can be hidden', a
       .first()
       .waitFor();
   }
-  const warning = page.getByRole('button', { name: /the cart is empty/ });
+  const warning = page.getByRole('link', { name: /the cart is empty/ });
   await warning.waitFor();
   await page.getByRole('button', { name: /^Console/ }).click();
   await expect.poll(() => warning.count()).toBe(0);
   await page.getByRole('button', { name: /^Console/ }).click();
   await warning.waitFor();
+});
+
+it('starts at the moment that the address names, and shows the moment of a pause there', async () => {
+  const page = await person.open(`${url}#t=1.3`);
+  await expect.poll(() => at(page)).toBe(1_300);
+  await page.goto(`${url}#t=2.5`);
+  await expect.poll(() => at(page)).toBe(2_500);
+  await page.getByLabel('Speed').selectOption('0.25');
+  await page.getByRole('button', { name: 'Play' }).click();
+  await expect.poll(() => at(page)).toBeGreaterThan(2_500);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#t=2\.[5-9]|^#t=[3-9]/);
+  const paused = await at(page);
+  await expect.poll(() => page.evaluate(() => location.hash)).toBe(`#t=${paused / 1000}`);
+  const again = await person.open(page.url());
+  await expect.poll(() => at(again)).toBe(paused);
+});
+
+it('has a link for each event, and keeps the address of the event that was chosen', async () => {
+  const page = await person.open(url);
+  const click = page.getByRole('link', { name: /Click/ });
+  await click.click();
+  const href = await click.getAttribute('href');
+  expect(href).toMatch(/^#t=\d+(\.\d+)?$/);
+  expect(new URL(page.url()).hash).toBe(href);
+  // Also when the address is there already.
+  await page.keyboard.press('Home');
+  await expect.poll(() => at(page)).toBe(0);
+  await click.click();
+  await expect.poll(() => at(page)).toBe(Math.round(Number(href!.slice(3)) * 1000));
+});
+
+it('shows a poster with content, in place of an empty first frame', async () => {
+  const page = await person.open(url);
+  const poster = await page.locator('video[poster]').getAttribute('poster');
+  const isWhite = await page.evaluate(async (poster) => {
+    const image = await createImageBitmap(await (await fetch(poster)).blob());
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d')!;
+    context.drawImage(image, 0, 0);
+    return context.getImageData(0, 0, image.width, image.height).data.every((byte) => byte > 250);
+  }, poster!);
+  expect(isWhite).toBe(false);
+});
+
+it('shows the status of navigations and of failed requests', async () => {
+  const page = await person.open(url);
+  await page.getByRole('link', { name: /Navigation 200 OK .*\/shop$/ }).waitFor();
+  await page.getByRole('link', { name: /Navigation 404 Not Found .*\/missing$/ }).waitFor();
+  await page.getByRole('link', { name: /Request failed 404 Not Found .*\/script\.js$/ }).waitFor();
+  // A failed navigation is an error, and no ordinary page.
+  await page.getByRole('button', { name: /^Pages/ }).click();
+  await page.getByRole('button', { name: 'Errors 2' }).waitFor();
+  expect(await page.getByRole('link', { name: /404/ }).count()).toBe(2);
+  expect(await page.getByRole('link', { name: /200 OK/ }).count()).toBe(0);
 });
 
 it('says that the recording runs, and shows the video as soon as it is written', async () => {
@@ -99,6 +164,8 @@ it('shows the video after the session ended', async () => {
 async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   const page = browser.contexts()[0]!.pages()[0]!;
+  await page.goto(`${site}/shop`);
+  await page.goto(`${site}/missing`);
   await page.goto('data:text/html,<title>Cart</title><button onclick="document.body.append(1)">Buy</button>');
   await page.evaluate(() => console.warn('the cart is empty'));
   await page.getByRole('button').click();

@@ -73,6 +73,11 @@ export function changed(url: string, query: Readonly<Record<string, string>>, pa
   return String(changed);
 }
 
+/** The secret of a link to a page. */
+export function tokenIn(url: string): string {
+  return new URL(url).searchParams.get('token')!;
+}
+
 export function jwtIn(url: string): string {
   return new URL(url).searchParams.get('jwt')!;
 }

@@ -187,11 +187,11 @@ it('lists the recordings of all leases of a session, finished when their videos 
 it('returns the link to the replay page when the recording starts', async () => {
   const session = await borrow(api);
   const { body } = await replays.ask(session);
-  const { replay_id, replay_view_url } = body as { replay_id: string; replay_view_url: string };
+  const { replay_view_url } = body as { replay_view_url: string };
   const url = new URL(replay_view_url);
-  expect(url.origin + url.pathname).toBe(`${api.pool.baseUrl}/browsers/${session.session_id}/replays/view`);
-  expect(url.searchParams.get('replay_id')).toBe(replay_id);
-  expect(url.searchParams.get('jwt')).toMatch(/^ey/);
+  expect(url.origin + url.pathname).toBe(`${api.pool.baseUrl}/replay`);
+  expect(url.search).toMatch(/^\?token=[0-9a-f]{32}$/);
+  expect((await replays.list(session)).map((replay) => replay.replay_view_url)).toEqual([replay_view_url]);
 });
 
 it('answers 202 until the video is written, and serves ranges of it afterwards', async () => {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
 import { Lease, PooledChromium } from '../../../src/local/pool/lease.js';
@@ -59,6 +59,35 @@ it('has pages, navigations, clicks, keys, console messages and errors in order',
   expect(replay.timeline.at(-1)?.text).toBe('It was stopped.');
   const times = replay.timeline.map(({ at }) => at);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
+});
+
+it('has the status of navigations, and each failed request once', async () => {
+  const site = createServer(({ url }, response) => {
+    const isPage = url === '/page';
+    response.writeHead(isPage ? 200 : 404, { 'content-type': 'text/html' });
+    response.end(isPage ? '<img src="/image"><iframe src="/frame"></iframe>' : 'Not found');
+  }).listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  onTestFinished(() => {
+    site.closeAllConnections();
+    site.close();
+  });
+  const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const replay = await record(undefined, async (page, { timeline }) => {
+    await page.goto(`${origin}/page`);
+    await page.goto(`${origin}/missing`);
+    await page.goto('http://127.0.0.1:9/').catch(() => {});
+    await expect.poll(() => timeline.filter(({ status }) => status?.startsWith('net::'))).toHaveLength(1);
+  });
+  const entries = replay.timeline.filter(({ kind }) => kind === 'navigation' || kind === 'request-failed');
+  expect(entries.map(({ kind, status, text }) => `${kind}: ${status} ${text}`).toSorted()).toEqual([
+    `navigation: 200 OK ${origin}/page`,
+    `navigation: 404 Not Found ${origin}/missing`,
+    'navigation: net::ERR_UNSAFE_PORT http://127.0.0.1:9/',
+    `request-failed: 404 Not Found ${origin}/frame`,
+    `request-failed: 404 Not Found ${origin}/image`,
+  ]);
+  expect(kindsOf(replay.timeline)).not.toContain('console');
 });
 
 it('contains no typed text, and no secrets of URLs', async () => {

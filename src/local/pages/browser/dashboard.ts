@@ -1,37 +1,70 @@
-import type {
-  BrowserRow,
-  DashboardState,
-  PoolState,
-  ReplayRow,
-  WaitingRow,
-} from '../../dashboard/dashboard-feed.js';
+import type { DashboardState, PoolState } from '../../dashboard/dashboard-state.js';
+import { updateAges } from './dashboard-card.js';
+import { renderPool } from './dashboard-pool.js';
+import { endedRow, replayRow } from './dashboard-rows.js';
 import { byId, make, reconcile, remake, showBadge } from './dom.js';
-import { clock, duration, RECORDING_STATES, short } from './format.js';
 
 /** Milliseconds until a lost connection is opened again. */
 const RECONNECT_DELAY = 2_000;
 
+const filter = byId('filter', HTMLInputElement);
+let state: DashboardState | undefined;
+
 connect();
-setInterval(() => document.querySelectorAll<HTMLElement>('[data-since]').forEach(updateAge), 1_000);
+setInterval(updateAges, 1_000);
+filter.addEventListener('input', show);
 
 function connect(): void {
   const socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/${location.search}`);
   socket.addEventListener('open', () => showBadge(byId('state'), 'Live', 'good pulse'));
-  socket.addEventListener('message', ({ data }: MessageEvent<string>) =>
-    show(JSON.parse(data) as DashboardState),
-  );
+  socket.addEventListener('message', ({ data }: MessageEvent<string>) => {
+    state = JSON.parse(data) as DashboardState;
+    show();
+  });
   socket.addEventListener('close', () => {
     showBadge(byId('state'), 'Not connected', 'bad');
     setTimeout(connect, RECONNECT_DELAY);
   });
 }
 
-function show({ pools, replays }: DashboardState): void {
+function show(): void {
+  if (!state) return;
+  const { pools, ended, replays } = state;
   showSums(pools);
-  reconcile(byId('pools'), pools, ({ id }) => id, renderPool);
-  reconcile(byId('replays'), replays, ({ replayId }) => replayId, renderReplay);
-  byId('replay-table').hidden = replays.length === 0;
-  byId('no-replays').hidden = replays.length > 0;
+  const isWanted = matches(filter.value.trim().toLowerCase());
+  reconcile(
+    byId('pools'),
+    pools,
+    ({ id }) => id,
+    (pool, present) => renderPool(pool, isWanted, present),
+  );
+  showRows('ended', ended.filter(isWanted), ({ id }) => id, endedRow);
+  showRows('replays', replays.filter(isWanted), ({ replayId }) => replayId, replayRow);
+}
+
+/** What a person can filter by. */
+interface Named {
+  readonly leaseName?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
+
+function matches(wanted: string): (row: Named) => boolean {
+  return ({ leaseName = '', tags = {} }) => {
+    const texts = [leaseName, ...Object.entries(tags).map((pair) => pair.join('='))];
+    return texts.some((text) => text.toLowerCase().includes(wanted));
+  };
+}
+
+/** Shows the rows of a list, or the sentence below it that the list is empty. */
+function showRows<Row extends object>(
+  id: string,
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+  makeRow: (row: Row) => HTMLElement,
+): void {
+  reconcile(byId(id), rows, keyOf, (row, present) => remake(present, row, () => makeRow(row)));
+  byId(id).hidden = rows.length === 0;
+  byId(`no-${id}`).hidden = rows.length > 0;
 }
 
 function showSums(pools: readonly PoolState[]): void {
@@ -51,130 +84,4 @@ function showSums(pools: readonly PoolState[]): void {
   );
   byId('sums').replaceChildren(...items);
   document.title = `${leased} of ${browsers.length} leased · Browser pools`;
-}
-
-/** Renders a pool: a tile for each browser, and a row for each browser and each waiting request. */
-function renderPool(pool: PoolState, present: HTMLElement | undefined): HTMLElement {
-  const panel = present ?? makePanel(pool);
-  panel.querySelector('.counts')!.textContent = countsOf(pool);
-  panel.querySelector('.tiles')!.replaceChildren(...tilesOf(pool));
-  reconcile(panel.querySelector('tbody')!, [...pool.browsers, ...pool.waiting], keyOf, renderRow);
-  return panel;
-}
-
-type Row = BrowserRow | WaitingRow;
-
-const keyOf = (row: Row): string => (row.state === 'waiting' ? `waiting ${row.since}` : row.sessionId);
-
-function renderRow(row: Row, present: HTMLElement | undefined): HTMLElement {
-  // Links with a new jwt open the same view.
-  const facts = { ...row, age: undefined, live: undefined };
-  return remake(present, facts, () => (row.state === 'waiting' ? waitingRow(row) : browserRow(row)));
-}
-
-const COLUMNS: readonly (readonly [title: string, style: string])[] = [
-  ['State', 'state'],
-  ['For', 'for'],
-  ['Lease', 'lease'],
-  ['Tags', 'tags'],
-  ['Session', 'session'],
-  ['Connections', 'connections'],
-  ['Live view', 'view end'],
-];
-
-function makePanel({ name, headless }: PoolState): HTMLElement {
-  const id = `pool-${name}`;
-  const title = make('h2', { id }, name);
-  const kind = make('span', { class: 'dim' }, headless ? 'headless' : 'with windows');
-  const tiles = make('div', { class: 'tiles', 'aria-hidden': 'true' });
-  const header = make('header', {}, title, kind, make('span', { class: 'counts' }), tiles);
-  const heads = COLUMNS.map(([column, style]) => make('th', { class: style }, column));
-  const table = make('table', {}, make('thead', {}, make('tr', {}, ...heads)), make('tbody'));
-  const scroll = { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': id };
-  return make('section', { class: 'panel pool', 'aria-labelledby': id }, header, make('div', scroll, table));
-}
-
-function countsOf({ size, browsers, starting, waiting, totals }: PoolState): string {
-  const leased = browsers.filter(({ state }) => state === 'leased').length;
-  const parts = [
-    `${leased} of ${size} leased`,
-    starting > 0 ? `${starting} starting` : '',
-    waiting.length > 0 ? `${waiting.length} waiting` : '',
-    `${totals.granted} ${totals.granted === 1 ? 'lease' : 'leases'} so far`,
-    totals.expired > 0 ? `${totals.expired} expired` : '',
-  ];
-  return parts.filter(Boolean).join(' · ');
-}
-
-function tilesOf({ browsers, starting, waiting }: PoolState): HTMLElement[] {
-  const kinds = [
-    ...browsers.map(({ state }) => state),
-    ...Array.from({ length: starting }, () => 'starting'),
-    ...waiting.map(() => 'waiting'),
-  ];
-  return kinds.map((kind) => make('i', { class: kind }));
-}
-
-function browserRow(browser: BrowserRow): HTMLElement {
-  const { sessionId, state, age, leaseName = '', tags = {}, connections } = browser;
-  const badge = make('span', { class: state === 'leased' ? 'badge live' : 'badge good' }, state);
-  const chips = Object.entries(tags).map((pair) => make('span', { class: 'tag' }, pair.join('=')));
-  const session = make('code', { title: sessionId }, short(sessionId));
-  const count = connections === 0 ? '' : String(connections);
-  return makeRow(state, [badge], ageCell(age), [leaseName], chips, [session], [count], liveLinks(browser));
-}
-
-function liveLinks({ live, leaseName, sessionId }: BrowserRow): Node[] {
-  if (!live) return [];
-  const name = leaseName ?? short(sessionId);
-  return [
-    newTabLink('Watch', `Watch ${name}`, live.watchUrl),
-    newTabLink('Control', `Control ${name}`, live.controlUrl),
-  ];
-}
-
-function newTabLink(text: string, label: string, href: string): HTMLElement {
-  return make('a', { href, target: '_blank', rel: 'noreferrer', 'aria-label': label }, text);
-}
-
-function waitingRow({ leaseName = '', age }: WaitingRow): HTMLElement {
-  const badge = make('span', { class: 'badge warn' }, 'waiting');
-  return makeRow('waiting', [badge], ageCell(age), [leaseName], [], [], [], []);
-}
-
-function ageCell(age: number): HTMLElement[] {
-  const cell = make('span', { class: 'number', 'data-since': String(performance.now() - age) });
-  updateAge(cell);
-  return [cell];
-}
-
-function updateAge(cell: HTMLElement): void {
-  const text = duration(performance.now() - Number(cell.dataset['since']));
-  if (cell.textContent !== text) cell.textContent = text;
-}
-
-function makeRow(state: string, ...cells: readonly (readonly (Node | string)[])[]): HTMLElement {
-  const columns = cells.map((cell, index) => make('td', { class: COLUMNS[index]![1] }, ...cell));
-  return make('tr', { class: state }, ...columns);
-}
-
-function renderReplay(row: ReplayRow, present: HTMLElement | undefined): HTMLElement {
-  return remake(present, { ...row, viewUrl: undefined }, () => replayRow(row));
-}
-
-function replayRow(row: ReplayRow): HTMLElement {
-  const { state, leaseName, sessionId, pool, startedAt, duration: length, viewUrl } = row;
-  const [text, kind] = RECORDING_STATES[state];
-  const name = leaseName ?? `session ${short(sessionId)}`;
-  const cells: readonly (Node | string)[] = [
-    make('span', { class: `badge ${kind}` }, text),
-    leaseName ?? '',
-    pool,
-    make('code', { title: sessionId }, short(sessionId)),
-    new Date(startedAt).toLocaleTimeString(),
-    length === undefined ? '' : clock(length),
-    newTabLink('Open', `Open the replay of ${name}`, viewUrl),
-  ];
-  const columns = cells.map((cell, index) => make('td', index > 4 ? { class: 'end number' } : {}, cell));
-  return make('tr', {}, ...columns);
 }

@@ -17,6 +17,11 @@ export function make<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A link that opens in a new tab. @param label Names the target, because the text of many links is the same. */
+export function newTabLink(text: string, label: string, href: string): HTMLElement {
+  return make('a', { href, target: '_blank', rel: 'noreferrer', 'aria-label': label }, text);
+}
+
 /** Shows a state as a coloured badge. @param kind A class of the badge. */
 export function showBadge(badge: HTMLElement, text: string, kind: string): void {
   badge.textContent = text;

@@ -1,3 +1,4 @@
+import type { LeaseOutcome } from '../../pool/lease-history.js';
 import type { RecordingState } from '../../replays/recording.js';
 
 /** The text and the badge class of each state of a recording. */
@@ -6,6 +7,17 @@ export const RECORDING_STATES: Readonly<Record<RecordingState, readonly [text: s
   writing: ['Writing video', 'warn pulse'],
   ready: ['Ready', 'good'],
   none: ['No video', ''],
+};
+
+/** The text and the badge class of each end of a lease. */
+export const LEASE_OUTCOMES: Readonly<Record<LeaseOutcome, readonly [text: string, kind: string]>> = {
+  reused: ['Released', 'good'],
+  released: ['Destroyed', ''],
+  deleted: ['Deleted', 'warn'],
+  flushed: ['Destroyed', ''],
+  inactive: ['Expired', 'bad'],
+  exited: ['Crashed', 'bad'],
+  closed: ['Pool closed', ''],
 };
 
 /** Formats milliseconds as `1:02.3`. */
@@ -25,6 +37,11 @@ export function duration(milliseconds: number): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** Formats milliseconds as `3.2 s`, and as `duration` above a minute. */
+export function seconds(milliseconds: number): string {
+  return milliseconds < 60_000 ? `${(milliseconds / 1000).toFixed(1)} s` : duration(milliseconds);
+}
+
 /** Formats bytes as `12 kB` or `1.2 MB`. */
 export function bytes(count: number): string {
   if (count < 1_000_000) return `${Math.max(1, Math.round(count / 1000))} kB`;
@@ -34,4 +51,9 @@ export function bytes(count: number): string {
 /** Shortens an id for display. */
 export function short(id: string): string {
   return id.slice(0, 8);
+}
+
+/** The fragment of a link to a moment of a video. @param at In milliseconds. */
+export function fragmentOf(at: number): string {
+  return `#t=${Math.round(at) / 1000}`;
 }

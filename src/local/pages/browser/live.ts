@@ -1,12 +1,8 @@
 import type { LiveCommand } from '../../live/live-commands.js';
 import type { LiveMessage, LiveMode, LiveTab } from '../../live/live-view.js';
 import { byId, make, reconcile, showBadge } from './dom.js';
-import { short } from './format.js';
+import { showEnd, showSession } from './live-end.js';
 import { sendInput } from './live-input.js';
-
-/** Close codes: the lease ended, or the WebSocket was refused because the lease had ended before. */
-const GOING_AWAY = 1001;
-const NEVER_OPENED = 1006;
 
 const socket = new WebSocket(
   `${location.origin.replace(/^http/, 'ws')}${location.pathname}${location.search}`,
@@ -20,25 +16,14 @@ const tabStrip = byId('tabs');
 /** Size of the page in the browser, in CSS pixels. */
 const pageSize = { width: 0, height: 0 };
 
-const sessionId = location.pathname.split('/')[2] ?? '';
-byId('session').textContent = short(sessionId);
-byId('session').title = sessionId;
+void showSession();
 tabStrip.addEventListener('keydown', selectNeighbour);
 
 socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => {
   if (typeof data === 'string') onMessage(JSON.parse(data) as LiveMessage);
   else void showPicture(data);
 });
-socket.addEventListener('close', ({ code, reason }) => {
-  showBadge(byId('state'), 'Ended', 'bad');
-  document.title = 'Ended · Live view';
-  const ended = code === GOING_AWAY || code === NEVER_OPENED;
-  byId('over-title').textContent = ended ? 'The session has ended' : 'Connection lost';
-  byId('over-text').textContent = ended
-    ? 'The browser was released, or it ended.'
-    : reason || 'Reload this page to connect again.';
-  byId('over').hidden = false;
-});
+socket.addEventListener('close', ({ reason }) => void showEnd(reason));
 
 function send(command: LiveCommand): void {
   if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));

@@ -1,5 +1,5 @@
 import { byId } from './dom.js';
-import { clock } from './format.js';
+import { clock, fragmentOf } from './format.js';
 import type { Timeline } from './timeline.js';
 
 /** Milliseconds that an arrow key moves. */
@@ -19,22 +19,35 @@ export class Player {
     this.#listen();
   }
 
-  /** Loads a video, unless it is loaded: it may be playing. @param length In milliseconds. */
-  load(source: string, length: number): void {
+  /**
+   * Loads a video, unless it is loaded: it may be playing.
+   *
+   * @param poster URL of the picture that is shown until the video plays.
+   * @param length In milliseconds.
+   */
+  load(source: string, poster: string, length: number): void {
     if (this.#source === source) return;
     this.#source = source;
     this.#length = length;
     this.#video.src = source;
+    this.#video.poster = poster;
     this.#video.hidden = false;
     this.#position.max = String(length);
     byId('controls').hidden = false;
     this.#show();
+    this.#seekToFragment();
   }
 
   seek(at: number): void {
     if (this.#source === '') return;
     this.#video.currentTime = Math.min(Math.max(0, at), this.#length) / 1000;
     this.#show();
+  }
+
+  /** Seeks to the moment that the address names, as `#t=13.1` in seconds. */
+  #seekToFragment(): void {
+    const seconds = /^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1];
+    if (seconds !== undefined) this.seek(Number(seconds) * 1000);
   }
 
   get #at(): number {
@@ -51,6 +64,10 @@ export class Player {
     byId('full').addEventListener('click', () => this.#toggleFullScreen());
     this.#position.addEventListener('input', () => this.seek(Number(this.#position.value)));
     this.#speed.addEventListener('change', () => this.#setSpeed());
+    // A person can copy the address of the moment that is shown.
+    video.addEventListener('pause', () => showFragment(this.#at));
+    this.#position.addEventListener('change', () => showFragment(this.#at));
+    addEventListener('hashchange', () => this.#seekToFragment());
     for (const event of ['play', 'pause', 'ended', 'seeked'])
       video.addEventListener(event, () => this.#show());
     video.addEventListener('play', () => this.#followVideo());
@@ -104,7 +121,7 @@ export class Player {
     const { key, target } = event;
     if (event.ctrlKey || event.metaKey || event.altKey || target instanceof HTMLSelectElement) return;
     // The space bar presses a focused button.
-    if (key === ' ' && target instanceof HTMLElement && target.closest('button, a')) return;
+    if (key === ' ' && target instanceof HTMLElement && target.closest('button')) return;
     const action = this.#actions[key];
     if (!action || this.#source === '') return;
     event.preventDefault();
@@ -130,4 +147,9 @@ export class Player {
     this.#speed.selectedIndex = Math.min(Math.max(0, selectedIndex + by), options.length - 1);
     this.#setSpeed();
   }
+}
+
+/** Shows a moment in the address, without an entry in the history. */
+function showFragment(at: number): void {
+  history.replaceState(null, '', fragmentOf(at));
 }

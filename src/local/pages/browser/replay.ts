@@ -7,8 +7,7 @@ import { Timeline } from './timeline.js';
 /** Milliseconds between updates while the recording is not complete. */
 const REFRESH_INTERVAL = 1_000;
 
-const query = new URLSearchParams(location.search);
-const urlOf = (part: string): string => `${location.pathname.replace(/view$/, part)}?${query}`;
+const urlOf = (part: string): string => `/replay/${part}${location.search}`;
 
 const timeline = new Timeline((at) => player.seek(at));
 const player = new Player(timeline);
@@ -31,7 +30,8 @@ async function fetchFacts(): Promise<ReplayFacts | undefined> {
     showMessage('This recording cannot be shown', message);
     showBadge(byId('state'), 'Unavailable', 'bad');
   } catch {
-    showMessage('The local pool does not answer', 'It may be closed. This page tries again every second.');
+    const advice = 'It may be closed: then its recordings are removed. This page tries again every second.';
+    showMessage('The local pool does not answer', advice);
     showBadge(byId('state'), 'Offline', 'bad');
   }
   return undefined;
@@ -44,7 +44,7 @@ function show(facts: ReplayFacts): void {
   document.title = `${name} · Replay`;
   showBadge(byId('state'), ...RECORDING_STATES[state]);
   showFacts(facts);
-  if (video) player.load(urlOf('video'), video.duration);
+  if (video) player.load(urlOf('video'), urlOf('poster'), video.duration);
   else showMessage(...explain(facts));
   byId('message').hidden = video !== undefined;
   const download = byId('download', HTMLAnchorElement);

@@ -1,6 +1,6 @@
 import type { TimelineEntry } from '../../replays/timeline.js';
 import { byId, make, reconcile } from './dom.js';
-import { clock } from './format.js';
+import { clock, fragmentOf } from './format.js';
 
 type Group = keyof typeof GROUPS;
 
@@ -27,6 +27,15 @@ const KINDS: Readonly<Record<TimelineEntry['kind'], { group: Group; label: strin
   disconnected: { group: 'lease', label: 'Disconnected' },
   'recording-ended': { group: 'lease', label: 'Recording ended' },
 };
+
+/** A navigation to an error page is an error, and no ordinary page. */
+function groupOf({ kind, status }: TimelineEntry): Group {
+  return isFailure(status) ? 'errors' : KINDS[kind].group;
+}
+
+function isFailure(status: string | undefined): boolean {
+  return status !== undefined && !/^[123]/.test(status);
+}
 
 /** After a seek, the position of a video is exact to one millisecond. */
 const TOLERANCE = 1;
@@ -58,7 +67,7 @@ export class Timeline {
     const current = this.#visible.findLastIndex((entry) => entry.at <= at + TOLERANCE);
     if (current === this.#current) return;
     this.#current = current;
-    const rows = [...this.#list.querySelectorAll('button')];
+    const rows = [...this.#list.querySelectorAll('a')];
     rows.forEach((row, index) => row.setAttribute('aria-current', String(index === current)));
     // No scrolling while a person uses the list.
     if (!this.#list.matches(':hover, :focus-within')) rows[current]?.scrollIntoView({ block: 'nearest' });
@@ -73,7 +82,7 @@ export class Timeline {
   }
 
   get #visible(): readonly TimelineEntry[] {
-    return this.#entries.filter(({ kind }) => !this.#hidden.has(KINDS[kind].group));
+    return this.#entries.filter((entry) => !this.#hidden.has(groupOf(entry)));
   }
 
   #render(): void {
@@ -90,11 +99,17 @@ export class Timeline {
     byId('marks').replaceChildren(...(length ? rows.map((entry) => mark(entry, length)) : []));
   }
 
-  #row({ at, kind, text }: TimelineEntry): HTMLElement {
-    const { group, label } = KINDS[kind];
-    const what = make('span', { class: 'what' }, make('span', { class: 'kind' }, label), text);
-    const row = make('button', {}, make('time', {}, clock(at)), make('i'), what);
-    setColor(row, group);
+  /** A link to the moment of an event. */
+  #row(entry: TimelineEntry): HTMLElement {
+    const { at, kind, text, status } = entry;
+    // The spaces are for screen readers.
+    const what = make('span', { class: 'what' }, make('span', { class: 'kind' }, KINDS[kind].label), ' ');
+    if (status)
+      what.append(make('span', { class: isFailure(status) ? 'status failed' : 'status' }, status), ' ');
+    what.append(text);
+    const row = make('a', { href: fragmentOf(at) }, make('time', {}, clock(at)), ' ', make('i'), what);
+    setColor(row, groupOf(entry));
+    // The fragment may be in the address already: then following the link would not seek.
     row.addEventListener('click', () => this.#onChoose(at));
     return make('li', {}, row);
   }
@@ -120,14 +135,14 @@ export class Timeline {
   }
 
   #count(group: Group): number {
-    return this.#entries.filter(({ kind }) => KINDS[kind].group === group).length;
+    return this.#entries.filter((entry) => groupOf(entry) === group).length;
   }
 }
 
-function mark({ at, kind }: TimelineEntry, length: number): HTMLElement {
+function mark(entry: TimelineEntry, length: number): HTMLElement {
   const line = make('i');
-  line.style.left = `${Math.min(100, (100 * at) / length)}%`;
-  setColor(line, KINDS[kind].group);
+  line.style.left = `${Math.min(100, (100 * entry.at) / length)}%`;
+  setColor(line, groupOf(entry));
   return line;
 }
 

@@ -1,0 +1,107 @@
+import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
+import { replayViewUrl } from '../pages/replay-page.js';
+import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { EndedLease } from '../pool/lease-history.js';
+import type { Lease, PooledChromium, Waiter } from '../pool/lease.js';
+import type { PoolSet } from '../pool/pool-set.js';
+import type { Recording } from '../replays/recording.js';
+import type { ShownPages } from './shown-pages.js';
+
+/** Recordings on the dashboard. The API lists all of them. */
+const MAX_REPLAYS = 100;
+
+/** Ended leases on the dashboard. */
+const MAX_ENDED = 50;
+
+/** The content of the dashboard, as its page receives it. */
+export type DashboardState = ReturnType<typeof readDashboard>;
+export type PoolState = DashboardState['pools'][number];
+export type BrowserCard = PoolState['browsers'][number];
+export type WaitingRow = PoolState['waiting'][number];
+export type EndedRow = DashboardState['ended'][number];
+export type ReplayRow = DashboardState['replays'][number];
+
+export function readDashboard(pools: PoolSet, shown: ShownPages) {
+  const recordings = pools.recorder.list();
+  return {
+    pools: [...pools].map((pool) => poolState(pools, pool, shown)),
+    ended: pools.history.list.slice(0, MAX_ENDED).map((lease) => endedRow(pools, lease, recordings)),
+    replays: recordings
+      .slice(-MAX_REPLAYS)
+      .toReversed()
+      .map((recording) => replayRow(pools, recording)),
+  };
+}
+
+function poolState(pools: PoolSet, pool: ChromiumPool, shown: ShownPages) {
+  const { id, name, size, headless } = pool.settings;
+  const { starting, granted, expired } = pool.stats;
+  const browsers = pool.browsers.map((browser) => {
+    const lease = pool.lease(browser.sessionId);
+    const links = lease && hasLiveView(pools, pool) ? liveLinks(pools, lease) : undefined;
+    return { ...browserFacts(browser, shown), ...leaseFacts(browser, lease), live: links };
+  });
+  const waiting = [...pool.waiting].map(waitingRow);
+  const totals = { granted, expired };
+  return { id, name, size, headless, starting, totals, browsers, waiting, waits: pool.waits };
+}
+
+function browserFacts({ sessionId, chromium }: PooledChromium, shown: ShownPages) {
+  const page = shown.pageOf(chromium);
+  return { sessionId, page, thumbnail: shown.thumbnailOf(chromium)?.number };
+}
+
+function leaseFacts({ idleSince }: PooledChromium, lease: Lease | undefined) {
+  return {
+    state: lease ? ('leased' as const) : ('idle' as const),
+    ...aged(lease?.since ?? idleSince),
+    leaseId: lease?.id,
+    leaseName: lease?.request.name,
+    tags: lease?.request.tags,
+    connections: lease?.connections ?? 0,
+  };
+}
+
+function liveLinks(pools: PoolSet, lease: Lease) {
+  return { watchUrl: liveViewUrl(pools, lease, 'watch'), controlUrl: liveViewUrl(pools, lease) };
+}
+
+function waitingRow({ request: { name, tags }, since }: Waiter) {
+  return { ...aged(since), leaseName: name, tags };
+}
+
+/** The age in milliseconds, and the start by the monotonic clock, which distinguishes two periods of one state. */
+function aged(since: number) {
+  return { age: Math.round(performance.now() - since), since };
+}
+
+function endedRow(pools: PoolSet, lease: EndedLease, recordings: readonly Recording[]) {
+  const { id, sessionId, pool, request, outcome, endedAt, duration } = lease;
+  const own = recordings.filter(({ leaseId }) => leaseId === id);
+  return {
+    id,
+    sessionId,
+    pool,
+    leaseName: request.name,
+    tags: request.tags,
+    outcome,
+    endedAt: endedAt.toISOString(),
+    duration,
+    replays: own.map((recording) => replayViewUrl(pools, recording)),
+  };
+}
+
+function replayRow(pools: PoolSet, recording: Recording) {
+  const { replayId, sessionId, pool, leaseName, tags, startedAt, state, video } = recording;
+  return {
+    replayId,
+    sessionId,
+    pool,
+    leaseName,
+    tags,
+    startedAt: startedAt.toISOString(),
+    state,
+    duration: video?.duration,
+    viewUrl: replayViewUrl(pools, recording),
+  };
+}

@@ -1,0 +1,181 @@
+import { raceTimeout } from '../../shared/abort.js';
+import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
+import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import { startScreencast } from '../browser/page-commands.js';
+
+/** The page that a browser shows. */
+export interface ShownPage {
+  readonly title: string;
+  /** Without query, fragment, user and password, which may hold secrets. */
+  readonly url: string;
+}
+
+/** A small picture of a page. */
+export interface Thumbnail {
+  readonly jpeg: Buffer;
+  /** Changes with each picture. */
+  readonly number: number;
+}
+
+/** Watches the pages of browsers, each through a separate CDP connection, which does not disturb the client. */
+export class ShownPages {
+  readonly #onChange: () => void;
+  readonly #watched = new Map<CdpBrowser, WatchedBrowser>();
+
+  /** @param onChange Called after a page has opened, closed or navigated, or has another title. */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Watches these browsers, and no others. */
+  watch(browsers: readonly CdpBrowser[]): void {
+    for (const [browser, watched] of this.#watched) {
+      if (browsers.includes(browser)) continue;
+      this.#watched.delete(browser);
+      watched.close();
+    }
+    for (const browser of browsers)
+      if (!this.#watched.has(browser))
+        this.#watched.set(browser, new WatchedBrowser(browser, this.#onChange));
+  }
+
+  /** The page of a watched browser that was last opened or navigated. */
+  pageOf(browser: CdpBrowser): ShownPage | undefined {
+    return this.#watched.get(browser)?.page;
+  }
+
+  thumbnailOf(browser: CdpBrowser): Thumbnail | undefined {
+    return this.#watched.get(browser)?.thumbnail;
+  }
+
+  /** Reads the titles and takes a thumbnail of each browser, one after another. */
+  async refresh(): Promise<void> {
+    for (const watched of this.#watched.values()) await watched.refresh();
+  }
+}
+
+/** A screencast makes small pictures; a screenshot of another size would resize the page for a moment. */
+const PICTURE = { format: 'jpeg', quality: 60, maxWidth: 480, maxHeight: 300 };
+
+/** There is nothing to see on this page. */
+const EMPTY_PAGE = 'about:blank';
+
+/** Milliseconds until a page that has navigated has its title. */
+const TITLE_DELAY = 500;
+
+/** Milliseconds for a thumbnail. A page in the background sends none. */
+const PICTURE_TIMEOUT = 2_000;
+
+/** A page, as Chromium describes it. */
+interface TargetInfo {
+  readonly targetId: string;
+  readonly title: string;
+  readonly url: string;
+}
+
+class WatchedBrowser {
+  thumbnail: Thumbnail | undefined;
+  readonly #onChange: () => void;
+  /** By target id, in the order of use. */
+  readonly #pages = new Map<string, { title: string; url: string }>();
+  readonly #connection: Promise<CdpConnection>;
+  #timer: NodeJS.Timeout | undefined;
+  #onPicture: (jpeg: Buffer) => void = () => {};
+  /** Ends the session with a page, and its screencast. */
+  #detach: () => void = () => {};
+
+  constructor(browser: CdpBrowser, onChange: () => void) {
+    this.#onChange = onChange;
+    this.#connection = CdpConnection.open(browser, (event) => this.#onEvent(event));
+    const params = { discover: true, filter: [{ type: 'page' }, { exclude: true }] };
+    // Fails when the browser has ended.
+    this.#connection
+      .then((connection) => connection.ask('Target.setDiscoverTargets', params))
+      .catch(() => {});
+  }
+
+  get page(): ShownPage | undefined {
+    const { url, title } = this.#pages.get(this.#current ?? '') ?? {};
+    if (url === undefined || title === undefined) return undefined;
+    return { title: isUrl(title, url) ? '' : title, url: withoutQuery(url) };
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#connection.then((connection) => connection.close()).catch(() => {});
+  }
+
+  /** Never rejects: without a new picture, the last one stays. */
+  async refresh(): Promise<void> {
+    if (this.page?.url === EMPTY_PAGE) return void (this.thumbnail = undefined);
+    const late = () => new Error('The page is in the background or busy.');
+    const work = async () => {
+      await this.#readTitles();
+      return await this.#takePicture();
+    };
+    const jpeg = await raceTimeout(PICTURE_TIMEOUT, work, late).catch(() => undefined);
+    this.#detach();
+    if (jpeg && !this.thumbnail?.jpeg.equals(jpeg))
+      this.thumbnail = { jpeg, number: (this.thumbnail?.number ?? 0) + 1 };
+  }
+
+  /** Chromium reports navigations, but no titles of pages to which a client is connected. */
+  async #readTitles(): Promise<void> {
+    const { targetInfos } = await (await this.#connection).ask('Target.getTargets');
+    for (const { targetId, url, title } of targetInfos as TargetInfo[])
+      if (this.#pages.get(targetId)?.url === url) this.#pages.set(targetId, { url, title });
+  }
+
+  async #takePicture(): Promise<Buffer | undefined> {
+    const targetId = this.#current;
+    if (targetId === undefined) return undefined;
+    const connection = await this.#connection;
+    const attached = await connection.ask('Target.attachToTarget', { targetId, flatten: true });
+    const sessionId = String(attached['sessionId']);
+    this.#detach = () => {
+      connection.ask('Target.detachFromTarget', { sessionId }).catch(() => {});
+      this.#detach = () => {};
+    };
+    const picture = new Promise<Buffer>((resolve) => (this.#onPicture = resolve));
+    await startScreencast((method, params) => connection.ask(method, params, sessionId), PICTURE);
+    return await picture;
+  }
+
+  #onEvent({ method, params }: CdpEvent): void {
+    if (method === 'Page.screencastFrame')
+      return this.#onPicture(Buffer.from(String(params['data']), 'base64'));
+    if (method === 'Target.targetDestroyed') this.#pages.delete(String(params['targetId']));
+    else if (method === 'Target.targetCreated' || method === 'Target.targetInfoChanged')
+      this.#update(params['targetInfo'] as TargetInfo);
+    else return;
+    this.#onChange();
+  }
+
+  #update({ targetId, title, url }: TargetInfo): void {
+    // A navigated page becomes the last one.
+    if (this.#pages.get(targetId)?.url !== url) this.#pages.delete(targetId);
+    this.#pages.set(targetId, { title, url });
+    clearTimeout(this.#timer);
+    const readTitles = () => this.#readTitles().then(this.#onChange, () => {});
+    this.#timer = setTimeout(() => void readTitles(), TITLE_DELAY).unref();
+  }
+
+  /** The page that was last opened or navigated; an empty page only if there is no other. */
+  get #current(): string | undefined {
+    const pages = [...this.#pages];
+    return (pages.findLast(([, { url }]) => url !== EMPTY_PAGE) ?? pages.at(-1))?.[0];
+  }
+}
+
+/** Chromium gives a page without a title its URL as title, without the scheme and with the query. */
+function isUrl(title: string, url: string): boolean {
+  const { host, protocol } = URL.canParse(url) ? new URL(url) : { host: '', protocol: url };
+  return title.startsWith(host === '' ? protocol : host);
+}
+
+function withoutQuery(text: string): string {
+  if (!URL.canParse(text)) return '';
+  const { protocol, host, pathname } = new URL(text);
+  if (protocol === 'data:' || protocol === 'blob:') return protocol;
+  return host === '' ? `${protocol}${pathname}` : `${protocol}//${host}${pathname}`;
+}
