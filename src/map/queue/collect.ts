@@ -41,25 +41,60 @@ async function* collect(
   name: string,
   settings: CollectSettings,
 ): AsyncGenerator<QueuedOutcome, void, undefined> {
-  await using redis = await RedisLink.open(settings);
-  const queue = await openQueue(name, redis, settings);
-  await using lock = await CollectorLock.take(queue, settings.signal);
-  const reporter = new Reporter(queue, settings);
-  const abort = new LinkedAbort(settings.signal);
-  lock.lost.addEventListener('abort', () => abort.abort(lock.lost.reason), { once: true });
-  try {
-    for (;;) {
-      // Read before the counts: nothing is added after the last list is complete.
-      const isLast = await areListsComplete(queue);
-      for (const state of STATES) yield* takeAll(queue, state, { reporter, signal: abort.signal });
-      if (isLast && (await redis.guard(queue.queue.getJobCountByTypes())) === 0)
-        return await forgetLists(queue);
-      await reporter.report();
-      await sleep(PAUSE, undefined, { signal: abort.signal }).catch(() => abort.signal.throwIfAborted());
+  await using collector = await Collector.open(name, settings);
+  yield* collector.outcomes(settings.signal);
+}
+
+/** The only process that collects the outcomes of a queue. */
+export class Collector implements AsyncDisposable {
+  readonly queue: InputQueue;
+  readonly #lock: CollectorLock;
+  readonly #settings: CollectSettings;
+
+  /** @throws `QueueError` if another process collects. */
+  static async open(name: string, settings: CollectSettings): Promise<Collector> {
+    const redis = await RedisLink.open(settings);
+    try {
+      const queue = await openQueue(name, redis, settings);
+      return new Collector(queue, await CollectorLock.take(queue, settings.signal), settings);
+    } catch (error) {
+      await redis[Symbol.asyncDispose]();
+      throw error;
     }
-  } finally {
-    abort.dispose();
-    await reporter.end();
+  }
+
+  private constructor(queue: InputQueue, lock: CollectorLock, settings: CollectSettings) {
+    this.queue = queue;
+    this.#lock = lock;
+    this.#settings = settings;
+  }
+
+  async *outcomes(parent: AbortSignal | undefined): AsyncGenerator<QueuedOutcome, void, undefined> {
+    const { queue } = this;
+    const reporter = new Reporter(queue, this.#settings);
+    const abort = new LinkedAbort(parent);
+    const { signal } = abort;
+    const { lost } = this.#lock;
+    lost.addEventListener('abort', () => abort.abort(lost.reason), { once: true });
+    try {
+      for (;;) {
+        // Read before the counts: nothing is added after the last list is complete.
+        const isLast = await areListsComplete(queue);
+        for (const state of STATES) yield* takeAll(queue, state, { reporter, signal });
+        if (isLast && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === 0)
+          return await forgetLists(queue);
+        await reporter.report();
+        await sleep(PAUSE, undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    } finally {
+      abort.dispose();
+      await reporter.end();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock[Symbol.asyncDispose]();
+    await this.queue.redis[Symbol.asyncDispose]();
   }
 }
 
