@@ -1,7 +1,7 @@
 /** Settings of `npm run docs`. TypeDoc needs the API of TypeScript 6, which TypeScript 7 no longer has. */
 export default {
   name: 'pooled-browser',
-  entryPoints: ['index', 'playwright', 'puppeteer', 'local', 'vitest', 'playwright-test'].map(
+  entryPoints: ['index', 'playwright', 'puppeteer', 'local', 'bullmq', 'vitest', 'playwright-test'].map(
     (entry) => `${entry}.ts`,
   ),
   tsconfig: 'tsconfig.json',

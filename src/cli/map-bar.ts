@@ -1,4 +1,5 @@
 import type { MapProgress, RunningAttempt } from '../map/progress.js';
+import type { QueueProgress } from '../map/queue/queue-progress.js';
 import { excerpt } from '../shared/redact.js';
 import type { Span } from './live-lines.js';
 import { describeReason, withInput } from './map-failures.js';
@@ -10,8 +11,11 @@ const WIDTH_FOR_BAR = 60;
 const MOST_ATTEMPTS = 4;
 const LONGEST_INPUT = 200;
 
+/** The progress of a job, or of a whole queue with the tasks that run here. */
+export type ShownProgress = MapProgress & Partial<Pick<QueueProgress, 'workers'>>;
+
 /** Draws the progress of a job: a bar, the last error, and the tasks that run. */
-export function barLines(progress: MapProgress, columns: number): Span[][] {
+export function barLines(progress: ShownProgress, columns: number): Span[][] {
   const { attempts, lastFailure } = progress;
   const lines = [[...(columns < WIDTH_FOR_BAR ? [] : barOf(progress)), ...joined(factsOf(progress))]];
   if (lastFailure) {
@@ -25,7 +29,7 @@ export function barLines(progress: MapProgress, columns: number): Span[][] {
 }
 
 /** Describes the progress of a job in one short line. */
-export function describeProgress(progress: MapProgress): string {
+export function describeProgress(progress: ShownProgress): string {
   return factsOf(progress)
     .map(([text]) => text)
     .join(', ');
@@ -37,15 +41,28 @@ function barOf({ done, skipped, total }: MapProgress): Span[] {
   return [['['], ['='.repeat(filled), 'green'], ['-'.repeat(BAR - filled), 'dim'], ['] ']];
 }
 
-function factsOf({ done, failed, retried, skipped, leases, rate, total, timeLeft }: MapProgress): Span[] {
+function factsOf(progress: ShownProgress): Span[] {
+  const { done, failed, retried, skipped, leases, rate, total, timeLeft } = progress;
   return [
     [`${done + skipped}${total === undefined ? '' : ` of ${total}`} done`],
     ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
     ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
     ...(leases > 0 ? [[`${leases} ${leases === 1 ? 'browser' : 'browsers'}`] as const] : []),
+    ...queueFacts(progress),
     [`${rate.toFixed(1)}/s`],
     ...(timeLeft !== undefined && timeLeft > 0 ? [[`${describeTime(timeLeft)} left`] as const] : []),
   ];
+}
+
+/** Most workers whose tasks are shown. */
+const MOST_WORKERS = 4;
+
+function queueFacts({ workers, waiting, running }: ShownProgress): Span[] {
+  if (!workers) return [];
+  const busiest = Object.entries(workers).toSorted(([, one], [, other]) => other - one);
+  const shown = busiest.slice(0, MOST_WORKERS).map(([name, count]) => `${name}: ${count}`);
+  if (busiest.length > MOST_WORKERS) shown.push(`${busiest.length - MOST_WORKERS} more workers`);
+  return [[`${waiting} waiting`], [`${running} running${shown.length > 0 ? ` (${shown.join(', ')})` : ''}`]];
 }
 
 function joined(facts: readonly Span[]): Span[] {

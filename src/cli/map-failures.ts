@@ -1,4 +1,4 @@
-import { recordReason } from '../map/outcome.js';
+import { recordReason, type RecordedReason } from '../map/outcome.js';
 import { excerpt } from '../shared/redact.js';
 
 /** A reason why inputs failed, with one of these inputs. */
@@ -19,9 +19,9 @@ export class FailureSummary {
   readonly #groups = new Map<string, FailureGroup>();
   #count = 0;
 
-  add(input: string, error: unknown): void {
+  add(input: string, recorded: RecordedReason): void {
     this.#count++;
-    const reason = describeReason(error);
+    const reason = describe(recorded);
     const key = withoutDetails(reason, input);
     const group = this.#groups.get(key);
     if (group) group.count++;
@@ -46,7 +46,10 @@ export class FailureSummary {
 
 /** Describes the error of a task in one line. */
 export function describeReason(error: unknown): string {
-  const { name, message } = recordReason(error);
+  return describe(recordReason(error));
+}
+
+function describe({ name, message }: RecordedReason): string {
   const [line = ''] = message.trim().split('\n', 1);
   return excerpt(name === undefined ? line : `${name}: ${line}`, LONGEST_REASON);
 }

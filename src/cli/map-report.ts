@@ -1,11 +1,10 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import type { RunEvent } from '../lease/events.js';
-import type { Outcome } from '../map/outcome.js';
-import type { MapProgress } from '../map/progress.js';
+import type { OutcomeRecord } from '../map/outcome.js';
 import { describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
-import { barLines, describeProgress } from './map-bar.js';
+import { barLines, describeProgress, type ShownProgress } from './map-bar.js';
 import { FailureSummary } from './map-failures.js';
 import { formatNote } from './terminal.js';
 
@@ -22,14 +21,14 @@ export class MapReport implements Disposable {
   readonly #start = performance.now();
   /** The latest event of each run: recordings of one session may be in several runs. */
   readonly #replays = new Map<number, ReplaysEvent>();
-  #progress: MapProgress | undefined;
+  #progress: ShownProgress | undefined;
   #hasFailed = false;
   /** Number of files. */
   #artifacts = 0;
   #bar: LiveLines | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param out File of the results; `undefined` for stdout. */
+  /** @param out Where the results go: a file or a queue; `undefined` for stdout. */
   constructor(out: string | undefined) {
     this.#out = out;
     // On the same terminal, results would break the bar.
@@ -59,7 +58,7 @@ export class MapReport implements Disposable {
 
   readonly note = (text: string): void => this.#print(formatNote(text));
 
-  show(progress: MapProgress): void {
+  show(progress: ShownProgress): void {
     this.#progress = progress;
     if (this.#bar) return this.#bar.show((columns) => barLines(progress, columns));
     this.#timer ??= setTimeout(() => {
@@ -68,11 +67,11 @@ export class MapReport implements Disposable {
     }, INTERVAL).unref();
   }
 
-  add(outcome: Outcome<string, unknown>): void {
-    this.#artifacts += outcome.artifacts.length;
-    if (outcome.status === 'fulfilled') return;
+  add(record: OutcomeRecord, artifacts: readonly string[] = []): void {
+    this.#artifacts += artifacts.length;
+    if (record.status === 'fulfilled') return;
     this.#hasFailed = true;
-    this.#failures.add(outcome.input, outcome.reason);
+    this.#failures.add(String(record.input), record.reason);
   }
 
   /** Prints a reason why the job does not count as a success. */
@@ -91,6 +90,14 @@ export class MapReport implements Disposable {
    * @param artifacts Folder of the artifacts.
    */
   end(isComplete: boolean, artifacts: string | undefined): void {
+    const failures = this.#failures.lines();
+    const texts = failures.length > 0 ? [failures.join('\n')] : [];
+    if (this.#artifacts > 0) texts.push(`Artifacts: ${this.#artifacts} files in ${artifacts}`);
+    this.endWith(...texts, this.#summarize(isComplete));
+  }
+
+  /** Prints the links of the recordings, and these texts. */
+  endWith(...texts: readonly string[]): void {
     this.#stop();
     for (const event of this.#replays.values()) {
       const failure = event.error ? [`The replays could not be listed: ${event.error.message}`] : [];
@@ -98,10 +105,7 @@ export class MapReport implements Disposable {
         this.note(`session ${event.sessionId}: ${line}`);
       }
     }
-    const failures = this.#failures.lines();
-    if (failures.length > 0) this.note(failures.join('\n'));
-    if (this.#artifacts > 0) this.note(`Artifacts: ${this.#artifacts} files in ${artifacts}`);
-    this.note(this.#summarize(isComplete));
+    for (const text of texts) this.note(text);
   }
 
   [Symbol.dispose](): void {

@@ -1,57 +1,37 @@
 import { Option, type Command } from 'commander';
 import type { Interruption } from './interruption.js';
 import type { MapCommandOptions } from './map-job.js';
-import { ABOUT_TOKEN, addLeaseRequestOptions, choice, time, wholeNumber } from './options.js';
+import { ABOUT_TOKEN, choice, wholeNumber } from './options.js';
+import { ABOUT_REDIS, addTaskOptions, redisOption } from './task-options.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addLeaseRequestOptions(command)
+  addTaskOptions(command)
     .description('Runs the task of a script for each line of a file, on browsers of a pool.')
     .argument('<pool>', 'id or name of the pool')
     .argument('<script>', 'a module whose default export is the task')
     .argument('[inputs]', 'file of inputs, one per line; stdin by default, or with -')
-    .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
-    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
-    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
     .option('--retries <n>', 'retries of a task that failed', wholeNumber(0), 0)
     .option('--stop-after-failures <n>', 'number of failed inputs at which the job stops', wholeNumber(1))
-    .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
-    .addOption(
-      choice('--isolation <kind>', 'isolation between the tasks in one browser', [
-        'context',
-        'storage',
-        'none',
-      ]),
-    )
-    .addOption(
-      choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
-    )
-    .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
-    .addOption(
-      choice('--release <choice>', 'at the end; auto: reuse a browser that is healthy and cleaned up', [
-        'auto',
-        'reuse',
-        'destroy',
-      ]),
-    )
-    .addOption(
-      choice('--replays <choice>', 'links of the recordings, on stderr; record: record each lease', [
-        'list',
-        'record',
-        'off',
-      ]),
-    )
-    .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
-    .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
-    .option('--trace', 'with --artifacts: also a trace of Playwright')
     .option('--out <file>', 'file for the results, instead of stdout')
     .addOption(choice('--format <name>', 'format of the results; csv needs --out', ['jsonl', 'csv']))
     .option('--resume', 'continue the job whose results are in --out')
     .option('--force', 'with --resume: accept other inputs than those of the earlier job')
     .addOption(new Option('--ordered', 'results in the order of the inputs; only on stdout').conflicts('out'))
+    .addOption(
+      new Option('--queue <name>', 'a queue in Redis, on which other machines can work too').conflicts([
+        'ordered',
+        'force',
+        'stopAfterFailures',
+      ]),
+    )
+    .addOption(redisOption())
     .addHelpText('after', HELP)
-    .action(async (pool: string, script: string, inputs: string | undefined, options: MapCommandOptions) =>
-      (await import('./map-job.js')).runMap(pool, { script, inputs, ...options }, signal),
-    );
+    .action(async (pool: string, script: string, inputs: string | undefined, options: MapCommandOptions) => {
+      const { queue } = options;
+      const map = { script, inputs, ...options };
+      if (queue === undefined) return (await import('./map-job.js')).runMap(pool, map, signal);
+      return (await import('./queue-map.js')).runQueuedMap(pool, { ...map, queue }, signal);
+    });
 }
 
 const HELP = `
@@ -91,6 +71,13 @@ contains cookies and passwords.
 Ctrl-C stops the running tasks, which then have no result, and releases the browsers. It waits up to
 5 s for the answer to an acquire request, to release a browser in it. A second Ctrl-C does not wait.
 
+With --queue, the inputs go through a queue of BullMQ, and "pooled-browser work" on any number of
+other machines runs the task too. This command adds the inputs, works, and collects the results.
+Only a part of the inputs is in Redis and in memory at a time. After Ctrl-C, or if this process was
+killed, the same command with --resume continues; the others continue meanwhile. An input whose worker
+was killed runs again: a task may run more than once. One command at a time collects from a queue.
+${ABOUT_REDIS}
+
 With --name, the leases are called <name>-1, <name>-2, …
 ${ABOUT_TOKEN}
 
@@ -102,4 +89,5 @@ Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --resume
   $ pooled-browser map scrapers title.ts urls.txt --out titles.csv --format csv
   $ pooled-browser map scrapers title.mjs urls.txt --concurrency 8 --retries 2 --task-timeout 30s
+  $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;

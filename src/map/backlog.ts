@@ -1,22 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LinkedAbort, raceTimeout } from '../shared/abort.js';
-import { InvalidOptionError } from '../shared/errors.js';
-
-/** A source of inputs, such as an iterable. Inputs are pulled one after the other, when a browser needs one. */
-export interface InputSource<Input> {
-  /** Number of inputs, if it is known. */
-  readonly size?: number | undefined;
-  /** Resolves with the next input, or with `undefined` after the last one. */
-  pull(): Promise<{ index: number; input: Input } | undefined>;
-  /** Called when no more inputs are pulled. Never rejects. */
-  close(): Promise<void>;
-}
+import { LinkedAbort } from '../shared/abort.js';
+import type { InputSource, PulledInput } from './input-source.js';
 
 /** One input until it has its outcome. */
-export interface Task<Input> {
-  readonly input: Input;
-  /** Position among all inputs, from 0. */
-  readonly index: number;
+export interface Task<Input> extends PulledInput<Input> {
   /** Position among the inputs that are run, without those that are skipped. */
   readonly position: number;
   /** Number of attempts that were started. */
@@ -131,6 +118,15 @@ export class Backlog<Input> {
     this.dispatch();
   }
 
+  /** Hands tasks back to their source for which there is no lane and no lease under way, if the source takes them. */
+  handBack(): void {
+    while (this.#ready.length > this.#leasing.size && this.#ready.at(-1)!.handBack) {
+      this.#ready.pop()!.handBack!();
+      this.#room++;
+      this.#unfinished--;
+    }
+  }
+
   /** Starts no more tasks. */
   close(): void {
     this.#closed.abort(undefined);
@@ -181,55 +177,9 @@ export class Backlog<Input> {
     this.dispatch();
   }
 
-  #add(next: { index: number; input: Input }): void {
+  #add(next: PulledInput<Input>): void {
     this.#room--;
     this.#unfinished++;
-    this.#ready.push({ ...next, position: this.#pulled++, attempts: 0, artifacts: [] });
+    this.#ready.push({ ...next, position: this.#pulled++, attempts: next.attempts ?? 0, artifacts: [] });
   }
-}
-
-/** Timeout for closing the caller's iterator, in ms. An iterator that waits for its next input may never close. */
-const CLOSE_TIMEOUT = 1000;
-
-/** Pulls the inputs from an iterable of the caller. */
-export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): InputSource<Input> {
-  if (!isIterable(inputs)) {
-    throw new InvalidOptionError('inputs', 'inputs must be an array or another iterable or async iterable.');
-  }
-  let iterator: Iterator<Input> | AsyncIterator<Input> | undefined;
-  let pulled = 0;
-  // An iterator that has thrown or ended must not be closed again.
-  let isOver = false;
-  return {
-    size: sizeOf(inputs),
-    pull: async () => {
-      try {
-        iterator ??=
-          Symbol.asyncIterator in inputs ? inputs[Symbol.asyncIterator]() : inputs[Symbol.iterator]();
-        const { done, value } = await iterator.next();
-        if (!done) return { index: pulled++, input: value };
-      } catch (error) {
-        isOver = true;
-        throw error;
-      }
-      isOver = true;
-      return undefined;
-    },
-    close: async () => {
-      if (isOver) return;
-      isOver = true;
-      const late = () => new Error('The iterator did not close in time');
-      await raceTimeout(CLOSE_TIMEOUT, async () => iterator?.return?.(), late).catch(() => {});
-    },
-  };
-}
-
-function isIterable(inputs: unknown): boolean {
-  if (typeof inputs !== 'object' || inputs === null) return false;
-  return Symbol.asyncIterator in inputs || Symbol.iterator in inputs;
-}
-
-function sizeOf(inputs: object): number | undefined {
-  if (Array.isArray(inputs)) return inputs.length;
-  return inputs instanceof Set || inputs instanceof Map ? inputs.size : undefined;
 }

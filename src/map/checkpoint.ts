@@ -3,7 +3,7 @@ import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
 import type { CheckpointOptions } from './options.js';
-import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord, type OutcomeSink } from './outcome.js';
+import { isOutcomeRecord, recordOf, type OutcomeRecord, type OutcomeSink } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
 /**
@@ -27,6 +27,39 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
 /** Opens a file to which outcomes are appended. The inputs of its earlier outcomes are skipped. */
 export async function openCheckpoint(option: string | CheckpointOptions): Promise<OutcomeSink> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
+  const stored = new StoredOutcomes({ retriesRejected: retryRejected });
+  const file = await openRecords(path, (record, start) => stored.add(record, start));
+  return {
+    has: (input, index) => stored.has(input, index),
+    write: async (outcome) => {
+      await file.append(recordOf(outcome));
+      stored.replace(outcome.index);
+    },
+    close: () => file.close(stored.superseded),
+  };
+}
+
+/** A file of outcomes that no other job writes. */
+export interface RecordFile {
+  /** Resolves when the operating system has the outcome: it survives the end of this process. */
+  append(record: OutcomeRecord): Promise<void>;
+  /**
+   * Closes the file.
+   *
+   * @param superseded Positions of the lines to remove, in bytes.
+   */
+  close(superseded: ReadonlySet<number>): Promise<void>;
+}
+
+/**
+ * Opens a file to which outcomes are appended, and locks it.
+ *
+ * @param onRecord Receives each outcome in the file, with the position of its line in bytes.
+ */
+export async function openRecords(
+  path: string,
+  onRecord: (record: OutcomeRecord, start: number) => void,
+): Promise<RecordFile> {
   const { lockCheckpoint } = await import('./file-lock.js');
   const { truncate } = await import('node:fs/promises');
   const { openFile } = await loadFiles();
@@ -34,15 +67,14 @@ export async function openCheckpoint(option: string | CheckpointOptions): Promis
   let file: FileHandle | undefined;
   try {
     file = await openFile(path, 'a+');
-    const stored = new StoredOutcomes({ retriesRejected: retryRejected });
     let end = 0;
     for await (const { record, start, length } of readRecords(file, path)) {
-      stored.add(record, start);
+      onRecord(record, start);
       end = start + length;
     }
     // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
     await truncate(path, end);
-    return checkpointSink(file, { path, stored, unlock });
+    return recordFile(file, path, unlock);
   } catch (error) {
     await file?.close();
     await unlock();
@@ -53,28 +85,19 @@ export async function openCheckpoint(option: string | CheckpointOptions): Promis
 /** Imported when there is a checkpoint: the root entry loads no file functions. */
 const loadFiles = () => import('./checkpoint-file.js');
 
-interface OpenCheckpoint {
-  path: string;
-  stored: StoredOutcomes;
-  unlock: () => Promise<void>;
-}
-
-function checkpointSink(file: FileHandle, { path, stored, unlock }: OpenCheckpoint): OutcomeSink {
+function recordFile(file: FileHandle, path: string, unlock: () => Promise<void>): RecordFile {
   let writing: Promise<void> = Promise.resolve();
   return {
-    has: (input, index) => stored.has(input, index),
-    // The operating system has the outcome then. If this process is killed, the outcome is not lost.
-    write: async (outcome) => {
-      const line = toLine(outcome, path);
+    append: async (record) => {
+      const line = toLine(record, path);
       writing = writing.then(() => file.appendFile(line));
       await writing;
-      stored.replace(outcome.index);
     },
-    close: async () => {
+    close: async (superseded) => {
       await writing.catch(() => {});
       await file.close();
       try {
-        await compact(path, stored.superseded);
+        await compact(path, superseded);
       } finally {
         await unlock();
       }
@@ -92,12 +115,12 @@ async function compact(path: string, superseded: ReadonlySet<number>): Promise<v
   });
 }
 
-function toLine(outcome: Outcome<unknown, unknown>, path: string): string {
+function toLine(record: OutcomeRecord, path: string): string {
   try {
     // Escaped, the line has the same value and does not control the terminal of its reader.
-    return `${printable(JSON.stringify(recordOf(outcome)))}\n`;
+    return `${printable(JSON.stringify(record))}\n`;
   } catch (cause) {
-    const message = `The outcome of input ${outcome.index} cannot be written to ${path} as JSON.`;
+    const message = `The outcome of input ${record.index} cannot be written to ${path} as JSON.`;
     throw new CheckpointError(message, { cause });
   }
 }

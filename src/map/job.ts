@@ -4,7 +4,8 @@ import type { ConnectedLease } from '../lease/connected-lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { TaskResultError, TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoffDelay } from '../shared/retry.js';
-import { Backlog, type InputSource, type Task } from './backlog.js';
+import { Backlog, type Task } from './backlog.js';
+import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
 import type { Outcome, OutcomeSink, TaskCallback } from './outcome.js';
 import { factsOf, Progress } from './progress.js';
@@ -144,17 +145,25 @@ export class Job<Handles, Input, Value> {
   }
 
   async #deliver(
-    { position, index, input, attempts, artifacts }: Task<Input>,
+    { position, index, input, attempts, artifacts, settle }: Task<Input>,
     attempt: PromiseSettledResult<Value>,
     { session, lease }: ConnectedLease<Handles>,
   ): Promise<void> {
     const replays = lease.replays?.started ?? [];
     const outcome = { ...attempt, index, input, session, attempts, replays, artifacts };
+    if (settle && !(await settle(outcome))) return this.#leaveToSource();
     await this.#sink?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });
     if (attempt.status === 'rejected') this.#countFailure(attempt.reason);
     this.#outcomes.set(position, outcome);
     this.#wakeLoop();
+    this.backlog.finishTask();
+  }
+
+  /** Counts an input that its source runs again, here or elsewhere. */
+  #leaveToSource(): void {
+    this.progress.add({ retried: 1 });
+    this.backlog.makeRoom();
     this.backlog.finishTask();
   }
 

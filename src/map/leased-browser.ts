@@ -28,6 +28,8 @@ export class LeasedBrowser<Handles, Input, Value> {
   /** Aborts when no other task may start in this browser. */
   readonly #retired: LinkedAbort;
   #begun = 0;
+  #running = 0;
+  #idle: NodeJS.Timeout | undefined;
   #fault: Error | undefined;
 
   constructor(job: Job<Handles, Input, Value>, lease: ConnectedLease<Handles>, abort: LinkedAbort) {
@@ -41,7 +43,9 @@ export class LeasedBrowser<Handles, Input, Value> {
   async work(): Promise<BrowserEnd> {
     const { signal } = this.#lease;
     const { pagesPerLease } = this.#job.plan.settings;
+    this.#countTask(0);
     await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runLane()));
+    clearTimeout(this.#idle);
     this.#retired.dispose();
     // After an abort the browser is destroyed, and the pool replaces it.
     if (this.#fault) this.#abort.abort(this.#fault);
@@ -57,12 +61,22 @@ export class LeasedBrowser<Handles, Input, Value> {
       for (;;) {
         const task = await this.#job.backlog.take(this.#retired.signal);
         if (!task) break;
-        await this.#runTask(task, lane);
+        this.#countTask(1);
+        await this.#runTask(task, lane).finally(() => this.#countTask(-1));
       }
       await raceAbort(lane.end(), signal);
     } catch (cause) {
       this.#retire(cause);
     }
+  }
+
+  /** Retires the browser when it has had no task for `idleTimeout`. */
+  #countTask(change: 1 | 0 | -1): void {
+    clearTimeout(this.#idle);
+    this.#running += change;
+    if (this.#running > 0) return;
+    const { idleTimeout } = this.#job.plan.settings;
+    this.#idle = startTimer(idleTimeout, () => this.#retired.abort(undefined));
   }
 
   /** Rejects when the browser failed. */

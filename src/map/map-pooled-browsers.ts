@@ -9,8 +9,9 @@ import { LinkedAbort } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { BrowserLostError, ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
 import { backoffDelay } from '../shared/retry.js';
-import { iterableSource, NOT_NEEDED } from './backlog.js';
+import { NOT_NEEDED } from './backlog.js';
 import { openCheckpoint } from './checkpoint.js';
+import { iterableSource } from './input-source.js';
 import { Job, type JobPlan } from './job.js';
 import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
 import { nameOfLease, readMapOptions, type MapOptions } from './options.js';
@@ -126,6 +127,7 @@ class Workers<Handles, Input, Value> {
       lease = await this.#lease(abort.signal);
     } catch (error) {
       backlog.endReservation(abort);
+      if (error instanceof AcquireTimeoutError) backlog.handBack();
       // Another worker may lease a browser for the task.
       backlog.dispatch();
       return { begun: 0, error };
@@ -165,6 +167,7 @@ class Workers<Handles, Input, Value> {
     if (!isTransient(error)) return true;
     if (this.#open > 0) return false;
     if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
+    if (this.#job.plan.source.isShared) return false;
     // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
     return performance.now() - this.#lastOpen >= this.#job.plan.settings.acquireTimeout;
   }

@@ -18,9 +18,11 @@ import {
   oneOf,
   optional,
   readOption,
+  readOptions,
   text,
   wholeNumber,
   withDefault,
+  type Options,
   type OptionsInput,
   type OptionsOutput,
 } from '../shared/options.js';
@@ -40,8 +42,8 @@ const checkpointOptions = {
 /** The file that stores the outcomes of a job, and which stored outcomes count as done. */
 export interface CheckpointOptions extends OptionsInput<typeof checkpointOptions> {}
 
-/** The options of `mapPooledBrowsers` that concern tasks. */
-export const taskOptions = {
+/** The options of the browsers that run tasks, whatever the source of the inputs. */
+export const laneOptions = {
   ...artifactsOption,
   /**
    * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait.
@@ -59,23 +61,11 @@ export const taskOptions = {
    */
   isolation: withDefault(oneOf('context', 'storage', 'none'), 'context'),
   /**
-   * How often a failed task is retried, after a backoff. If its browser was lost, the task runs in another browser. A
-   * browser that fails before the task has begun does not use up a retry.
-   * @default 0
-   */
-  retries: withDefault(wholeNumber(0), 0),
-  /**
    * Returns whether a failed task is retried. Called after each failed attempt that `retries` would retry. An error that
    * the function throws ends the job. Default: each failure is retried, except `TaskResultError`.
    */
   shouldRetry:
     optional(callback<(error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>>()),
-  /**
-   * Number of failed inputs at which the job stops: no more tasks start, and the running tasks end. The loop receives
-   * their outcomes, and then `TooManyFailuresError`. With a checkpoint, the job can be resumed.
-   * @default Infinity
-   */
-  stopAfterFailures: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
   /**
    * Timeout of each attempt, in ms. When it passes, the task's signal aborts and its page is closed.
    * @default Infinity
@@ -93,6 +83,30 @@ export const taskOptions = {
    */
   maxLeaseAge: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
   /**
+   * Time in ms after which a browser without a task is released. It is leased again when the next input comes.
+   * @default Infinity
+   */
+  idleTimeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
+  onProgress: optional(callback<(progress: MapProgress) => void>()),
+};
+
+/** The options of `mapPooledBrowsers` that concern tasks. */
+export const taskOptions = {
+  ...laneOptions,
+  /**
+   * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
+   * browser that fails before the task has begun does not use up a retry.
+   * @default 0
+   */
+  retries: withDefault(wholeNumber(0), 0),
+  /**
+   * Number of failed inputs at which the job stops: no more tasks start, and the running tasks end. The loop receives
+   * their outcomes, and then `TooManyFailuresError`. With a checkpoint, the job can be resumed.
+   * @default Infinity
+   */
+  stopAfterFailures: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
+  /**
    * Returns the outcomes in the order of the inputs. By default they come in the order in which the tasks end.
    * @default false
    */
@@ -106,12 +120,12 @@ export const taskOptions = {
    * Default: none.
    */
   checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpointOptions))),
-  /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
-  onProgress: optional(callback<(progress: MapProgress) => void>()),
 };
 
 // `isolation` replaces `context`.
-const { context: _context, ...leaseOptionsOfMap } = leaseOptions;
+const { context: _context, ...eachLease } = leaseOptions;
+/** The options of each lease of a job. */
+export const leaseOptionsOfMap = eachLease;
 const mapOptions = { ...leaseOptionsOfMap, ...taskOptions };
 
 /**
@@ -128,7 +142,6 @@ export type MapOptions<C extends object = object, P = Protocol> = Omit<LeaseOpti
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
 export type MapSettings = LeaseSettings & OptionsOutput<typeof taskOptions>;
 
-const CALLER = 'mapPooledBrowsers';
 /** Higher than the number of leases of any job. The number is part of each lease's name. */
 const LAST_LEASE = 999_999;
 
@@ -137,7 +150,23 @@ export function readMapOptions(
   options: object,
   connector: Pick<Connector, 'refusal' | 'canTrace'>,
 ): MapSettings {
-  const settings = readLeaseOptions(mapOptions, options, { caller: CALLER, connector }) as MapSettings;
+  return readTaskOptions(mapOptions, options, { caller: 'mapPooledBrowsers', connector });
+}
+
+/**
+ * Checks the options of a function that runs tasks, and fills in all defaults.
+ *
+ * @param set The options that the function takes.
+ */
+export function readTaskOptions<O extends Options>(
+  set: O,
+  options: object,
+  { caller, connector }: { caller: string; connector: Pick<Connector, 'refusal' | 'canTrace'> },
+): MapSettings & OptionsOutput<O> {
+  const settings = {
+    ...readOptions(taskOptions, {}, caller),
+    ...readLeaseOptions(set, options, { caller, connector }),
+  } as MapSettings & OptionsOutput<O>;
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
   const refusal = connector.refusal(settings.protocol, settings.isolation);
   if (refusal) throw new InvalidOptionError('isolation', refusal);

@@ -8,6 +8,8 @@ export const environment = {
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
+  /** URL of the Redis that holds the queues, such as `redis://:password@host:6379`. */
+  redisUrl: () => read('REDIS_URL'),
   /** Path of the Chrome or Chromium for local pools. */
   chromePath: () => read('CHROME_PATH'),
   /** Names of the variables that request an HTTP proxy. */

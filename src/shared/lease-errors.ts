@@ -195,6 +195,12 @@ export class CheckpointError extends PooledBrowserError {
   override readonly code = 'ERR_CHECKPOINT' as const;
 }
 
+/** A queue can't be used: its Redis is unreachable or refuses commands, or another process collects its outcomes. */
+export class QueueError extends PooledBrowserError {
+  override readonly name = 'QueueError' as const;
+  override readonly code = 'ERR_QUEUE' as const;
+}
+
 /** The local pool, or one of its browsers, could not start. */
 export class LocalPoolError extends PooledBrowserError {
   override readonly name = 'LocalPoolError' as const;

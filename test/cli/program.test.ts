@@ -3,7 +3,18 @@ import { expect, it } from 'vitest';
 import { libraries, loadedPackages, readModules } from '../structure/modules.js';
 import { runCli } from './support.js';
 
-const COMMANDS = ['demo', 'serve', 'exec', 'map', 'acquire', 'flush', 'replays', 'doctor', 'install-browser'];
+const COMMANDS = [
+  'demo',
+  'serve',
+  'exec',
+  'map',
+  'work',
+  'acquire',
+  'flush',
+  'replays',
+  'doctor',
+  'install-browser',
+];
 
 it('prints its commands, examples and exit codes for --help', async () => {
   const { code, stdout, stderr } = await runCli(['--help']);

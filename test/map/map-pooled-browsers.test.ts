@@ -145,3 +145,19 @@ it('numbers the names of the leases', async () => {
   await collect(bench.map(range(4), () => sleep(5), { name: 'crawl', tasksPerLease: 2, concurrency: 1 }));
   expect(bench.service.of('acquire').map(({ body }) => body?.['name'])).toEqual(['crawl-1', 'crawl-2']);
 });
+
+it('releases a browser that has no task for idleTimeout, and leases one again for the next input', async () => {
+  await using bench = await MapBench.start();
+  const later = gate();
+  async function* inputs() {
+    yield 'first';
+    await later.promise;
+    yield 'second';
+  }
+  const outcomes = bench.map(inputs(), ({ session }) => session.session_id, { idleTimeout: 30 });
+  expect((await outcomes.next()).value).toMatchObject({ value: 's1' });
+  await expect.poll(() => bench.leased).toBe(0);
+  expect(bench.released).toEqual(new Map([['s1', 'reused']]));
+  later.open();
+  expect(await collect(outcomes)).toMatchObject([{ value: 's2' }]);
+});

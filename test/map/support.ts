@@ -86,7 +86,7 @@ export class MapBench implements AsyncDisposable {
       connectAttempts: 1,
       pollTimeout: 1000,
       ...options,
-      connector: this.#connector,
+      connector: this.connector,
     });
   }
 
@@ -113,7 +113,8 @@ export class MapBench implements AsyncDisposable {
     });
   }
 
-  readonly #connector: Connector<Handles> = {
+  /** The automation library of this bench, for calls that `map` does not make. */
+  readonly connector: Connector<Handles> = {
     library: 'fake',
     refusal: () => undefined,
     load: async () => {},

@@ -76,6 +76,7 @@ describe('require', () => {
     'pooled-browser/playwright',
     'pooled-browser/puppeteer',
     'pooled-browser/local',
+    'pooled-browser/bullmq',
   ])('loads %s from CommonJS', async (entry) => {
     const program = `console.log(Object.keys(require('${entry}')).length > 0);`;
     expect(await withPlaywright.run('program.cjs', program)).toBe('true');
@@ -114,11 +115,23 @@ describe('a library that is not installed', () => {
     const output = await consumer().run('missing.mjs', MISSING.replace('ENTRY', entry));
     expect(output.split('\n')).toEqual(['imported', `ERR_MISSING_LIBRARY ${library}`]);
   });
+
+  it('makes bullmq fail at its first use, not at its import', async () => {
+    const output = await withPlaywright.run('missing-queue.mjs', MISSING_QUEUE);
+    expect(output).toBe('ERR_MISSING_LIBRARY ioredis');
+  });
 });
 
 const IN_VITEST = `
 import * as names from 'pooled-browser/vitest';
 names.test('has names', () => console.log(Object.keys(names).sort().join()));
+`;
+
+const MISSING_QUEUE = `
+import { enqueueInputs } from 'pooled-browser/bullmq';
+await enqueueInputs('queue', [1], { connection: 'redis://127.0.0.1:2' }).catch((error) => {
+  console.log(error.code, error.library);
+});
 `;
 
 /** The acquire request waits at the service. Meanwhile, before any lease, the missing library fails the call. */

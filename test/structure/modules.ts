@@ -2,13 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { parseSync } from 'oxc-parser';
 
-/** Automation libraries and test runners: only the entry that is named after one of them may load it. */
+/** Optional libraries and test runners: only the entry that is named after one of them may load it. */
 export const libraries = [
   'playwright-core',
   'puppeteer-core',
   'chromium-bidi',
   '@playwright/test',
   'vitest',
+  'bullmq',
+  'ioredis',
 ] as const;
 
 /** Packages that take tens of milliseconds to load: the root entry must not load them. */

@@ -1,0 +1,138 @@
+import { openRecords } from '../map/checkpoint.js';
+import { iterableSource, type InputSource } from '../map/input-source.js';
+import type { OutcomeRecord } from '../map/outcome.js';
+import { Collector } from '../map/queue/collect.js';
+import { addList } from '../map/queue/enqueue.js';
+import { collectOptions, enqueueOptions, readQueueName } from '../map/queue/options.js';
+import type { QueuedOutcome } from '../map/queue/queued-job.js';
+import { workPooledBrowsers } from '../map/queue/work.js';
+import { LinkedAbort } from '../shared/abort.js';
+import { readOptions } from '../shared/options.js';
+import { EXIT, ExitStatus } from './errors.js';
+import { openInputs, type InputLines } from './map-inputs.js';
+import { printRecord, type MapCommand } from './map-job.js';
+import { checkOut, checkpointOf, writeTable } from './map-out.js';
+import { MapReport } from './map-report.js';
+import { loadScript } from './map-script.js';
+import { KnownInputs } from './queue-inputs.js';
+import { QueueReport } from './queue-report.js';
+import { openPool } from './service.js';
+import { checkArtifacts, listenersOf, loadConnector, redisOf, workSettingsOf } from './task-job.js';
+
+interface QueuedMapCommand extends MapCommand {
+  queue: string;
+}
+
+/** Most jobs in Redis at a time: a part of a long file. */
+const MOST_JOBS = 20_000;
+
+const INTERRUPTED =
+  'Returning the running tasks to the queue and releasing the browsers. Press Ctrl-C again to quit immediately.';
+
+/** Runs a job through a queue: adds the inputs, works, and collects the results of all workers. */
+export async function runQueuedMap(
+  poolName: string,
+  command: QueuedMapCommand,
+  signal: AbortSignal,
+): Promise<void> {
+  const queueName = readQueueName(command.queue);
+  const connection = redisOf(command);
+  await using pool = await openPool(poolName, command);
+  await Promise.all([checkOut(command), checkArtifacts(command)]);
+  const { task, shouldRetry } = await loadScript(command.script);
+  const connector = await loadConnector(command.library);
+  const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
+  await using results = await openResults(command, known);
+  const stop = new LinkedAbort(signal);
+  using inputs = await openInputs(command.inputs, stop.signal, known.check);
+  using report = new MapReport(command.out);
+  const queueReport = new QueueReport(report, known, inputs.total);
+  signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
+  await using collector = await Collector.open(
+    queueName,
+    readOptions(collectOptions, { connection, signal, ...queueReport.options }, 'map'),
+  );
+  const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
+  const working = workPooledBrowsers(queueName, pool, task, {
+    ...workSettingsOf(command),
+    ...listenersOf(report, command),
+    onProgress: queueReport.showOwn,
+    shouldRetry,
+    connection,
+    connector,
+    signal: stop.signal,
+  });
+  for (const part of [adding, working]) part.catch((error: unknown) => stop.abort(error));
+  let isComplete = false;
+  try {
+    for await (const record of newResults(collector.outcomes(stop.signal), known)) {
+      await results.keep(record);
+      queueReport.add(record);
+    }
+    isComplete = known.missing === 0;
+    if (!isComplete) report.fail(`${known.missing} inputs have no result, because Redis has lost them.`);
+  } finally {
+    stop.abort(undefined);
+    await Promise.allSettled([adding, working]);
+    await results[Symbol.asyncDispose]();
+    if (command.format === 'csv') await writeTable(checkpointOf(command)!, command.out!, report);
+    report.end(isComplete, command.artifacts);
+  }
+  if (report.hasFailed) throw new ExitStatus(EXIT.failed);
+}
+
+interface AddedInputs {
+  readonly connection: string;
+  readonly inputs: InputLines;
+  readonly known: KnownInputs;
+  readonly signal: AbortSignal;
+}
+
+async function addInputs(
+  { queue }: Collector,
+  { retries = 0 }: MapCommand,
+  { connection, inputs, known, signal }: AddedInputs,
+): Promise<number> {
+  const options = { connection, attempts: retries + 1, maxJobs: MOST_JOBS, signal };
+  return addList(queue, inputsWithoutResult(inputs, known), readOptions(enqueueOptions, options, 'map'));
+}
+
+/** The first result of each input. */
+async function* newResults(
+  outcomes: AsyncIterable<QueuedOutcome>,
+  known: KnownInputs,
+): AsyncGenerator<OutcomeRecord, void, undefined> {
+  for await (const { list: _list, ...record } of outcomes) {
+    if (known.finish(String(record.input), record.index)) yield record;
+  }
+}
+
+/** Where the results go: a file, or stdout. */
+interface Results extends AsyncDisposable {
+  keep(record: OutcomeRecord): Promise<void>;
+}
+
+async function openResults(command: MapCommand, known: KnownInputs): Promise<Results> {
+  const checkpoint = checkpointOf(command);
+  if (checkpoint === undefined) return { keep: printRecord, [Symbol.asyncDispose]: async () => {} };
+  const file = await openRecords(checkpoint, (record, start) => known.load(record, start));
+  let closed: Promise<void> | undefined;
+  return {
+    keep: (record) => file.append(record),
+    [Symbol.asyncDispose]: () => (closed ??= file.close(known.superseded)),
+  };
+}
+
+/** The inputs of a file without those that have a result. */
+function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): InputSource<string> {
+  const source = iterableSource(lines);
+  return {
+    pull: async () => {
+      for (;;) {
+        const next = await source.pull();
+        if (!next || !known.isDone(next.index)) return next;
+      }
+    },
+    close: () => source.close(),
+  };
+}

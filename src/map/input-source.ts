@@ -1,0 +1,74 @@
+import { raceTimeout } from '../shared/abort.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import type { Outcome } from './outcome.js';
+
+/** A source of inputs, such as an iterable. Inputs are pulled one after the other, when a browser needs one. */
+export interface InputSource<Input> {
+  /** Number of inputs, if it is known. */
+  readonly size?: number | undefined;
+  /** Whether other jobs pull from the same source. They may have all browsers of a pool. */
+  readonly isShared?: boolean;
+  /** Resolves with the next input, or with `undefined` after the last one. */
+  pull(): Promise<PulledInput<Input> | undefined>;
+  /** Called when the tasks are finished or stopped and no more inputs are pulled. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** An input as its source delivers it. */
+export interface PulledInput<Input> {
+  readonly input: Input;
+  /** Position among all inputs, from 0. */
+  readonly index: number;
+  /** Number of attempts that other jobs have started. Default: 0. */
+  readonly attempts?: number;
+  /** Takes the outcome before the loop. Resolves to false if the source runs the input again: there is no outcome then. */
+  readonly settle?: (outcome: Outcome<unknown, unknown>) => Promise<boolean>;
+  /** Takes the input back, for other jobs with the same source, while no browser is available here. */
+  readonly handBack?: () => void;
+}
+
+/** Timeout for closing the caller's iterator, in ms. An iterator that waits for its next input may never close. */
+const CLOSE_TIMEOUT = 1000;
+
+/** Pulls the inputs from an iterable of the caller. */
+export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<Input>): InputSource<Input> {
+  if (!isIterable(inputs)) {
+    throw new InvalidOptionError('inputs', 'inputs must be an array or another iterable or async iterable.');
+  }
+  let iterator: Iterator<Input> | AsyncIterator<Input> | undefined;
+  let pulled = 0;
+  // An iterator that has thrown or ended must not be closed again.
+  let isOver = false;
+  return {
+    size: sizeOf(inputs),
+    pull: async () => {
+      try {
+        iterator ??=
+          Symbol.asyncIterator in inputs ? inputs[Symbol.asyncIterator]() : inputs[Symbol.iterator]();
+        const { done, value } = await iterator.next();
+        if (!done) return { index: pulled++, input: value };
+      } catch (error) {
+        isOver = true;
+        throw error;
+      }
+      isOver = true;
+      return undefined;
+    },
+    close: async () => {
+      if (isOver) return;
+      isOver = true;
+      const late = () => new Error('The iterator did not close in time');
+      await raceTimeout(CLOSE_TIMEOUT, async () => iterator?.return?.(), late).catch(() => {});
+    },
+  };
+}
+
+function isIterable(inputs: unknown): boolean {
+  if (typeof inputs !== 'object' || inputs === null) return false;
+  return Symbol.asyncIterator in inputs || Symbol.iterator in inputs;
+}
+
+function sizeOf(inputs: object): number | undefined {
+  if (Array.isArray(inputs)) return inputs.length;
+  return inputs instanceof Set || inputs instanceof Map ? inputs.size : undefined;
+}

@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Job } from 'bullmq';
+import { LinkedAbort } from '../../shared/abort.js';
+import { readOptions } from '../../shared/options.js';
+import { callListener } from '../../shared/telemetry.js';
+import { CollectorLock } from './collector-lock.js';
+import { areListsComplete, forgetLists, openQueue, type InputQueue } from './input-lists.js';
+import { collectOptions, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
+import { readProgress } from './queue-progress.js';
+import { outcomeOf, type QueuedOutcome } from './queued-job.js';
+import { RedisLink } from './redis.js';
+
+/** Number of outcomes that are in memory at a time. */
+const BATCH = 100;
+/** Pause in ms while there is no outcome. */
+const PAUSE = 200;
+const PROGRESS_INTERVAL = 1000;
+
+const STATES = ['completed', 'failed'] as const;
+
+/**
+ * Yields the outcomes of a queue as its workers finish them, and removes them from Redis. An outcome is removed after the
+ * loop has asked for a later one: if this process is killed, the last outcomes are yielded again next time, up to 100 of
+ * them. One process at a time can collect from a queue.
+ *
+ * The loop ends when all inputs of every `enqueueInputs` have their outcome. Before the first `enqueueInputs` it waits.
+ *
+ * @param queueName Name of the queue of `enqueueInputs`.
+ * @throws `InvalidOptionError` at once. In the loop: `QueueError` when Redis is gone or another process collects; the
+ *   reason of `signal`; `MissingLibraryError` without bullmq and ioredis.
+ */
+export function collectOutcomes(
+  queueName: string,
+  options: CollectOptions = {},
+): AsyncGenerator<QueuedOutcome, void, undefined> {
+  const name = readQueueName(queueName);
+  return collect(name, readOptions(collectOptions, options, 'collectOutcomes'));
+}
+
+async function* collect(
+  name: string,
+  settings: CollectSettings,
+): AsyncGenerator<QueuedOutcome, void, undefined> {
+  await using collector = await Collector.open(name, settings);
+  yield* collector.outcomes(settings.signal);
+}
+
+/** The only process that collects the outcomes of a queue. */
+export class Collector implements AsyncDisposable {
+  readonly queue: InputQueue;
+  readonly #lock: CollectorLock;
+  readonly #settings: CollectSettings;
+
+  /** @throws `QueueError` if another process collects. */
+  static async open(name: string, settings: CollectSettings): Promise<Collector> {
+    const redis = await RedisLink.open(settings);
+    try {
+      const queue = await openQueue(name, redis, settings);
+      return new Collector(queue, await CollectorLock.take(queue, settings.signal), settings);
+    } catch (error) {
+      await redis[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  private constructor(queue: InputQueue, lock: CollectorLock, settings: CollectSettings) {
+    this.queue = queue;
+    this.#lock = lock;
+    this.#settings = settings;
+  }
+
+  async *outcomes(parent: AbortSignal | undefined): AsyncGenerator<QueuedOutcome, void, undefined> {
+    const { queue } = this;
+    const reporter = new Reporter(queue, this.#settings);
+    const abort = new LinkedAbort(parent);
+    const { signal } = abort;
+    const { lost } = this.#lock;
+    lost.addEventListener('abort', () => abort.abort(lost.reason), { once: true });
+    try {
+      for (;;) {
+        // Read before the counts: nothing is added after the last list is complete.
+        const isLast = await areListsComplete(queue);
+        for (const state of STATES) yield* takeAll(queue, state, { reporter, signal });
+        if (isLast && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === 0)
+          return await forgetLists(queue);
+        await reporter.report();
+        await sleep(PAUSE, undefined, { signal }).catch(() => signal.throwIfAborted());
+      }
+    } finally {
+      abort.dispose();
+      await reporter.end();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock[Symbol.asyncDispose]();
+    await this.queue.redis[Symbol.asyncDispose]();
+  }
+}
+
+/** Yields the outcomes of one state until there is none. */
+async function* takeAll(
+  { queue, redis }: InputQueue,
+  state: (typeof STATES)[number],
+  { reporter, signal }: { reporter: Reporter; signal: AbortSignal },
+): AsyncGenerator<QueuedOutcome, void, undefined> {
+  for (;;) {
+    signal.throwIfAborted();
+    const jobs = (await redis.guard(queue.getJobs(state, 0, BATCH - 1, true))).filter(Boolean);
+    if (jobs.length === 0) return;
+    const received: Job[] = [];
+    try {
+      for (const job of jobs) {
+        const outcome = outcomeOf(job, state);
+        reporter.count(outcome);
+        yield outcome;
+        received.push(job);
+      }
+    } finally {
+      await redis.guard(Promise.all(received.map((job) => job.remove())));
+    }
+    await reporter.report();
+  }
+}
+
+/** Reports the progress from time to time. */
+class Reporter {
+  readonly #queue: InputQueue;
+  readonly #settings: CollectSettings;
+  readonly #began = performance.now();
+  #done = 0;
+  #failed = 0;
+  #next = 0;
+
+  constructor(queue: InputQueue, settings: CollectSettings) {
+    this.#queue = queue;
+    this.#settings = settings;
+  }
+
+  count({ status }: QueuedOutcome): void {
+    this.#done++;
+    if (status === 'rejected') this.#failed++;
+  }
+
+  async report(): Promise<void> {
+    const { onProgress, total } = this.#settings;
+    const now = performance.now();
+    if (!onProgress || now < this.#next) return;
+    this.#next = now + PROGRESS_INTERVAL;
+    const counts = { done: this.#done, failed: this.#failed, elapsed: now - this.#began, total };
+    callListener(onProgress, await readProgress(this.#queue, counts), 'onProgress');
+  }
+
+  /** Sends the last report. */
+  async end(): Promise<void> {
+    this.#next = 0;
+    await this.report().catch(() => {});
+  }
+}

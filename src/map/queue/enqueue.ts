@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readOptions } from '../../shared/options.js';
+import { iterableSource, type InputSource } from '../input-source.js';
+import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
+import { enqueueOptions, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
+import type { QueuedInput } from './queued-job.js';
+import { RedisLink } from './redis.js';
+
+/** Number of inputs per request. */
+const BATCH = 500;
+/** Pause in ms while the queue has `maxJobs` jobs. */
+const FULL_PAUSE = 250;
+
+/**
+ * Adds inputs to a queue, in batches, for `workPooledBrowsers`. They are read as they are added, so that they may be more
+ * than fit into memory. An input that is still in the queue, or whose outcome is, is not added again: a program that was
+ * killed can add the same list once more.
+ *
+ * @param queueName Name of the queue, without a colon.
+ * @param inputs An array, or another iterable or async iterable, of data that JSON can hold.
+ * @returns The number of inputs in the list, when all are in the queue.
+ * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `MissingLibraryError` without bullmq and ioredis; an
+ *   error of the iterable.
+ */
+export async function enqueueInputs(
+  queueName: string,
+  inputs: Iterable<unknown> | AsyncIterable<unknown>,
+  options: EnqueueOptions = {},
+): Promise<number> {
+  const name = readQueueName(queueName);
+  const settings = readOptions(enqueueOptions, options, 'enqueueInputs');
+  const source = iterableSource(inputs);
+  await using redis = await RedisLink.open(settings);
+  return await addList(await openQueue(name, redis, settings), source, settings);
+}
+
+/** Adds the inputs of a source, and closes it. */
+export async function addList(
+  queue: InputQueue,
+  source: InputSource<unknown>,
+  settings: EnqueueSettings,
+): Promise<number> {
+  const { list, signal } = settings;
+  let count = 0;
+  let batch: QueuedInput[] = [];
+  await beginList(queue, list);
+  try {
+    for (let next = await source.pull(); next; next = await source.pull()) {
+      signal?.throwIfAborted();
+      batch.push({ index: next.index, input: next.input, list });
+      count++;
+      if (batch.length < BATCH) continue;
+      await addBatch(queue, batch, settings);
+      batch = [];
+    }
+    if (batch.length > 0) await addBatch(queue, batch, settings);
+  } finally {
+    await source.close();
+  }
+  await endList(queue, list, count);
+  return count;
+}
+
+async function addBatch(
+  { queue, redis }: InputQueue,
+  batch: readonly QueuedInput[],
+  { attempts, backoff, priority, maxJobs, signal }: EnqueueSettings,
+): Promise<void> {
+  if (maxJobs < Number.POSITIVE_INFINITY) {
+    while ((await redis.guard(queue.getJobCountByTypes())) >= maxJobs)
+      await sleep(FULL_PAUSE, undefined, { signal });
+  }
+  signal?.throwIfAborted();
+  const { delay, exponential } = backoff;
+  const retries = attempts > 1 && {
+    attempts,
+    // Without jitter, inputs that failed together would be retried together.
+    backoff: { type: exponential ? 'exponential' : 'fixed', delay, jitter: 0.5 },
+  };
+  const opts = { ...retries, ...(priority !== undefined && { priority }) };
+  await redis.guard(
+    queue.addBulk(batch.map((data) => ({ name: 'input', data, opts: { ...opts, jobId: idOf(data) } }))),
+  );
+}
+
+/** The same for the same input, so that BullMQ does not add it twice. */
+function idOf({ index, input, list }: QueuedInput): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify(input) ?? '')
+    .digest('base64url');
+  return `${list}-${index}-${digest.slice(0, 16)}`;
+}

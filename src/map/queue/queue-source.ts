@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Job, Worker } from 'bullmq';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import { loadLibrary } from '../../shared/lazy.js';
+import type { InputSource, PulledInput } from '../input-source.js';
+import type { Outcome } from '../outcome.js';
+import type { WorkSettings } from './options.js';
+import { inputOf, isRetryable, storedAttempt, storedError } from './queued-job.js';
+import type { RedisLink } from './redis.js';
+
+/** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */
+const EMPTY_ANSWER = 10;
+const EMPTY_PAUSE = 100;
+/** Time for returning the inputs without an outcome to the queue, in ms. */
+const CLOSE_TIMEOUT = 5000;
+
+/**
+ * Takes jobs from a queue, one when a browser needs one, and finishes them with the outcome of their task. BullMQ's
+ * worker fetches them and finds those of dead workers; it runs no task itself.
+ */
+export class QueueSource<Input> implements InputSource<Input> {
+  readonly isShared = true;
+
+  readonly #redis: RedisLink;
+  readonly #worker: Worker;
+  readonly #settings: WorkSettings;
+  readonly #token = randomUUID();
+  /** The jobs that this source has locked. */
+  readonly #held = new Map<string, Job>();
+  /** Locked jobs that are not pulled yet: Redis returns the next job when one is finished. */
+  readonly #fetched: Job[] = [];
+  readonly #closing = new AbortController();
+  readonly #renewal: NodeJS.Timeout;
+  #taking: Promise<Job | undefined> | undefined;
+
+  static async open<Input>(
+    queueName: string,
+    redis: RedisLink,
+    settings: WorkSettings,
+  ): Promise<QueueSource<Input>> {
+    const { Worker } = await loadLibrary('bullmq', () => import('bullmq'));
+    const { prefix, limiter, lockDuration, stalledInterval, maxStalledCount } = settings;
+    const worker = new Worker(queueName, null, {
+      connection: redis.client,
+      name: settings.workerName,
+      prefix,
+      lockDuration,
+      stalledInterval,
+      maxStalledCount,
+      ...(limiter && { limiter }),
+    });
+    // The link to Redis reports errors of the connection.
+    worker.on('error', () => {});
+    await redis.guard(worker.waitUntilReady());
+    await redis.guard(worker.startStalledCheckTimer());
+    return new QueueSource(redis, worker, settings);
+  }
+
+  private constructor(redis: RedisLink, worker: Worker, settings: WorkSettings) {
+    this.#redis = redis;
+    this.#worker = worker;
+    this.#settings = settings;
+    this.#renewal = setInterval(() => void this.#renewLocks(), settings.lockDuration / 2);
+  }
+
+  async pull(): Promise<PulledInput<Input> | undefined> {
+    while (!this.#closing.signal.aborted) {
+      const job = this.#fetched.pop() ?? (await this.#take());
+      const pulled = job && (await this.#open(job));
+      if (pulled) return pulled;
+    }
+    return undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const late = () => new Error('Redis does not answer');
+    await raceTimeout(CLOSE_TIMEOUT, () => this.#end(), late).catch(() => {});
+    clearInterval(this.#renewal);
+  }
+
+  async #end(): Promise<void> {
+    // Ends the wait for a job. A job that arrives at this moment is one of those that are returned.
+    await this.#redis.guard(this.#worker.close(true));
+    await this.#taking?.catch(() => {});
+    await Promise.all([...this.#held.values()].map((job) => this.#handBack(job)));
+  }
+
+  async #take(): Promise<Job | undefined> {
+    const { signal } = this.#closing;
+    const began = performance.now();
+    this.#taking = this.#worker.getNextJob(this.#token).then((job) => this.#hold(job));
+    const job = await raceAbort(this.#redis.guard(this.#taking), signal).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      throw error;
+    });
+    const isPaused = !job && performance.now() - began < EMPTY_ANSWER;
+    if (isPaused) await sleep(EMPTY_PAUSE, undefined, { signal }).catch(() => {});
+    return job;
+  }
+
+  #hold(job: Job | undefined): Job | undefined {
+    if (job) this.#held.set(job.id!, job);
+    return job;
+  }
+
+  /** Fails jobs that must not run: those of other programs, and those that have lost too many workers. */
+  async #open(job: Job): Promise<PulledInput<Input> | undefined> {
+    try {
+      if (job.deferredFailure) throw new Error(job.deferredFailure);
+      const { index, input } = inputOf(job);
+      return {
+        index,
+        input: input as Input,
+        attempts: job.attemptsMade,
+        settle: (outcome) => this.#settle(job, outcome),
+        handBack: () => void this.#handBack(job),
+      };
+    } catch (error) {
+      await this.#finish(job, () => job.moveToFailed(storedError(error, false), this.#token));
+      return undefined;
+    }
+  }
+
+  /** Resolves to false if the input runs again. */
+  async #settle(job: Job, outcome: Outcome<unknown, unknown>): Promise<boolean> {
+    const fetchNext = !this.#closing.signal.aborted;
+    const stored = storedAttempt(outcome);
+    if (outcome.status === 'fulfilled')
+      return this.#finish(job, () => job.moveToCompleted(stored, this.#token, fetchNext));
+    const { reason, index, input, attempts: attempt } = outcome;
+    const mayRetry =
+      isRetryable(reason) &&
+      ((await this.#settings.shouldRetry?.(reason, { input, index, attempt })) ?? true);
+    const error = storedError(reason, mayRetry);
+    return this.#finish(job, async () => {
+      await job.updateProgress(stored);
+      return job.moveToFailed(error, this.#token, fetchNext);
+    });
+  }
+
+  /** Resolves to false if the job is not finished: BullMQ retries it, or another worker has it. */
+  async #finish(job: Job, move: () => Promise<unknown>): Promise<boolean> {
+    let next: unknown;
+    try {
+      next = await this.#redis.guard(move());
+    } catch (error) {
+      if (!isLost(error)) throw error;
+      return false;
+    } finally {
+      this.#held.delete(job.id!);
+    }
+    await this.#keep(next);
+    return job.finishedOn !== undefined;
+  }
+
+  /** Keeps the next job, which Redis returns as its fields and its id. */
+  async #keep(next: unknown): Promise<void> {
+    if (!Array.isArray(next) || !next[0]) return;
+    const { Job } = await import('bullmq');
+    this.#fetched.push(this.#hold(Job.fromJSON(this.#worker, next[0], String(next[1])))!);
+  }
+
+  /** Returns a job to the queue, as the next one. If that fails, others take the job when its lock has expired. */
+  async #handBack(job: Job): Promise<void> {
+    this.#held.delete(job.id!);
+    await this.#redis.guard(job.moveToWait(this.#token)).catch(() => {});
+  }
+
+  /** A lock that has expired can't be renewed: another worker runs the input, and its outcome counts. */
+  async #renewLocks(): Promise<void> {
+    const ids = [...this.#held.keys()];
+    const tokens = ids.map(() => this.#token);
+    if (ids.length === 0) return;
+    await this.#worker.extendJobLocks(ids, tokens, this.#settings.lockDuration).catch(() => {});
+  }
+}
+
+/** Whether a job is locked by another worker, or was removed. BullMQ's codes for that are negative numbers. */
+function isLost(error: unknown): boolean {
+  return error instanceof Error && Number(Reflect.get(error, 'code')) < 0;
+}

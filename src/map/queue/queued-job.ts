@@ -1,0 +1,73 @@
+import type { Job } from 'bullmq';
+import { withoutSecrets } from '../../shared/errors.js';
+import { isRecord } from '../../shared/json.js';
+import { QueueError, TaskResultError } from '../../shared/lease-errors.js';
+import { recordOf, recordReason, type Outcome, type OutcomeRecord, type RecordedReason } from '../outcome.js';
+
+/** The data of a job. */
+export interface QueuedInput {
+  readonly index: number;
+  readonly input: unknown;
+  readonly list: string;
+}
+
+/** What a job stores of an attempt, besides the input: a success as its return value, a failure as its progress. */
+interface StoredAttempt {
+  readonly value?: unknown;
+  readonly reason?: RecordedReason;
+  readonly sessionId?: string;
+  readonly replays?: string[];
+}
+
+/** The result of one input of a queue. */
+export type QueuedOutcome = OutcomeRecord & {
+  /** The list of the input, as passed to `enqueueInputs`. */
+  readonly list: string;
+};
+
+/** Reads the data of a job. Other programs may have put other jobs into the queue. */
+export function inputOf({ id, data, queueName }: Job): QueuedInput {
+  if (isRecord(data) && typeof data['index'] === 'number') return data as unknown as QueuedInput;
+  throw new QueueError(
+    `The job ${id} of the queue ${queueName} was not added by enqueueInputs. Use a queue of its own for each kind of job.`,
+  );
+}
+
+/** Converts the outcome of an attempt for storage. */
+export function storedAttempt(outcome: Outcome<unknown, unknown>): StoredAttempt {
+  const { index: _index, input: _input, attempts: _attempts, status: _status, ...stored } = recordOf(outcome);
+  return stored;
+}
+
+/**
+ * Converts the error of a task for BullMQ, which stores the message and the stack.
+ *
+ * @param mayRetry If false, the job fails even if it has attempts left.
+ */
+export function storedError(reason: unknown, mayRetry: boolean): Error {
+  const { name = 'Error', message } = recordReason(reason);
+  const error = new Error(message);
+  const copy = withoutSecrets(reason);
+  if (copy instanceof Error) error.stack = copy.stack ?? message;
+  // BullMQ compares the name.
+  error.name = mayRetry ? name : 'UnrecoverableError';
+  return error;
+}
+
+/** Whether another attempt can have another result. */
+export function isRetryable(reason: unknown): boolean {
+  return !(reason instanceof TaskResultError);
+}
+
+/** Reads the outcome of a job that BullMQ has completed or failed. */
+export function outcomeOf(job: Job, status: 'completed' | 'failed'): QueuedOutcome {
+  const { index, input, list } = inputOf(job);
+  const facts = { index, input, list, attempts: job.attemptsMade };
+  if (status === 'completed') {
+    return { status: 'fulfilled', ...facts, ...(job.returnvalue as StoredAttempt) };
+  }
+  const { reason, ...stored } = isRecord(job.progress) ? (job.progress as StoredAttempt) : {};
+  // After the last attempt that failed, workers may have died with the job.
+  if (reason?.message === job.failedReason) return { status: 'rejected', ...facts, ...stored, reason };
+  return { status: 'rejected', ...facts, reason: { message: job.failedReason } };
+}

@@ -1,0 +1,116 @@
+import type { Redis } from 'ioredis';
+import { raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
+import { sentence } from '../../shared/errors.js';
+import { loadLibrary } from '../../shared/lazy.js';
+import { QueueError } from '../../shared/lease-errors.js';
+import { hideSecret } from '../../shared/redact.js';
+import { addressOf, type RedisAddress } from './redis-address.js';
+
+/** Where Redis is, and how long it may stay away. */
+export interface RedisSettings {
+  readonly connection?: RedisAddress | undefined;
+  readonly redisTimeout: number;
+}
+
+/** Time for the first connection, in ms. */
+const FIRST_TIMEOUT = 5000;
+/** Time for the last replies, in ms. */
+const QUIT_TIMEOUT = 2000;
+const LONGEST_PAUSE = 2000;
+
+const OPTIONS = {
+  // BullMQ requires it. Commands wait for the next connection, however many attempts it takes.
+  maxRetriesPerRequest: null,
+  retryStrategy: (times: number) => Math.min(100 * 2 ** times, LONGEST_PAUSE),
+};
+
+/** Errors after which another attempt to connect is useless. */
+const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/;
+
+/** A connection to Redis that is replaced when it breaks. Commands wait meanwhile. */
+export class RedisLink implements AsyncDisposable {
+  readonly client: Redis;
+  readonly #where: string;
+  readonly #timeout: number;
+  readonly #gone = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #lastError = 'it closes the connection';
+  #hasConnected = false;
+
+  /** @throws `QueueError` when Redis can't be reached or refuses the password. */
+  static async open(settings: RedisSettings): Promise<RedisLink> {
+    const address = addressOf(settings.connection);
+    const { Redis } = await loadLibrary('ioredis', () => import('ioredis'));
+    const client =
+      typeof address === 'string' ? new Redis(address, OPTIONS) : new Redis({ ...address, ...OPTIONS });
+    const link = new RedisLink(client, settings.redisTimeout);
+    try {
+      await link.guard(link.client.ping());
+      return link;
+    } catch (error) {
+      link.client.disconnect();
+      throw error;
+    }
+  }
+
+  private constructor(client: Redis, timeout: number) {
+    const { host, port, path, password, username } = client.options;
+    for (const secret of [password, username]) if (secret) hideSecret(secret);
+    this.#where = `Redis at ${path ?? `${host}:${port}`}`;
+    this.client = client;
+    this.#timeout = timeout;
+    client.on('error', (error: Error) => this.#onError(error));
+    client.on('close', this.#onClose);
+    client.on('ready', () => {
+      this.#hasConnected = true;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    });
+    this.#wait(Math.min(timeout, FIRST_TIMEOUT));
+  }
+
+  /** Settles as the commands do, or rejects with a `QueueError` when Redis refuses one or stays away too long. */
+  async guard<T>(commands: Promise<T>): Promise<T> {
+    try {
+      return await raceAbort(commands, this.#gone.signal);
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
+      throw new QueueError(`${this.#where} refuses a command: ${sentence(error.message)}`, { cause: error });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#timer);
+    const { client } = this;
+    client.off('close', this.#onClose);
+    const late = () => new Error('Redis does not answer');
+    if (client.status === 'ready') await raceTimeout(QUIT_TIMEOUT, () => client.quit(), late).catch(() => {});
+    client.disconnect();
+  }
+
+  readonly #onClose = (): void => this.#wait(this.#timeout);
+
+  #onError(error: Error): void {
+    this.#lastError = error.message;
+    if (REFUSED.test(error.message)) this.#giveUp(`${this.#where} refuses the connection`, PASSWORD_HINT);
+  }
+
+  #wait(timeout: number): void {
+    this.#timer ??= startTimer(timeout, () => {
+      const time = `${timeout / 1000} s`;
+      if (this.#hasConnected) this.#giveUp(`${this.#where} has been unreachable for ${time}`, LOST_HINT);
+      else this.#giveUp(`${this.#where} could not be reached within ${time}`, ADDRESS_HINT);
+    });
+  }
+
+  #giveUp(message: string, hint: string): void {
+    clearTimeout(this.#timer);
+    this.#gone.abort(new QueueError(`${message}: ${sentence(this.#lastError)} ${hint}`));
+    this.client.disconnect();
+  }
+}
+
+const ADDRESS_HINT = 'Start Redis, or set REDIS_URL (or the option connection) to its address.';
+const PASSWORD_HINT = 'Pass user and password in REDIS_URL or in the option connection.';
+const LOST_HINT =
+  'The inputs and results in it are kept if it stores them (appendonly yes). Start Redis, then start this program again.';

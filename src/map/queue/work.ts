@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import type { Connector } from '../../connect/connector.js';
+import { expectDefaultRelease, resolvePool } from '../../lease/lease-call.js';
+import type { BrowserPool } from '../../service/browser-pool.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { runJob } from '../map-pooled-browsers.js';
+import type { TaskCallback } from '../outcome.js';
+import { returningData } from '../task-value.js';
+import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';
+import { QueueSource } from './queue-source.js';
+import { RedisLink } from './redis.js';
+
+/** What one worker did. */
+export interface WorkSummary {
+  /** Number of inputs that this worker finished, including those that failed. */
+  done: number;
+  /** Number of inputs that failed here for the last time. */
+  failed: number;
+}
+
+/**
+ * Runs a task for the inputs of a queue, on browsers leased from a pool, until `signal` aborts. Any number of processes
+ * and machines can do this with the same queue. Browsers are leased while the queue has inputs, and released after
+ * `idleTimeout` without any.
+ *
+ * An abort ends the running tasks, returns their inputs to the queue and releases the browsers. An input whose worker
+ * is killed runs again elsewhere. A task can therefore run more than once for an input: it must tolerate that.
+ *
+ * @param queueName Name of the queue of `enqueueInputs`.
+ * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
+ * @param fn The task, called once per attempt. Its value must be data that JSON can hold.
+ * @returns After the abort, what this worker did.
+ * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `PoolServiceError` when the service refuses;
+ *   `ConnectError` when no browser is usable; `MissingLibraryError` without bullmq and ioredis.
+ */
+export async function workPooledBrowsers<Handles, Input, Value>(
+  queueName: string,
+  pool: BrowserPool | string,
+  fn: TaskCallback<Handles, Input, Value>,
+  { connector, ...options }: WorkOptions & { connector: Connector<Handles> },
+): Promise<WorkSummary> {
+  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
+  const queue = readQueueName(queueName);
+  const { name, ...settings } = readWorkOptions(options, connector);
+  // Active leases must have different names, also those of other workers.
+  const leases = { ...settings, name: name && `${name}-${randomBytes(3).toString('hex')}` };
+  const resolved = resolvePool(pool);
+  expectDefaultRelease(resolved, leases);
+  await using redis = await RedisLink.open(leases);
+  const source = await QueueSource.open<Input>(queue, redis, leases);
+  const outcomes = runJob({ pool: resolved, connector, fn: returningData(fn), settings: leases, source });
+  return await summarize(outcomes, leases.signal);
+}
+
+async function summarize(
+  outcomes: AsyncIterable<{ status: 'fulfilled' | 'rejected' }>,
+  signal: AbortSignal | undefined,
+): Promise<WorkSummary> {
+  const summary: WorkSummary = { done: 0, failed: 0 };
+  try {
+    for await (const { status } of outcomes) {
+      summary.done++;
+      if (status === 'rejected') summary.failed++;
+    }
+  } catch (error) {
+    // The abort is the usual end of a worker.
+    if (!signal?.aborted || error !== signal.reason) throw error;
+  }
+  return summary;
+}

@@ -1,0 +1,207 @@
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { Site } from '../examples/support.js';
+import { titled, useLocalPool } from '../support/local.js';
+import { processesOf } from '../support/processes.js';
+import { describeWithRedis, TestRedis } from '../support/redis.js';
+import { runCli, startClient, type Program } from './support.js';
+
+// Several programs run at the same time, with browsers.
+vi.setConfig({ testTimeout: 240_000 });
+/** For several browsers that start on a busy machine, and for the locks of a killed worker, which last 30 s. */
+const SLOW = { timeout: 120_000 };
+
+const PASSWORD = 'canary-password-123';
+const TITLE = 'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
+/** Fetches the URL of its input, whose response may be held back. */
+const ASKS = 'export default async ({ input, signal }) => (await fetch(input, { signal })).text();';
+
+describeWithRedis('map --queue and work', () => {
+  const used = useLocalPool({ pools: [{ name: 'test', size: 3 }] });
+  let folder: string;
+  let out: string;
+  let redis: TestRedis;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'work-'));
+    out = join(folder, 'results.jsonl');
+    redis = await TestRedis.start({ password: PASSWORD });
+    vi.stubEnv('REDIS_URL', redis.url);
+    return () => redis[Symbol.asyncDispose]();
+  });
+
+  function file(name: string, text: string): string {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
+  function start(command: 'map' | 'work', task: string, ...args: string[]): Program {
+    const script = file('task.mjs', task);
+    return startClient([command, 'test', script, ...args, '--queue', 'titles'], used.local);
+  }
+
+  interface Result {
+    status: string;
+    index: number;
+    input: string;
+    value?: unknown;
+  }
+
+  function results(path = out): Result[] {
+    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as Result).toSorted((one, other) => one.index - other.index);
+  }
+
+  it('adds the inputs, works with other processes, and collects every result once', async () => {
+    const inputs = file(
+      'urls.txt',
+      Array.from({ length: 24 }, (_, index) => titled(`page ${index}`)).join('\n'),
+    );
+    const worker = start('work', TITLE, '--concurrency', '1');
+    await worker.prints(/Working for the queue titles/);
+    const map = start('map', TITLE, inputs, '--out', out, '--concurrency', '2');
+    await expect.poll(() => map.stderr, SLOW).toMatch(/browsers?,/);
+    const visible = [map, worker].flatMap(({ folder: own }) =>
+      processesOf(own).map(({ command }) => command),
+    );
+    const { code, stdout, stderr } = await map.ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toMatch(/^pooled-browser: Done: 24 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
+    expect(results().map(({ index, input, value }) => ({ index, input, value }))).toEqual(
+      Array.from({ length: 24 }, (_, index) => {
+        return { index, input: titled(`page ${index}`), value: `page ${index}` };
+      }),
+    );
+    const work = await worker.end('SIGINT');
+    expect(work.code).toBe(0);
+    expect(work.stderr).toMatch(/Finished [1-9]\d* inputs?, of which 0 failed/);
+    expect([stderr, work.stderr, ...visible].join('\n')).not.toContain(PASSWORD);
+    expect(used.local.stats().leased).toBe(0);
+  });
+
+  it('gives the running tasks of a worker back to the queue with Ctrl-C', async () => {
+    const waiting: (() => void)[] = [];
+    await using site = await Site.open(
+      (_request, response) => void waiting.push(() => response.end('answer')),
+    );
+    const inputs = file('urls.txt', `${site.url}/1\n${site.url}/2\n`);
+    const worker = start('work', ASKS, '--concurrency', '2');
+    await worker.prints(/Working/);
+    const map = start('map', ASKS, inputs, '--out', out, '--concurrency', '1');
+    await expect.poll(() => waiting.length, SLOW).toBe(2);
+    expect((await worker.end('SIGINT')).code).toBe(0);
+    expect(worker.stderr).toMatch(/Returning the running tasks to the queue/);
+    const again = setInterval(() => waiting.splice(0).forEach((answer) => answer()), 50);
+    const { code } = await map.ended;
+    clearInterval(again);
+    expect([code, results().map(({ value }) => value)]).toEqual([0, ['answer', 'answer']]);
+  });
+
+  it('continues a collector that was killed or interrupted, with --resume', async () => {
+    const count = () => (existsSync(out) ? results().length : 0);
+    let answered = 0;
+    // The first run gets a part of the answers.
+    let most = 4;
+    await using site = await Site.open((_request, response) => {
+      if (answered < most) response.end(`answer ${++answered}`);
+    });
+    const inputs = file(
+      'urls.txt',
+      Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`).join('\n'),
+    );
+    const first = start('map', ASKS, inputs, '--out', out);
+    await expect.poll(count, SLOW).toBe(4);
+    await first.end('SIGKILL');
+    most = 8;
+    const second = start('map', ASKS, inputs, '--out', out, '--resume');
+    await expect.poll(count, SLOW).toBe(8);
+    const interrupted = await second.end('SIGINT');
+    expect(interrupted.code).toBe(130);
+    expect(interrupted.stderr).toMatch(/To continue, add --resume to the same command/);
+    most = 1000;
+    const third = await start('map', ASKS, inputs, '--out', out, '--resume').ended;
+    expect(third.code).toBe(0);
+    expect(third.stderr).toMatch(/Done: 4 fulfilled, 0 failed, 8 done before/);
+    expect(results().map(({ index, status }) => ({ index, status }))).toEqual(
+      Array.from({ length: 12 }, (_, index) => ({ index, status: 'fulfilled' })),
+    );
+  });
+
+  it('runs failed inputs again with --resume, and leaves one result of each in the file', async () => {
+    const inputs = file('numbers.txt', '1\n2\n3\n');
+    const fails =
+      "export default ({ input }) => { if (input === '2') throw new Error('broken'); return input; };";
+    const first = await start('map', fails, inputs, '--out', out, '--retries', '1').ended;
+    expect(first.code).toBe(1);
+    expect(first.stderr).toMatch(/1 × Error: broken/);
+    expect(results()[1]).toMatchObject({ status: 'rejected', attempts: 2, reason: { message: 'broken' } });
+    const second = await start(
+      'map',
+      'export default ({ input }) => input;',
+      inputs,
+      '--out',
+      out,
+      '--resume',
+    ).ended;
+    expect(second.code).toBe(0);
+    expect(results().map(({ value }) => value)).toEqual(['1', '2', '3']);
+  });
+
+  it('refuses a second collector, and other inputs in the same file of results', async () => {
+    await using site = await Site.open(() => {});
+    const inputs = file('urls.txt', `${site.url}\n`);
+    const first = start('map', ASKS, inputs, '--out', out);
+    await expect.poll(() => first.stderr, SLOW).toMatch(/running/);
+    const second = await start('map', ASKS, inputs).ended;
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/The outcomes of the queue titles are collected by process \d+/);
+    await first.end('SIGINT');
+    writeFileSync(out, `${JSON.stringify({ status: 'fulfilled', index: 0, input: 'another' })}\n`);
+    const third = await start('map', ASKS, inputs, '--out', out, '--resume').ended;
+    expect(third.code).toBe(2);
+    expect(third.stderr).toMatch(/These are not the inputs of .*results\.jsonl: input 1 is /);
+  });
+
+  it('prints the results on stdout, and writes them as CSV', async () => {
+    const upper = 'export default ({ input }) => ({ upper: input.toUpperCase() });';
+    const inputs = file('letters.txt', 'a\nb\n');
+    const plain = await start('map', upper, inputs).ended;
+    expect(plain.stdout.trim().split('\n')).toHaveLength(2);
+    expect(plain.stdout).toContain('"value":{"upper":"A"}');
+    const table = join(folder, 'letters.csv');
+    expect((await start('map', upper, inputs, '--out', table, '--format', 'csv').ended).code).toBe(0);
+    expect(readFileSync(table, 'utf8')).toMatch(/^index,input,status,attempts,sessionId,value\.upper\r\n/);
+  });
+
+  it('says what to do when Redis is missing, unreachable, or has a password in an argument', async () => {
+    const task = file('task.mjs', TITLE);
+    const run = (environment: Record<string, string | undefined>, ...args: string[]) =>
+      runCli(['work', 'test', task, '--queue', 'q', ...args], {
+        BROWSER_POOL_BASE_URL: used.local.baseUrl,
+        BROWSER_POOL_ACCESS_TOKEN: used.local.token,
+        ...environment,
+      });
+    const missing = await run({ REDIS_URL: undefined });
+    expect(missing).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^pooled-browser: The address of Redis is missing: set REDIS_URL/,
+      ) as string,
+    });
+    const password = await run({}, '--redis', redis.url);
+    expect(password).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--redis must not contain a password/) as string,
+    });
+    expect(password.stderr).not.toContain(PASSWORD);
+    const gone = await run({ REDIS_URL: `redis://:${PASSWORD}@127.0.0.1:2` });
+    expect(gone).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Redis at 127\.0\.0\.1:2 could not be reached within 5 s/) as string,
+    });
+    expect(gone.stderr).not.toContain(PASSWORD);
+  });
+});
