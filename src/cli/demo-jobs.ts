@@ -11,7 +11,7 @@ import { withPooledBrowser as withPlaywright } from '../lease/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../lease/puppeteer.js';
 import { runOf, type FailedRun, type Run } from '../lease/run.js';
 import { BrowserPool } from '../service/browser-pool.js';
-import { startPool } from './service.js';
+import { BIDI_LIBRARY, startPool } from './service.js';
 import type { Format } from './terminal.js';
 
 type PrintStep = (who: string, what: string, format?: Format) => void;
@@ -24,18 +24,28 @@ export interface Outcome {
   error?: Error;
 }
 
-/** Runs three jobs at once on a local pool of two browsers. Rejects only when the signal aborts. */
-export async function runJobs(print: PrintStep, signal: AbortSignal): Promise<Outcome[]> {
+/** The number of browsers for some jobs: one job must wait, unless there is only one. */
+export function browsersFor({ length }: readonly Job[]): number {
+  return Math.max(1, length - 1);
+}
+
+/** Runs jobs at once on a local pool. Rejects only when the signal aborts. */
+export async function runJobs(
+  jobs: readonly Job[],
+  print: PrintStep,
+  signal: AbortSignal,
+): Promise<Outcome[]> {
   // Loaded first: loading a library later would delay the local pool, which runs in this process.
-  await Promise.all([import('playwright-core'), import('puppeteer-core')]);
-  print('libraries', 'Playwright and Puppeteer are loaded');
-  await using local = await startPool({ pools: [{ name: 'demo', size: 2 }] }, signal);
-  print('pool', `2 browsers at ${local.baseUrl}`);
+  await Promise.all(jobs.map(({ load }) => load()));
+  print('libraries', `loaded: ${[...new Set(jobs.map(({ needs: [library] }) => library))].join(', ')}`);
+  const size = browsersFor(jobs);
+  await using local = await startPool({ pools: [{ name: 'demo', size }] }, signal);
+  print('pool', `${size} ${size === 1 ? 'browser' : 'browsers'} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);
   await using pool = new BrowserPool('demo', { baseUrl: local.baseUrl, token: local.token });
   const outcomes = await Promise.all(
-    JOBS.map(async (job) => {
+    jobs.map(async (job) => {
       const log = (what: string) => print(job.name, what, job.format);
       return runJob(job, { pool, url: shop.url, log: (what) => log(`  ${what}`) }, log, signal);
     }),
@@ -106,22 +116,29 @@ interface Order {
   log: Log;
 }
 
-interface Job {
+export interface Job {
   name: 'playwright cdp' | 'puppeteer cdp' | 'puppeteer bidi';
+  /** The packages without which the job can't run. */
+  needs: readonly string[];
+  load: () => Promise<unknown>;
   format: Format;
   /** Leases a browser and orders in the shop. The value of the run is the receipt. */
   order: (order: Order, options: Omit<RunOptions, 'protocol' | 'connectOptions'>) => Promise<Run<string>>;
 }
 
-const JOBS: readonly Job[] = [
+export const JOBS: readonly Job[] = [
   {
     name: 'playwright cdp',
+    needs: ['playwright-core'],
+    load: () => import('playwright-core'),
     format: 'cyan',
     order: ({ pool, ...order }, options) =>
       withPlaywright(pool, ({ page }) => orderWithPlaywright(page, order), options),
   },
   ...(['cdp', 'bidi'] as const).map((protocol) => ({
     name: `puppeteer ${protocol}` as const,
+    needs: ['puppeteer-core', ...(protocol === 'bidi' ? [BIDI_LIBRARY] : [])],
+    load: () => import('puppeteer-core'),
     format: protocol === 'cdp' ? ('magenta' as const) : ('yellow' as const),
     order: ({ pool, ...order }: Order, options: object) =>
       withPuppeteer(pool, ({ page }) => orderWithPuppeteer(page, order), { ...options, protocol }),

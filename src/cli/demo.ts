@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Outcome } from './demo-jobs.js';
-import { CliError } from './errors.js';
+import type { Job, Outcome } from './demo-jobs.js';
+import { CliError, EXIT } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { isInstalled } from './service.js';
 import { formatTable, paintFor, type Format } from './terminal.js';
@@ -9,7 +9,8 @@ export function define(command: Command, { signal }: Interruption): void {
   command
     .description(
       'Starts a pool of two browsers and a small shop on this machine, and runs three jobs at once that order ' +
-        'in the shop: with Playwright, with Puppeteer, and with Puppeteer over WebDriver BiDi. One job must wait.',
+        'in the shop: with Playwright, with Puppeteer, and with Puppeteer over WebDriver BiDi. One job must wait. ' +
+        'Jobs whose library is not installed are left out.',
     )
     .addHelpText('after', HELP)
     .action(async () => demo(signal));
@@ -21,26 +22,34 @@ The demo needs no network and no account, and leaves nothing behind.
 Example:
   $ pooled-browser demo`;
 
-/** Runs three jobs on a pool of two browsers, and prints each step and a summary. */
+/** Runs a job with each installed library, on one browser less, and prints each step and a summary. */
 async function demo(signal: AbortSignal): Promise<void> {
-  requireLibraries();
-  print(`${paint('bold', '3 jobs, 2 browsers')}: one job must wait for a browser.\n`);
-  const { runJobs } = await import('./demo-jobs.js');
-  const outcomes = await runJobs(printStep, signal);
+  const { browsersFor, JOBS, runJobs } = await import('./demo-jobs.js');
+  const jobs = JOBS.filter(({ needs }) => missingOf(needs).length === 0);
+  if (jobs.length === 0) throw new CliError(NO_LIBRARY, EXIT.failed);
+  const headline = paint('bold', `${count(jobs.length, 'job')}, ${count(browsersFor(jobs), 'browser')}`);
+  print(jobs.length > 1 ? `${headline}: one job must wait for a browser.` : headline);
+  for (const { name, needs } of JOBS) {
+    const missing = missingOf(needs).join(' ');
+    if (missing !== '') print(paint('yellow', `Left out: ${name}. To add it: npm install ${missing}`));
+  }
+  print('');
+  const outcomes = await runJobs(jobs, printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;
   if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);
-  print(nextSteps());
+  print(nextSteps(jobs[0]!));
 }
 
-/** Reports all missing libraries together. */
-function requireLibraries(): void {
-  const missing = ['playwright-core', 'puppeteer-core', 'chromium-bidi'].filter((name) => !isInstalled(name));
-  if (missing.length === 0) return;
-  throw new CliError(
-    `The demo uses every library and protocol, but ${missing.join(' and ')} can't be found.\n` +
-      `Install what is missing: npm install ${missing.join(' ')}`,
-  );
+const NO_LIBRARY =
+  'The demo needs Playwright or Puppeteer. Install a library: npm install playwright-core, or npm install puppeteer-core';
+
+function missingOf(packages: readonly string[]): string[] {
+  return packages.filter((name) => !isInstalled(name));
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
 
 const paint = paintFor(process.stdout);
@@ -76,7 +85,7 @@ function summarize(outcomes: readonly Outcome[]): string {
   return [paint('bold', head!), ...lines, '', ...formatTable(read), '', note].join('\n');
 }
 
-/** Runs with the two variables that `serve` prints. */
+/** Runs with the two variables that `serve` prints, with either library. */
 const CODE = `
 import { withPooledBrowser } from 'pooled-browser/playwright';
 
@@ -86,14 +95,16 @@ const { value, replays } = await withPooledBrowser('default', async ({ page }) =
 });
 console.log(value, replays);`;
 
-function nextSteps(): string {
+function nextSteps({ name }: Job): string {
+  const [library = ''] = name.split(' ');
+  const code = CODE.replace('playwright', library);
   return [
     paint('bold', 'Next, your own code. In one terminal:'),
     '',
     '  npx pooled-browser serve',
     '',
     'In another terminal, after the two export lines that serve prints: node hello.mjs',
-    ...CODE.split('\n').map((line) => (line === '' ? '' : `  ${paint('green', line)}`)),
+    ...code.split('\n').map((line) => (line === '' ? '' : `  ${paint('green', line)}`)),
     '',
     'With a service in the cloud, the code is the same: only the two variables change.',
   ].join('\n');

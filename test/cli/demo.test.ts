@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { Program, startCli } from './support.js';
+import { installWithoutLibraries, Program, startCli } from './support.js';
 
 it('leases with each library and protocol, lets one job wait, and prints each step', async () => {
   const demo = wholeDemo();
@@ -38,6 +38,54 @@ it('ends with a summary, and with code that runs unchanged against serve', async
     stdout: 'My page []\n',
     stderr: '',
   });
+});
+
+it.each([
+  {
+    installed: ['playwright-core', 'chromium-bidi'],
+    headline: '1 job, 1 browser',
+    leftOut: [
+      'puppeteer cdp. To add it: npm install puppeteer-core',
+      'puppeteer bidi. To add it: npm install puppeteer-core',
+    ],
+    library: 'playwright',
+  },
+  {
+    installed: ['puppeteer-core'],
+    headline: '1 job, 1 browser',
+    leftOut: [
+      'playwright cdp. To add it: npm install playwright-core',
+      'puppeteer bidi. To add it: npm install chromium-bidi',
+    ],
+    library: 'puppeteer',
+  },
+  {
+    installed: ['puppeteer-core', 'chromium-bidi'],
+    headline: '2 jobs, 1 browser: one job must wait for a browser.',
+    leftOut: ['playwright cdp. To add it: npm install playwright-core'],
+    library: 'puppeteer',
+  },
+])(
+  'runs with $installed only, and prints what it left out',
+  async ({ installed, headline, leftOut, library }) => {
+    const demo = new Program([installWithoutLibraries(...installed), 'demo']);
+    onTestFinished(() => void demo.child.kill('SIGKILL'));
+    const { code, stdout, stderr } = await demo.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.split('\n').slice(0, leftOut.length + 1)).toEqual([
+      headline,
+      ...leftOut.map((text) => `Left out: ${text}`),
+    ]);
+    expect(stdout.match(/reused +none$/gm)).toHaveLength(3 - leftOut.length);
+    expect(stdout).toContain(`from 'pooled-browser/${library}';`);
+    await demo.leavesNothing();
+  },
+);
+
+it('prints what to install without any library', async () => {
+  const { code, stderr } = await new Program([installWithoutLibraries(), 'demo']).ended;
+  expect(code).toBe(1);
+  expect(stderr).toContain('npm install playwright-core, or npm install puppeteer-core');
 });
 
 it.each([/3 jobs/, /requests a browser/, /callback runs/, /waits: no browser/])(

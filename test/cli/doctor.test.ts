@@ -1,13 +1,18 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
-import { hasTerminals, Program, startAtTerminal, startCli, startClient, type Ended } from './support.js';
+import {
+  hasTerminals,
+  installWithoutLibraries,
+  Program,
+  startAtTerminal,
+  startCli,
+  startClient,
+  type Ended,
+} from './support.js';
 
 interface Report {
   ok: boolean;
@@ -234,16 +239,3 @@ it.runIf(hasTerminals)('colors its signs at a terminal, unless NO_COLOR is set',
   vi.stubEnv('NO_COLOR', '1');
   expect((await ended()).stdout).toMatch(/^✓ node/);
 });
-
-/** Installs the package without its optional peers, and returns the path of its command line. */
-function installWithoutLibraries(...others: string[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'i-'));
-  cpSync('dist', join(folder, 'dist'), { recursive: true });
-  cpSync('package.json', join(folder, 'package.json'));
-  mkdirSync(join(folder, 'node_modules'));
-  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
-  for (const name of [...Object.keys(dependencies), ...others]) {
-    symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
-  }
-  return join(folder, 'dist/cli/main.js');
-}

@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -103,6 +103,19 @@ export function startClient(
   const client = new Program(whole, environment, options);
   onTestFinished(() => void client.child.kill('SIGKILL'));
   return client;
+}
+
+/** Installs the package without its optional peers but with `others`, and returns the path of its command line. */
+export function installWithoutLibraries(...others: string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'i-'));
+  cpSync('dist', join(folder, 'dist'), { recursive: true });
+  cpSync('package.json', join(folder, 'package.json'));
+  mkdirSync(join(folder, 'node_modules'));
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
+  for (const name of [...Object.keys(dependencies), ...others]) {
+    symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
+  }
+  return join(folder, 'dist/cli/main.js');
 }
 
 export async function runCli(

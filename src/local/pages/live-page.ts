@@ -102,9 +102,12 @@ body { display: flex; flex-direction: column; height: 100%; }
   width: 100%; min-height: 32px; padding: 0 14px; border: 1px solid var(--line); border-radius: 99px;
   background: var(--raised); font: 13px var(--mono);
 }
-.view { position: relative; flex: 1; min-height: 0; display: grid; place-items: center; padding: 12px; overflow: hidden; }
+.view {
+  position: relative; flex: 1; min-height: 0; display: grid; place-items: center; padding: 12px; overflow: hidden;
+  container-type: size;
+}
 canvas {
-  max-width: 100%; max-height: 100%; background: #fff; border-radius: 6px; box-shadow: 0 0 0 1px var(--line), var(--shadow);
+  --ratio: 16 / 9; width: min(100cqw, 100cqh * var(--ratio)); height: auto; background: #fff; border-radius: 6px; box-shadow: 0 0 0 1px var(--line), var(--shadow);
   touch-action: none; cursor: default;
 }
 #keyboard { position: absolute; width: 1px; height: 1px; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }

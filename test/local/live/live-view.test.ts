@@ -49,6 +49,33 @@ it('lets a person click, type, paste and scroll, without disturbing the client',
   expect(faults(view)).toEqual([]);
 });
 
+it.each([
+  [1800, 1400],
+  [1800, 700],
+  [700, 1000],
+  [390, 700],
+])(
+  'fills a window of %i x %i pixels with the picture, and a click hits the same element',
+  async (width, height) => {
+    const view = await person.open(session.browser_live_view_url!, { viewport: { width, height } });
+    await pictures(view);
+    const picture = (await view.locator('canvas').boundingBox())!;
+    const ratio = await leased.evaluate(() => innerWidth / innerHeight);
+    expect(picture.width / picture.height).toBeCloseTo(ratio, 1);
+    const room = await view.locator('main').evaluate((main) => {
+      const { paddingTop, paddingLeft } = getComputedStyle(main);
+      return [
+        main.clientWidth - 2 * Number.parseFloat(paddingLeft),
+        main.clientHeight - 2 * Number.parseFloat(paddingTop),
+      ];
+    });
+    const [roomWide, roomHigh] = room as [number, number];
+    expect(picture.width).toBeCloseTo(Math.min(roomWide, roomHigh * ratio), 0);
+    await clickIn(view, 'button');
+    await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
+  },
+);
+
 it('shows changes by the client', async () => {
   const view = await person.open(session.browser_live_view_url!);
   await pictures(view);

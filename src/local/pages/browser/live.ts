@@ -60,7 +60,11 @@ async function showPicture(picture: Blob): Promise<void> {
   const bitmap = await createImageBitmap(picture);
   const { width, height } = bitmap;
   // Setting the size clears the canvas, which would flicker.
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  if (canvas.width !== width || canvas.height !== height) {
+    Object.assign(canvas, { width, height });
+    // The picture fills the window in one direction.
+    canvas.style.setProperty('--ratio', `${width} / ${height}`);
+  }
   context.drawImage(bitmap, 0, 0);
   bitmap.close();
   canvas.dataset['pictures'] = String(Number(canvas.dataset['pictures'] ?? 0) + 1);
