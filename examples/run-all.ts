@@ -14,7 +14,7 @@ for (const load of [
   () => import('./python/main.js'),
   () => import('./crawlee/main.js'),
   () => import('./chaos/main.js'),
-  () => import('./bullmq/main.js'),
+  () => import('./many-machines/main.js'),
 ]) {
   await load();
   console.log('');

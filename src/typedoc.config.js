@@ -7,7 +7,7 @@ export default {
   tsconfig: 'tsconfig.json',
   out: '../reports/docs',
   readme: '../README.md',
-  highlightLanguages: ['ts', 'js', 'sh', 'json', 'diff', 'yaml', 'dockerfile'],
+  highlightLanguages: ['ts', 'js', 'sh', 'json', 'diff', 'yaml', 'dockerfile', 'mermaid'],
   projectDocuments: ['../examples/**/*.md', 'README.md', '*/README.md', '../CHANGELOG.md'],
   excludeInternal: true,
   excludePrivate: true,

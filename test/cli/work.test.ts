@@ -5,7 +5,8 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import { Site } from '../examples/support.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { describeWithRedis, TestRedis } from '../support/redis.js';
+import { describeWithRedis } from '../support/redis.js';
+import { TestRedis } from '../support/redis-server.js';
 import { runCli, startClient, type Program } from './support.js';
 
 // Several programs run at the same time, with browsers.

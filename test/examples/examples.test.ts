@@ -36,7 +36,7 @@ const TESTED_ELSEWHERE = [
   'python',
   'crawlee',
   'chaos',
-  'bullmq',
+  'many-machines',
 ];
 
 /** The same for test runners. One of their tests fails on purpose, so run-all leaves them out. */

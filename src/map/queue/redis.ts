@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
+import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
 import { sentence } from '../../shared/errors.js';
 import { loadLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
@@ -32,7 +32,7 @@ export class RedisLink implements AsyncDisposable {
   readonly client: Redis;
   readonly #where: string;
   readonly #timeout: number;
-  readonly #gone = new AbortController();
+  readonly #gone = new LinkedAbort();
   #timer: NodeJS.Timeout | undefined;
   #lastError = 'it closes the connection';
   #hasConnected = false;

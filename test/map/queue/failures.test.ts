@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { collectOutcomes, enqueueInputs, workPooledBrowsers } from '../../../src/bullmq.js';
-import { describeWithRedis, TestRedis, useRedis } from '../../support/redis.js';
+import { describeWithRedis, useRedis } from '../../support/redis.js';
+import { TestRedis } from '../../support/redis-server.js';
 import { gate, MapBench, range } from '../support.js';
 import { collectAll, TestWorker } from './support.js';
 

@@ -1,24 +1,8 @@
 // A worker whose tasks take a while, on browsers without pages. Run by ../crash.test.ts.
 import { workPooledBrowsers } from '../../../../dist/bullmq.js';
+import { connector } from './connector.mjs';
 
 const [, , queueName, duration, maxStalledCount] = process.argv;
-
-const connector = {
-  library: 'played',
-  refusal: () => undefined,
-  load: async () => {},
-  connect: async ({ socket }) => {
-    let isConnected = true;
-    void socket.ended.then(() => (isConnected = false));
-    return {
-      handles: {},
-      openWorkspace: async () => ({ handles: {}, reset: async () => true, close: async () => {} }),
-      isConnected: () => isConnected,
-      cleanup: async () => {},
-      disconnect: async () => socket.close('closed-by-us'),
-    };
-  },
-};
 
 const stop = new AbortController();
 process.once('SIGTERM', () => stop.abort());

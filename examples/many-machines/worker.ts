@@ -1,0 +1,29 @@
+/** One worker. Any number of them, on any machines, share the queue and the pool. */
+import { workPooledBrowsers } from 'pooled-browser/bullmq';
+import { playwright, type PlaywrightHandles } from 'pooled-browser/playwright';
+
+const [workerName] = process.argv.slice(2);
+const stop = new AbortController();
+process.once('SIGTERM', () => stop.abort());
+
+// Redis is at REDIS_URL, the pool at BROWSER_POOL_BASE_URL.
+await workPooledBrowsers<PlaywrightHandles, string, string>(
+  'pages',
+  'default',
+  async ({ page, input }) => {
+    const response = await page.goto(input);
+    if (!response?.ok()) throw new Error(`${input} answered with ${response?.status()}`);
+    return page.title();
+  },
+  {
+    connector: playwright(),
+    workerName: workerName!,
+    // At most this many browsers; pagesPerLease: 2 would run two tasks at once in each.
+    concurrency: 1,
+    replays: 'off',
+    // Milliseconds after which others take over the input of a dead worker. The defaults are 30,000 and 10,000.
+    lockDuration: 4000,
+    stalledInterval: 1000,
+    signal: stop.signal,
+  },
+);
