@@ -56,8 +56,10 @@ export class RecordingStore {
     const index = this.#recordings.indexOf(recording);
     if (index !== -1) this.#recordings.splice(index, 1);
     if (!recording.video) return;
-    for (const path of [recording.video.path, this.posterPath(recording.replayId)])
-      rm(path, { force: true }).catch(() => {});
+    const paths = [recording.video.path];
+    // Without the temporary folder there is no poster.
+    if (this.#temporaryFolder !== undefined) paths.push(this.posterPath(recording.replayId));
+    for (const path of paths) rm(path, { force: true }).catch(() => {});
   }
 
   /** Removes the temporary folder. Videos in the folder of the options stay. */
