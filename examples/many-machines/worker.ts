@@ -22,7 +22,7 @@ await workPooledBrowsers<PlaywrightHandles, string, string>(
     concurrency: 1,
     replays: 'off',
     // Milliseconds after which others take over the input of a dead worker. The defaults are 30,000 and 10,000.
-    lockDuration: 4000,
+    lockDuration: 10_000,
     stalledInterval: 1000,
     signal: stop.signal,
   },

@@ -118,7 +118,7 @@ const ownOptions = {
   /** Most tasks of all workers in a period, as `{ max, duration }`. Default: no limit. */
   limiter: optional(group(limiter)),
   /**
-   * Time in ms after which the input of a dead worker is free for others. A live worker renews it at half this time.
+   * Time in ms after which the input of a dead worker is free for others. A live worker renews it four times as often.
    * @default 30000
    */
   lockDuration: withDefault(milliseconds(), 30_000),

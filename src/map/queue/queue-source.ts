@@ -12,6 +12,8 @@ import type { RedisLink } from './redis.js';
 /** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */
 const EMPTY_ANSWER = 10;
 const EMPTY_PAUSE = 100;
+/** How often a lock is renewed while it lasts: a busy process is late. */
+const RENEWALS = 4;
 /** Time for returning the inputs without an outcome to the queue, in ms. */
 const CLOSE_TIMEOUT = 5000;
 
@@ -61,7 +63,7 @@ export class QueueSource<Input> implements InputSource<Input> {
     this.#redis = redis;
     this.#worker = worker;
     this.#settings = settings;
-    this.#renewal = setInterval(() => void this.#renewLocks(), settings.lockDuration / 2);
+    this.#renewal = setInterval(() => void this.#renewLocks(), settings.lockDuration / RENEWALS);
   }
 
   async pull(): Promise<PulledInput<Input> | undefined> {
