@@ -191,7 +191,8 @@ it('returns the link to the replay page when the recording starts', async () => 
   const url = new URL(replay_view_url);
   expect(url.origin + url.pathname).toBe(`${api.pool.baseUrl}/replay`);
   expect(url.search).toMatch(/^\?token=[0-9a-f]{32}$/);
-  expect((await replays.list(session)).map((replay) => replay.replay_view_url)).toEqual([replay_view_url]);
+  // The session may have recordings of earlier leases.
+  expect((await replays.list(session)).map((replay) => replay.replay_view_url)).toContain(replay_view_url);
 });
 
 it('answers 202 until the video is written, and serves ranges of it afterwards', async () => {
