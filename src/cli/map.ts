@@ -63,18 +63,18 @@ recording: "replays":["https://…"]; the videos are complete after the release.
 links of all recordings are printed on stderr. Everybody with a link can watch the recording: keep
 the results and the log as private as the videos.
 
-With --artifacts, each failed attempt has a folder in <folder> with console.jsonl (the latest console
-messages, page errors and failed requests), screenshot.png and, with --trace, trace.zip for
-npx playwright show-trace. The result has the paths: "artifacts":["…"]. Nothing is deleted there. A trace
-contains cookies and passwords.
+With --artifacts, each failed attempt has a folder in <folder> with console.jsonl (the latest
+console messages, page errors and failed requests), screenshot.png and, with --trace, trace.zip for
+npx playwright show-trace. The result has the paths: "artifacts":["…"]. Nothing is deleted there.
+A trace contains cookies and passwords.
 
 Ctrl-C stops the running tasks, which then have no result, and releases the browsers. It waits up to
-5 s for the answer to an acquire request, to release a browser in it. A second Ctrl-C does not wait.
+5 s for the answer to an acquire request, to release a browser in it. Press Ctrl-C again to quit.
 
 With --queue, the inputs go through a queue of BullMQ, and "pooled-browser work" on any number of
 other machines runs the task too. This command adds the inputs, works, and collects the results.
 Only a part of the inputs is in Redis and in memory at a time. After Ctrl-C, or if this process was
-killed, the same command with --resume continues; the others continue meanwhile. An input whose worker
+killed, the same command with --resume continues; meanwhile, the others work. An input whose worker
 was killed runs again: a task may run more than once. One command at a time collects from a queue.
 ${ABOUT_REDIS}
 

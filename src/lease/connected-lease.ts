@@ -4,7 +4,7 @@ import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserSession } from '../service/wire.js';
 import { raceAbort, raceEnd, raceTimeout, startTimer } from '../shared/abort.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
-import { CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
+import { ArtifactError, CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
 import { ArtifactCollector, type ObservedPart } from './artifacts.js';
 import { DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseEnd, LeaseUse } from './lease.js';
@@ -12,6 +12,8 @@ import { Link } from './link.js';
 import { callInside } from './nesting.js';
 import type { RunSummary } from './run.js';
 
+/** Time for the artifacts in ms: 10 s of the browser, and the rest for the disk. */
+const ARTIFACTS_TIMEOUT = 15_000;
 /** Time for closing the pages and contexts of a lease, in ms. */
 const CLEANUP_TIMEOUT = 5000;
 /** Time for the library to disconnect, in ms; then the socket is closed. */
@@ -99,7 +101,8 @@ export class ConnectedLease<Handles> implements LeaseUse {
 
   /** Begins to collect the artifacts of the whole lease, with the option `artifacts`. */
   async observeAll(): Promise<void> {
-    this.#collector = await this.observe({ handles: this.handles, scope: 'browser' });
+    const part = { handles: this.handles, scope: 'browser' } as const;
+    this.#collector = await raceTimeout(ARTIFACTS_TIMEOUT, () => this.observe(part), lateArtifacts);
   }
 
   /** Begins to collect artifacts of some pages. Resolves to undefined if there is nothing to collect. */
@@ -147,10 +150,20 @@ export class ConnectedLease<Handles> implements LeaseUse {
   }
 
   async collectArtifacts({ status }: LeaseEnd): Promise<void> {
-    const { pool, settings, artifacts } = this.lease.call;
-    const end = { name: settings.name ?? pool.idOrName, failed: status === 'failed' };
-    const paths = await this.#collector?.collect({ ...end, isReachable: this.#isReachable });
-    artifacts.push(...(paths ?? []));
+    const { pool, settings, artifacts, cleanupErrors } = this.lease.call;
+    const name = settings.name ?? pool.idOrName;
+    const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
+    try {
+      // A disk that does not respond must not delay the release.
+      const collected = await raceTimeout(
+        ARTIFACTS_TIMEOUT,
+        async () => this.#collector?.collect(end),
+        lateArtifacts,
+      );
+      artifacts.push(...(collected ?? []));
+    } catch (error) {
+      cleanupErrors.push(error as Error);
+    }
   }
 
   async cleanUp(): Promise<boolean> {
@@ -186,6 +199,10 @@ export class ConnectedLease<Handles> implements LeaseUse {
   #cutAfterAbort(): void {
     if (this.signal.aborted) this.link.connection.cut();
   }
+}
+
+function lateArtifacts(): ArtifactError {
+  return new ArtifactError(`The artifacts took longer than ${duration(ARTIFACTS_TIMEOUT)}.`);
 }
 
 /** Closes everything that was opened over a connection, within `CLEANUP_TIMEOUT`. */

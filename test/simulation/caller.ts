@@ -12,6 +12,7 @@ export type Way = 'run' | 'lease' | 'agent' | 'handover' | 'acquire' | 'nested' 
 
 /** Milliseconds that a call may take beyond the sum of its timeouts. */
 const GRACE = 1000;
+const ARTIFACTS_TIMEOUT = 15_000;
 const CLEANUP_TIMEOUT = 5000;
 const DISCONNECT_TIMEOUT = 2000;
 
@@ -312,7 +313,8 @@ export class Caller {
       replaysTimeout,
       timeout = 3000,
     } = this.#options;
-    const teardown = CLEANUP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
+    const teardown =
+      ARTIFACTS_TIMEOUT + CLEANUP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
     return acquireTimeout + connectAttempts * (connectTimeout + releaseTimeout) + timeout + teardown;
   }
 

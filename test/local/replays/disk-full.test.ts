@@ -106,7 +106,7 @@ async function expectVideo(api: Api, session: BrowserSession, id: string): Promi
   expect(colours).toHaveLength(3);
   const [listed] = await replays.list(session);
   expect(listed).toMatchObject({ replay_id: id, finished_at: expect.any(String) });
-  const facts = await fetch(listed!.replay_view_url!.replace('/view?', '/facts?'));
+  const facts = await fetch(listed!.replay_view_url!.replace('/replay?', '/replay/facts?'));
   const { state, timeline } = (await facts.json()) as { state: string; timeline: { text: string }[] };
   expect(state).toBe('ready');
   expect(timeline.at(-1)?.text).toBe('The disk is full.');

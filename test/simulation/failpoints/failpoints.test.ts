@@ -107,10 +107,10 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
 
 /**
  * Awaits that no simulated lease reaches: sockets are simulated, the process does not end, no browser is started,
- * nothing is flushed or downloaded, and the queue of calls stays short.
+ * nothing is flushed or downloaded, the queue of calls stays short, and the simulated connector observes no pages.
  */
 const ELSEWHERE =
-  /^service\/(fair-semaphore|service|local-service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
+  /^lease\/artifact|artifact-files\.js|prepareFolder\(|^service\/(fair-semaphore|service|local-service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
 
 const failpoints = new Failpoints();
 let build: Awaited<ReturnType<typeof buildLibrary>>;
