@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { chromium, type Page } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -20,15 +21,16 @@ it('shows a lease with its name and tags until it ends, and waiting requests', a
   await card.getByText('worker=3').waitFor();
   await card.getByText(session.session_id.slice(0, 8)).waitFor();
   const other = await api.lease({}, 'tests');
-  const waits = api.acquire({ name: 'late', acquire_timeout_seconds: 60 }, 'tests');
+  const late = api.lease({ name: 'late', acquire_timeout_seconds: 60 }, 'tests');
   const queue = page.getByRole('list', { name: 'Waiting requests of tests' });
   await queue.getByText('late').waitFor();
+  // A shorter wait would not be shown.
+  await sleep(200);
   await api.release(session);
   await cardOf(page, 'tests', 'late').getByText('leased', { exact: true }).waitFor();
   await expect.poll(() => card.count()).toBe(0);
   await tests.getByText(/^Waiting time in the last 10 minutes: at most \d/).waitFor();
-  await waits;
-  await Promise.all([api.release(other), api.release(session)]);
+  await Promise.all([api.release(other), api.release(await late)]);
   await tests.getByText('0 of 2 leased').waitFor();
   expect(faults(page)).toEqual([]);
 });
@@ -139,9 +141,14 @@ it('links to the replay as soon as the recording starts, also from the ended lea
   await record(api, session, () => row.getByText('Recording').waitFor());
   await row.getByText(/^(Ready|No video)$/).waitFor();
   await api.release(session);
-  for (const link of ['Open the replay of recorded', 'Open the replay of the ended lease recorded']) {
+  const links = ['Open the replay of recorded', 'Open the replay of the ended lease recorded'].map((name) =>
+    page.getByRole('link', { name }),
+  );
+  // The list of ended leases moves the other lists.
+  for (const link of links) await link.waitFor();
+  for (const link of links) {
     const opened = page.context().waitForEvent('page');
-    await page.getByRole('link', { name: link }).click();
+    await link.click();
     await expect.poll(async () => (await opened).title()).toContain('recorded');
   }
 }, 90_000);
