@@ -5,7 +5,7 @@ import type { BrowserSession } from '../service/wire.js';
 import { raceAbort, raceEnd, raceTimeout, startTimer } from '../shared/abort.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { ArtifactError, CallbackTimeoutError, CleanupError, LeaseOverError } from '../shared/lease-errors.js';
-import { ArtifactCollector, type ObservedPart } from './artifacts.js';
+import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
 import { DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseEnd, LeaseUse } from './lease.js';
 import { Link } from './link.js';
@@ -150,19 +150,19 @@ export class ConnectedLease<Handles> implements LeaseUse {
   }
 
   async collectArtifacts({ status }: LeaseEnd): Promise<void> {
-    const { pool, settings, artifacts, cleanupErrors } = this.lease.call;
+    const { pool, settings, artifacts } = this.lease.call;
     const name = settings.name ?? pool.idOrName;
     const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
+    artifacts.push(...(await this.collect(this.#collector, end)));
+  }
+
+  /** Resolves with the paths of artifacts. Never rejects: a disk that does not respond must not delay the release. */
+  async collect(collector: ArtifactCollector | undefined, end: ArtifactEnd): Promise<readonly string[]> {
     try {
-      // A disk that does not respond must not delay the release.
-      const collected = await raceTimeout(
-        ARTIFACTS_TIMEOUT,
-        async () => this.#collector?.collect(end),
-        lateArtifacts,
-      );
-      artifacts.push(...(collected ?? []));
+      return (await raceTimeout(ARTIFACTS_TIMEOUT, async () => collector?.collect(end), lateArtifacts)) ?? [];
     } catch (error) {
-      cleanupErrors.push(error as Error);
+      this.lease.call.cleanupErrors.push(error as Error);
+      return [];
     }
   }
 
