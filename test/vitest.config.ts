@@ -30,7 +30,7 @@ const MORE = [
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((name) => `test/${name.replaceAll('\\', '/')}`)
   .filter((name) => name.endsWith('.test.ts'));
-const layers: Record<string, string[]> = { unit: [], real: [], more: [] };
+export const layers: Record<string, string[]> = { unit: [], real: [], more: [] };
 for (const file of files) layers[layerOf(file)]!.push(file);
 
 function layerOf(file: string): string {

@@ -2,10 +2,10 @@
 
 /** Values that `redact` removes from every text. */
 export const secrets = {
-  /** Each secret with its forms. */
-  known: new Map<string, readonly string[]>(),
-  /** `known`, the longest first; `undefined` while it is out of date. */
-  longestFirst: undefined as readonly string[] | undefined,
+  /** The oldest first. */
+  known: new Set<string>(),
+  /** The forms of all secrets by their first characters, the longest first. */
+  byBeginning: new Map<number, readonly string[]>(),
 };
 
 /** Work to do before this process ends. It changes neither the exit code nor the signal nor the user's listeners. */

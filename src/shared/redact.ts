@@ -5,6 +5,9 @@ const HIDDEN = '[redacted]';
 /** Shorter strings are not hidden: `redact` would remove ordinary words. */
 const SHORTEST_SECRET = 8;
 
+/** Number of characters by which `redact` finds the known secrets. */
+const WINDOW = 4;
+
 /** Tokens rotate: the oldest are dropped, so that a long-lived process does not grow. */
 const MOST_SECRETS = 1000;
 
@@ -32,11 +35,49 @@ export function hideSecret(secret: string): void {
   // A pattern finds JWTs. Storing them would slow `redact` down: each lease has two.
   if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
   const { known } = secrets;
-  const forms = known.get(secret) ?? [secret, ...base64Forms(secret)];
-  known.delete(secret);
-  known.set(secret, forms);
-  if (known.size > MOST_SECRETS) known.delete(known.keys().next().value!);
-  secrets.longestFirst = undefined;
+  if (known.delete(secret)) known.add(secret);
+  else remember(secret);
+  if (known.size > MOST_SECRETS) forget(known.values().next().value!);
+}
+
+function remember(secret: string): void {
+  secrets.known.add(secret);
+  const { byBeginning } = secrets;
+  for (const form of formsOf(secret)) {
+    const beginning = beginningOf(form);
+    const forms = [...(byBeginning.get(beginning) ?? []), form];
+    byBeginning.set(
+      beginning,
+      forms.toSorted((a, b) => b.length - a.length),
+    );
+  }
+}
+
+function forget(secret: string): void {
+  secrets.known.delete(secret);
+  const { byBeginning } = secrets;
+  for (const form of formsOf(secret)) {
+    const beginning = beginningOf(form);
+    const others = (byBeginning.get(beginning) ?? []).filter((other) => other !== form);
+    if (others.length > 0) byBeginning.set(beginning, others);
+    else byBeginning.delete(beginning);
+  }
+}
+
+/** The first four characters as a number: `Map` finds small numbers much faster than strings. */
+function beginningOf(form: string): number {
+  let window = 0;
+  for (let index = 0; index < WINDOW; index++) window = shift(window, form.charCodeAt(index));
+  return window;
+}
+
+/** Adds a character to the number of the last four, 7 bits for each. */
+function shift(window: number, character: number): number {
+  return ((window << 7) | (character & 127)) & 0xfff_ffff;
+}
+
+function formsOf(secret: string): string[] {
+  return [secret, ...base64Forms(secret)];
 }
 
 /** The base64 of a text that contains the secret: its characters depend on where the secret begins in a group of three. */
@@ -89,18 +130,32 @@ export function excerpt(text: string, length: number): string {
 
 /** Removes tokens and JWTs: the values passed to `hideSecret`, and everything that has the form of a token or JWT. */
 export function redact(text: string): string {
-  let clean = text;
-  // A secret may begin with another secret.
-  secrets.longestFirst ??= [...secrets.known.values()].flat().toSorted((a, b) => b.length - a.length);
-  for (const secret of secrets.longestFirst) {
-    if (secret.length <= clean.length) clean = clean.replaceAll(secret, HIDDEN);
-  }
-  return clean
+  return withoutKnown(text)
     .replace(NAMED, `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)
     .replace(BEARER, `$1 ${HIDDEN}`)
     .replace(JWT, HIDDEN)
     .replace(CUT_JWT, HIDDEN);
+}
+
+/** Removes the known secrets in one pass, because there may be many: a pool without JWTs adds one with each lease. */
+function withoutKnown(text: string): string {
+  const { byBeginning } = secrets;
+  if (byBeginning.size === 0) return text;
+  let clean = '';
+  let rest = 0;
+  let window = 0;
+  for (let end = 0; end < text.length; end++) {
+    window = shift(window, text.charCodeAt(end));
+    const begin = end - WINDOW + 1;
+    if (begin < rest) continue;
+    const form = byBeginning.get(window)?.find((one) => text.startsWith(one, begin));
+    if (form === undefined) continue;
+    clean += text.slice(rest, begin) + HIDDEN;
+    rest = begin + form.length;
+    end = rest - 1;
+  }
+  return clean + text.slice(rest);
 }
 
 /** The value of a parameter in the query or in the fragment of a URL, and a query without parameters. */

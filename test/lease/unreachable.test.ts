@@ -32,13 +32,14 @@ async function serve(answer: (socket: Socket) => unknown): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Returns an address at which nothing listens, and nothing has listened in this process. */
-async function closedPort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return `http://127.0.0.1:${port}`;
+let lastPort = 900;
+
+/**
+ * Returns another address at which nothing listens. The system never assigns such low ports itself: a port that was just
+ * closed could be assigned to another process, or a connection to it could reach itself.
+ */
+function closedPort(): string {
+  return `http://127.0.0.1:${++lastPort}`;
 }
 
 describe('a service that cannot be reached over TLS', () => {
@@ -82,7 +83,7 @@ describe('a service that cannot be reached over TLS', () => {
 
 describe('unreachableTimeout', () => {
   it('ends a call whose connections are all refused, with the last failure first', async () => {
-    const baseUrl = await closedPort();
+    const baseUrl = closedPort();
     const { error, types } = await fail(baseUrl, { unreachableTimeout: 300 });
     expect(error).toMatchObject({
       name: 'PoolConnectionError',
@@ -99,7 +100,7 @@ describe('unreachableTimeout', () => {
   });
 
   it('begins with the first failure in this process, also if pools were closed since', async () => {
-    const baseUrl = await closedPort();
+    const baseUrl = closedPort();
     await fail(baseUrl, { unreachableTimeout: 300 });
     const { error, types } = await fail(baseUrl, { unreachableTimeout: 300 });
     expect(error).toMatchObject({ isPermanent: true });
@@ -107,7 +108,7 @@ describe('unreachableTimeout', () => {
   });
 
   it('also ends the calls that wait for their turn', async () => {
-    const baseUrl = await closedPort();
+    const baseUrl = closedPort();
     const calls = Array.from({ length: 50 }, () => fail(baseUrl, { unreachableTimeout: 500 }));
     for (const { error } of await Promise.all(calls)) expect(error).toMatchObject({ isPermanent: true });
   });
@@ -139,7 +140,7 @@ describe('unreachableTimeout', () => {
   });
 
   it('leads the message of AcquireTimeoutError with the last failure if acquireTimeout ends first', async () => {
-    const { error } = await fail(await closedPort(), { acquireTimeout: 300 });
+    const { error } = await fail(closedPort(), { acquireTimeout: 300 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { code: 'ERR_POOL_UNREACHABLE' } });
     expect(error.message).toMatch(/^The service at .* could not be reached: connect ECONNREFUSED/);
     expect(error.message).not.toContain('enlarge the pool');

@@ -9,11 +9,17 @@ import { readFileSync } from 'node:fs';
  */
 const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
 
+interface Position {
+  line: number;
+  column: number;
+}
+
 interface Mutant {
+  file: string;
   status: string;
   mutatorName: string;
   replacement?: string;
-  location: { start: { line: number } };
+  location: { start: Position; end: Position };
 }
 
 const args = process.argv.slice(2);
@@ -35,26 +41,17 @@ for (const folder of FOLDERS) {
 console.log(lines.join('\n'));
 printScore('all', noticed, all);
 
+/** Tries every change with the fast tests, then those that they do not detect with all tests. */
 function mutate(folder: string, files: string[]): void {
-  const { status } = spawnSync(
-    'npx',
-    ['--no-install', 'stryker', 'run', 'test/mutation/stryker.config.js', ...options],
-    {
-      env: { ...process.env, MUTATED_FOLDER: folder, MUTATED_FILES: files.join() },
-      stdio: 'inherit',
-    },
-  );
-  if (status !== 0) process.exit(status ?? 1);
-  const report = JSON.parse(readFileSync(`reports/mutation/${folder}.json`, 'utf8')) as {
-    files: Record<string, { mutants: Mutant[] }>;
-  };
-  // Changes that no test can run with, or that were left out, do not count.
-  const mutants = Object.entries(report.files).flatMap(([file, { mutants }]) =>
-    mutants
-      .filter(({ status }) => /Killed|Timeout|Survived|NoCoverage/.test(status))
-      .map((mutant) => ({ file, ...mutant })),
-  );
-  const survivors = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
+  const mutants = runStryker(folder, files, 'fast');
+  const undetected = mutants.filter(isUndetected);
+  const ranges = undetected.map(({ file, location: { start, end } }) => {
+    // Columns begin with 0 on Stryker's command line, and with 1 in its report.
+    return `${file}:${start.line}:${start.column - 1}-${end.line}:${end.column - 1}`;
+  });
+  const again = undetected.length > 0 ? runStryker(folder, ranges, 'all').filter(isUndetected) : [];
+  // A range also holds the changes of its parts.
+  const survivors = undetected.filter((mutant) => again.some((other) => isSame(mutant, other)));
   for (const { file, status, mutatorName, replacement = '', location } of survivors)
     lines.push(
       `${file}:${location.start.line} ${status}: ${mutatorName} ${replacement.replaceAll(/\s+/g, ' ').slice(0, 80)}`,
@@ -62,6 +59,37 @@ function mutate(folder: string, files: string[]): void {
   printScore(folder, mutants.length - survivors.length, mutants.length);
   all += mutants.length;
   noticed += mutants.length - survivors.length;
+}
+
+function runStryker(folder: string, files: string[], tests: 'fast' | 'all'): Mutant[] {
+  const { status } = spawnSync(
+    'npx',
+    ['--no-install', 'stryker', 'run', 'test/mutation/stryker.config.js', ...options],
+    {
+      env: { ...process.env, MUTATED_FOLDER: folder, MUTATED_FILES: files.join(), MUTATION_TESTS: tests },
+      stdio: 'inherit',
+    },
+  );
+  if (status !== 0) process.exit(status ?? 1);
+  const report = JSON.parse(readFileSync(`reports/mutation/${folder}.json`, 'utf8')) as {
+    files: Record<string, { mutants: Omit<Mutant, 'file'>[] }>;
+  };
+  // Changes that no test can run with, or that were left out, do not count.
+  return Object.entries(report.files).flatMap(([file, { mutants }]) =>
+    mutants
+      .filter(({ status }) => /Killed|Timeout|Survived|NoCoverage/.test(status))
+      .map((mutant) => ({ file, ...mutant })),
+  );
+}
+
+function isUndetected({ status }: Mutant): boolean {
+  return status === 'Survived' || status === 'NoCoverage';
+}
+
+function isSame(one: Mutant, other: Mutant): boolean {
+  const identity = ({ file, mutatorName, replacement, location }: Mutant) =>
+    JSON.stringify([file, mutatorName, replacement, location]);
+  return identity(one) === identity(other);
 }
 
 function printScore(name: string, noticed: number, all: number): void {

@@ -1,11 +1,12 @@
-import { dirname } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { layers } from '../vitest.config.js';
 
-const { MUTATED_FOLDER: folder = 'lease' } = process.env;
+const { MUTATED_FOLDER: folder = 'lease', MUTATION_TESTS: tests = 'all' } = process.env;
+const unit = layers['unit']!.filter((file) => new RegExp(`^test/${folder}/[^/]*$`).test(file));
 
-/** The tests that should detect a change in the folder, the fastest first: the first failure ends a run. */
-const include = [`test/${folder}/*.test.ts`];
+/** The tests that should detect a change in the folder. */
+const include = tests === 'fast' ? unit : [`test/${folder}/*.test.ts`];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser or with waits in real time, each change would take minutes. */
@@ -15,10 +16,11 @@ const SLOW = [
   'test/map/{chaos,downloads,isolation}.test.ts',
 ];
 
+/** The first failure ends a run. */
 class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) =>
-      include.findIndex((path) => moduleId.includes(`/${dirname(path)}/`));
+    const ranks = [...unit, 'simulation.mutation.ts', ''];
+    const rank = ({ moduleId }: TestSpecification) => ranks.findIndex((end) => moduleId.endsWith(end));
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }

@@ -90,3 +90,13 @@ it.each(['', 'a', 'ab', 'abc'])('redacts a secret in the base64 of a text after 
     expect(shown.replace('[redacted]', '').length).toBeLessThan('Basic '.length + 18);
   }
 });
+
+it.each([
+  ['two secrets without a gap', 'first-secret', 'second-secret'],
+  ['secrets that begin alike', 'alike-secret-1', 'alike-secret-22'],
+  ['secrets of other alphabets', 'pässwörtchen', '密码密码密码密码密码'],
+])('redacts %s', (_what, one, other) => {
+  hideSecret(one);
+  hideSecret(other);
+  expect(redact(`${other}${one}, ${one}!`)).toBe('[redacted][redacted], [redacted]!');
+});
