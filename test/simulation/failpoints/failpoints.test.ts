@@ -1,4 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Random } from '../../support/random.js';
 import type { Way } from '../caller.js';
 import type { Fault } from '../faults.js';
 import { simulate, type Verdict } from '../simulate.js';
@@ -112,6 +114,10 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
 const ELSEWHERE =
   /^lease\/artifact|artifact-files\.js|prepareFolder\(|^service\/(fair-semaphore|service|local-service|endpoints|held-leases|download-replay)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays)|browser-pool/;
 
+/** Each run of the tests lets every await fail in another world of each scenario. */
+const SEED = randomInt(1_000_000_000);
+
+const random = new Random(SEED);
 const failpoints = new Failpoints();
 let build: Awaited<ReturnType<typeof buildLibrary>>;
 
@@ -125,13 +131,14 @@ afterAll(() => {
 });
 
 it('breaks no rule, whichever await of a lease fails, in every mode', async () => {
-  const passed = await passAll();
-  const points = new Set(passed.map(({ id }) => id));
+  const reached = await passAll();
+  const points = new Set(reached.map(({ id }) => id));
   const broken: string[] = [];
   const modes = new Map<Mode, number>();
-  for (const { scenario, seed, id, pass } of passed) {
+  for (const { scenario, id, passes } of reached) {
     const point = build.failpoints[id]!;
     for (const mode of MODES.filter((mode) => isPossible(point, mode))) {
+      const { seed, pass } = random.pick(passes);
       const verdict = await run(scenario, seed, { id, mode, pass });
       if (!failpoints.struck) continue;
       modes.set(mode, (modes.get(mode) ?? 0) + 1);
@@ -142,7 +149,7 @@ it('breaks no rule, whichever await of a lease fails, in every mode', async () =
   const inner = [...points].filter((id) => !failpoints.outer.has(id)).length;
   const runs = [...modes].map(([mode, count]) => `${mode} ${count}`).join(', ');
   process.stdout.write(
-    `failpoints: ${build.failpoints.length} awaits, ${points.size} passed, ${inner} of them the innermost; ${runs}\n`,
+    `failpoints with seed ${SEED}: ${build.failpoints.length} awaits, ${points.size} passed, ${inner} of them the innermost; ${runs}\n`,
   );
   expect(broken).toEqual([]);
   const missed = build.failpoints.filter(({ id, where }) => !points.has(id) && !ELSEWHERE.test(where));
@@ -150,30 +157,31 @@ it('breaks no rule, whichever await of a lease fails, in every mode', async () =
 }, 480_000);
 
 interface Passed {
-  scenario: Scenario;
   seed: number;
-  id: number;
   pass: number;
 }
 
-/** Collects each await that the scenarios reach, the first two times. */
-async function passAll(): Promise<Passed[]> {
-  const passed: Passed[] = [];
+/** An await that a scenario reaches, and where: in which worlds, the first or the second time. */
+interface Reached {
+  scenario: Scenario;
+  id: number;
+  passes: Passed[];
+}
+
+async function passAll(): Promise<Reached[]> {
+  const reached: Reached[] = [];
   for (const scenario of SCENARIOS) {
+    const byId = new Map<number, Passed[]>();
     for (const seed of scenario.seeds) {
       expect((await run(scenario, seed)).violations).toEqual([]);
-      const passes = [...failpoints.passes].flatMap(([id, count]) =>
-        count > 1
-          ? [
-              { id, pass: 1 },
-              { id, pass: 2 },
-            ]
-          : [{ id, pass: 1 }],
-      );
-      passed.push(...passes.map((pass) => ({ scenario, seed, ...pass })));
+      for (const [id, count] of failpoints.passes) {
+        const passes = Array.from({ length: Math.min(count, 2) }, (_, index) => ({ seed, pass: index + 1 }));
+        byId.set(id, [...(byId.get(id) ?? []), ...passes]);
+      }
     }
+    for (const [id, passes] of byId) reached.push({ scenario, id, passes });
   }
-  return passed;
+  return reached;
 }
 
 /** Work that consists of other awaits fails with these: it can only be delayed or aborted. */
