@@ -10,21 +10,28 @@ const UNIT = [
 
 /** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
 const NOT_UNIT = [
-  /^test\/connect\/(existing-bidi-session|unresponsive-page)\./,
-  /^test\/lease\/(acquire-pauses|artifacts|deadline|detach|faults|lease-browser|nested|outage|plain-clients)\./,
+  /^test\/connect\/existing-bidi-session\./,
+  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|nested|plain-clients)\./,
   /^test\/lease\/(reconnect|replays|stats|tracing|with-pooled-browser)\./,
-  /^test\/service\/(download-replay|release)\./,
+  /^test\/(map\/killed-compaction|service\/(download-replay|release))\./,
 ];
 
-/** Whole programs, pages, videos and jobs: `npm run test:more`, so that `npm test` stays short. */
+/**
+ * `npm run test:more`: whole programs, pages, videos and jobs, and what other tests of a guarantee repeat with more kinds
+ * of faults. `npm test` has one file for each guarantee of the README, and real Chromium over all protocols.
+ */
 const MORE = [
   /^test\/(cli|examples|package|lease\/replays)\//,
+  /^test\/connect\/unresponsive-page\./,
+  /^test\/faults\/(abort|browser|callback|http|release|upgrade)\./,
   /^test\/fixtures\/(playwright-test|vitest)\./,
-  /^test\/map\/(artifacts|chaos|downloads|ends|isolation|killed-compaction)\./,
+  /^test\/lease\/(artifacts|outage)\./,
   /^test\/local\/(display|pages)\//,
   /^test\/local\/(live\/live-view|replays\/(disk-full|ends|recording|timeline|video-writer))\./,
-  /^test\/local\/(browser-loss|lifetime|start-failures)\./,
-  /^test\/(faults\/load|simulation\/failpoints\/failpoints)\./,
+  /^test\/local\/(browser-loss|chaos|lifetime|start-failures)\./,
+  /^test\/map\/(artifacts|chaos|downloads|ends|isolation|queue\/.*)\./,
+  /^test\/process\/(freeze|local-service|release)\./,
+  /^test\/simulation\/broken-release\./,
 ];
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

@@ -120,11 +120,11 @@ export class SimulatedService {
     });
   }
 
-  /** A release is not repeated after its confirmation. */
+  /** A release is not repeated after its confirmation. A nested call can get the same session again, before or after it. */
   #checkNotConfirmed(body: string, call: number | undefined): void {
     const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
-    const last = this.grants.findLast((grant) => grant.sessionId === sessionId && grant.call === call);
-    if (last?.isConfirmed)
+    const own = this.grants.filter((grant) => grant.sessionId === sessionId && grant.call === call);
+    if (own.length > 0 && own.every(({ isConfirmed }) => isConfirmed))
       this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 

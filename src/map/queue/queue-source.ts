@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type * as BullMQ from 'bullmq';
 import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { loadLibrary } from '../../shared/lazy.js';
@@ -24,6 +25,7 @@ const CLOSE_TIMEOUT = 5000;
 export class QueueSource<Input> implements InputSource<Input> {
   readonly isShared = true;
 
+  readonly #bullmq: typeof BullMQ;
   readonly #redis: RedisLink;
   readonly #worker: Worker;
   readonly #settings: WorkSettings;
@@ -41,9 +43,9 @@ export class QueueSource<Input> implements InputSource<Input> {
     redis: RedisLink,
     settings: WorkSettings,
   ): Promise<QueueSource<Input>> {
-    const { Worker } = await loadLibrary('bullmq', () => import('bullmq'));
+    const bullmq = await loadLibrary('bullmq', () => import('bullmq'));
     const { prefix, limiter, lockDuration, stalledInterval, maxStalledCount } = settings;
-    const worker = new Worker(queueName, null, {
+    const worker = new bullmq.Worker(queueName, null, {
       connection: redis.client,
       name: settings.workerName,
       prefix,
@@ -56,10 +58,11 @@ export class QueueSource<Input> implements InputSource<Input> {
     worker.on('error', () => {});
     await redis.guard(worker.waitUntilReady());
     await redis.guard(worker.startStalledCheckTimer());
-    return new QueueSource(redis, worker, settings);
+    return new QueueSource(bullmq, redis, worker, settings);
   }
 
-  private constructor(redis: RedisLink, worker: Worker, settings: WorkSettings) {
+  private constructor(bullmq: typeof BullMQ, redis: RedisLink, worker: Worker, settings: WorkSettings) {
+    this.#bullmq = bullmq;
     this.#redis = redis;
     this.#worker = worker;
     this.#settings = settings;
@@ -153,14 +156,14 @@ export class QueueSource<Input> implements InputSource<Input> {
     } finally {
       this.#held.delete(job.id!);
     }
-    await this.#keep(next);
+    this.#keep(next);
     return job.finishedOn !== undefined;
   }
 
   /** Keeps the next job, which Redis returns as its fields and its id. */
-  async #keep(next: unknown): Promise<void> {
+  #keep(next: unknown): void {
     if (!Array.isArray(next) || !next[0]) return;
-    const { Job } = await import('bullmq');
+    const { Job } = this.#bullmq;
     this.#fetched.push(this.#hold(Job.fromJSON(this.#worker, next[0], String(next[1])))!);
   }
 
