@@ -15,7 +15,7 @@ export default {
   ignorePatterns: ['dist', 'examples', '.ci'],
   concurrency: 2,
   // A change that makes tests hang counts as detected after this time plus their usual time.
-  timeoutMS: 15_000,
+  timeoutMS: 90_000,
   timeoutFactor: 1.5,
   reporters: ['clear-text', 'progress-append-only', 'json', 'html'],
   clearTextReporter: { logTests: false, reportTests: false },

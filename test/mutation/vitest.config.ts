@@ -34,8 +34,8 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: FastestFirst },
     // A test that hangs has detected the change. A test that is only slow on a busy machine must not time out.
-    testTimeout: 20_000,
-    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 90_000,
+    expect: { poll: { timeout: 30_000 } },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,

@@ -149,6 +149,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   async #finish(job: Job, move: () => Promise<unknown>): Promise<boolean> {
     let next: unknown;
     try {
+      this.#redis.batch();
       next = await this.#redis.guard(move());
     } catch (error) {
       if (!isLost(error)) throw error;

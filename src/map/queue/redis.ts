@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
 import { sentence } from '../../shared/errors.js';
@@ -77,6 +78,15 @@ export class RedisLink implements AsyncDisposable {
       if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;
       throw new QueueError(`${this.#where} refuses a command: ${sentence(error.message)}`, { cause: error });
     }
+  }
+
+  /** Sends the commands of this turn of the event loop together: one by one, they take a third of the time of a busy worker. */
+  batch(): void {
+    // Undefined while there is no connection.
+    const { stream } = this.client as { stream?: Socket };
+    if (!stream || stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(() => stream.uncork());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
