@@ -70,7 +70,7 @@ export default defineConfig({
     isolate: true,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

@@ -4,7 +4,7 @@
  * the same flags; ours and the plain loops through the local pool, puppeteer-cluster directly.
  *
  * PAGES (default 120), ROUNDS (default 5), ONLY (a regular expression for the names of the ways), MEMORY=1 (the memory
- * of 10,000 inputs instead).
+ * of 10,000 inputs instead), PLAIN=1 (with all features of Chromium, as a service may start its browsers).
  *
  * A run ends after PAGES pages or PAGES/50 seconds, so that slow ways do not take minutes. A rate counts from the end
  * of the fourth page to the end of the last: no start and no lease, but everything between two pages.
@@ -30,6 +30,8 @@ import { compare, memoryInUse, printComparison, setting, slope } from './bench.j
 const PAGES = setting('PAGES', 120);
 const ROUNDS = setting('ROUNDS', 5);
 const ONLY = new RegExp(process.env['ONLY'] ?? '');
+/** The last flag of a name counts. */
+const FLAGS = process.env['PLAIN'] ? ['--disable-features='] : [];
 const AT_ONCE = 4;
 /** Milliseconds in which a run begins new pages. */
 const RUN_TIME = (1000 / 50) * PAGES;
@@ -54,7 +56,7 @@ leaveNothing();
 const site = await serveSite();
 const executablePath = await findBrowser();
 const pools = [{ name: 'one' }, { name: 'four', size: AT_ONCE }];
-const local = await startLocalPool({ pools, executablePath });
+const local = await startLocalPool({ pools, executablePath, args: FLAGS });
 const [one, four] = pools.map(
   ({ name }) => new BrowserPool(name, { baseUrl: local.baseUrl, token: local.token }),
 );
@@ -169,7 +171,7 @@ async function openPuppeteerPages(browserWSEndpoint: string): ReturnType<OpenPag
 
 /** puppeteer-cluster starts its browsers itself, with exactly the flags of the local pool. */
 function cluster(concurrency: number): Crawl {
-  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: [] });
+  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: FLAGS });
   // puppeteer-cluster chooses the profile and the port itself.
   const args = flags.filter((flag) => !/^--(remote-debugging|user-data-dir)/.test(flag));
   const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
