@@ -4,20 +4,28 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { startLocalPool } from '../../src/local.js';
 
-const SUITES = ['vitest', 'playwright-test'];
-const COMMANDS = SUITES.flatMap((suite) => {
+/** The command for a person, and the one for CI. Each suite runs on this machine and on a service. */
+const COMMANDS = ['vitest', 'playwright-test'].map((suite) => {
   const readme = readFileSync(`examples/${suite}/README.md`, 'utf8');
-  return /```sh\n([^`]+)```/.exec(readme)![1]!.trim().split('\n');
+  const [local = '', service = '', ...more] = /```sh\n([^`]+)```/.exec(readme)![1]!.trim().split('\n');
+  return { local, service, more };
 });
 
-it.each(COMMANDS)('runs on a browser of this machine: %s', { timeout: 180_000 }, async (command) => {
-  await run(command);
+it('covers every command of the examples', () => {
+  for (const { local, service, more } of COMMANDS) {
+    expect([local, service]).not.toContain('');
+    expect(more).toEqual([]);
+  }
+});
+
+it.each(COMMANDS)('runs on a browser of this machine: $local', { timeout: 180_000 }, async ({ local }) => {
+  await run(local);
 });
 
 it.each(COMMANDS)(
-  'runs on the service that the environment names: %s',
+  'runs on the service that the environment names: $service',
   { timeout: 180_000 },
-  async (command) => {
+  async ({ service: command }) => {
     await using service = await startLocalPool({ pools: [{ name: 'default', size: 2 }] });
     await run(command, {
       BROWSER_POOL_BASE_URL: service.baseUrl,

@@ -49,33 +49,46 @@ const FILLED: Record<string, (page: Page) => Promise<unknown>> = {
       .waitFor(),
 };
 
-describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+// Dark pages differ in their colours only, so one width shows all of them.
+describe.each([
+  { colorScheme: 'light', widths: WIDTHS },
+  { colorScheme: 'dark', widths: [1280] },
+] as const)('in $colorScheme', ({ colorScheme, widths }) => {
   it.each(Object.keys(FILLED))(
-    'the page %s has no serious accessibility violation',
+    'the page %s has no serious accessibility violation, logs no error, and loads nothing from another origin',
     async (name) => {
-      // The page's policy refuses the injected axe script.
-      const page = await person.open(urls[name]!, { colorScheme, bypassCSP: true });
+      const page = await person.open(urls[name]!, { colorScheme });
       await FILLED[name]!(page);
-      await page.evaluate(axe.source);
-      for (const width of WIDTHS) {
+      expect(faults(page).filter((fault) => !isExpected(name, fault))).toEqual([]);
+      await loadAxe(page);
+      for (const width of widths) {
         await page.setViewportSize({ width, height: 800 });
         expect([width, await seriousViolations(page)]).toEqual([width, []]);
         const overflow = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
         expect([width, await page.evaluate(overflow)]).toEqual([width, 0]);
       }
+      await page.context().close();
     },
     60_000,
   );
-
-  it.each(['dashboard', 'confirmation', 'live', 'replay'])(
-    'the page %s logs no error, and loads nothing from another origin',
-    async (name) => {
-      const page = await person.open(urls[name]!, { colorScheme });
-      await FILLED[name]!(page);
-      expect(faults(page)).toEqual([]);
-    },
-  );
 });
+
+/** The messages of the browser about the requests that the service refuses to these pages. */
+const REFUSALS: Record<string, RegExp> = {
+  'ended live view': /^WebSocket connection to .* failed: HTTP Authentication failed/,
+  'dead link': /^Failed to load resource: .* a status of 401/,
+};
+
+function isExpected(name: string, fault: string): boolean {
+  return REFUSALS[name]?.test(fault) ?? false;
+}
+
+/** Unlike the library, the protocol runs scripts that the page's policy refuses. */
+async function loadAxe(page: Page): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  const { exceptionDetails } = await cdp.send('Runtime.evaluate', { expression: axe.source });
+  expect(exceptionDetails).toBeUndefined();
+}
 
 async function seriousViolations(page: Page) {
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
