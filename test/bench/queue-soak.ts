@@ -31,7 +31,7 @@ writeFileSync(
 
 const counts = { visits: 0, killed: 0, restarts: 0, fulfilled: 0, rejected: 0, twice: 0 };
 const site = createServer(({ url }, response) => {
-  counts.visits++;
+  if (url !== '/favicon.ico') counts.visits++;
   response.setHeader('content-type', 'text/html').end(`<title>${url!.slice(1)}</title>`);
 });
 await once(site.listen(0, '127.0.0.1'), 'listening');
@@ -44,6 +44,7 @@ await enqueueInputs('soak', urls, { ...connection, attempts: 3 });
 const workers = Array.from({ length: WORKERS }, startWorker);
 const began = performance.now();
 const killing = setInterval(killOne, KILL_EVERY * 1000);
+process.once('SIGINT', () => void stop().finally(() => process.exit(130)));
 
 const seen = new Uint8Array(INPUTS);
 const wrong: unknown[] = [];
@@ -55,14 +56,12 @@ for await (const outcome of collectOutcomes('soak', connection)) {
   if (counts.fulfilled + counts.rejected === Math.floor(INPUTS / 2)) await restartRedis();
 }
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
-clearInterval(killing);
-await Promise.all(workers.map((worker) => end(worker, 'SIGINT')));
+await endWorkers();
 // The guards of the killed workers release their browsers.
 for (let waited = 0; local.stats().leased > 0 && waited < 30; waited++) await sleep(1000);
 const { leased } = local.stats();
-await local.close();
+await stop();
 site.close();
-rmSync(folder, { recursive: true, force: true });
 
 const missing = seen.filter((count) => count === 0).length;
 const facts = { inputs: INPUTS, ...counts, missing, 'browsers left': leased, seconds };
@@ -92,6 +91,18 @@ async function end(worker: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   const exited = once(worker, 'exit');
   worker.kill(signal);
   await exited;
+}
+
+async function endWorkers(): Promise<void> {
+  clearInterval(killing);
+  await Promise.all(workers.map((worker) => end(worker, 'SIGINT')));
+}
+
+async function stop(): Promise<void> {
+  await endWorkers();
+  await redis[Symbol.asyncDispose]();
+  await local.close();
+  rmSync(folder, { recursive: true, force: true });
 }
 
 async function restartRedis(): Promise<void> {
