@@ -169,6 +169,19 @@ describeWithRedis('a queue', () => {
     await queue.close();
   });
 
+  it('runs inputs with a lower priority number first', async () => {
+    await using bench = await MapBench.start();
+    const lists = [{ list: 'late', priority: 20 }, { list: 'soon', priority: 10 }, { list: 'first' }];
+    for (const options of lists)
+      await enqueueInputs('urgent', [options.list], { ...connection(), ...options });
+    const ran: unknown[] = [];
+    const task = ({ input }: { input: unknown }) => void ran.push(input);
+    await using worker = startWorker(bench, 'urgent', task, { concurrency: 1 });
+    await collectAll('urgent', used.redis.url);
+    expect(ran).toEqual(['first', 'soon', 'late']);
+    await worker.end();
+  });
+
   it('runs no more tasks in a period than the limiter allows', async () => {
     await using bench = await MapBench.start();
     await enqueueInputs('limited', range(6), connection());
