@@ -62,10 +62,12 @@ describe.concurrent('an acquire', () => {
   it.each(['no_browser_available', 'pool_exhausted', 'acquire_timeout'])(
     'repeats the request after a 409 with the code %s, also with a name',
     async (code) => {
-      const answer: Answer = { status: 409, json: { code, message: 'none' } };
-      const { session, requests } = await acquireWith([answer, GRANT], { name: 'n' });
+      const reason = { code, message: 'none' };
+      const bodies = [reason, { ...BODY, inner_error: reason }, { ...BODY, details: [BODY, reason] }];
+      const answers = bodies.map((json): Answer => ({ status: 409, json }));
+      const { session, requests } = await acquireWith([...answers, NONE, GRANT], { name: 'n' });
       expect(session?.session_id).toBe('session-1');
-      expect(requests).toHaveLength(2);
+      expect(requests).toHaveLength(5);
     },
   );
 

@@ -99,6 +99,17 @@ describe('unreachableTimeout', () => {
     expect(types).not.toContain('outcome-unknown');
   });
 
+  it('ends a call during the pause between two requests', async () => {
+    const retry = { minTimeout: 3_600_000, maxTimeout: 3_600_000 };
+    const { error, types } = await fail(closedPort(), {
+      retry,
+      unreachableTimeout: 300,
+      acquireTimeout: 7_200_000,
+    });
+    expect(error).toMatchObject({ name: 'PoolConnectionError', isPermanent: true });
+    expect(types).toStrictEqual(['acquiring', 'waiting']);
+  });
+
   it('begins with the first failure in this process, also if pools were closed since', async () => {
     const baseUrl = closedPort();
     await fail(baseUrl, { unreachableTimeout: 300 });
