@@ -5,7 +5,7 @@ import type { Reporter, TestCase } from 'vitest/node';
 /** Tests without Chromium, other processes and long waits: `npm run test:unit`. */
 const UNIT = [
   /^test\/(connect|fixtures|lease|map|service|shared|structure|types)\/[\w-]+\.test\.ts$/,
-  /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast|video-file)\.test\.ts$/,
+  /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast)\.test\.ts$/,
 ];
 
 /** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
@@ -34,6 +34,12 @@ const MORE = [
   /^test\/simulation\/broken-release\./,
 ];
 
+/**
+ * Files without mocked modules share the modules that they load, which halves the time of the unit tests. The other layers
+ * have a process for each file, so that the leak check can attribute a socket or browser.
+ */
+const SHARED = { pool: 'threads', isolate: false } as const;
+
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .map((name) => `test/${name.replaceAll('\\', '/')}`)
   .filter((name) => name.endsWith('.test.ts'));
@@ -59,13 +65,12 @@ export default defineConfig({
   test: {
     projects: Object.entries(layers).map(([name, include]) => ({
       extends: true as const,
-      test: { name, include },
+      test: { name, include, ...(name === 'unit' && SHARED) },
     })),
     reporters: ['default', repeatHint],
     // One line for each file.
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
-    // One process per file, so that the leak check can attribute a socket or browser.
     pool: 'forks',
     isolate: true,
     // Tests provoke warnings.

@@ -1,5 +1,5 @@
 import type { Browser, ConnectOptions } from 'puppeteer-core';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectRequest } from '../../src/connect/connector.js';
 import { puppeteer } from '../../src/connect/puppeteer.js';
 import type { Socket } from '../../src/connect/socket.js';
@@ -157,14 +157,6 @@ describe('the connector of Puppeteer', () => {
     const connector = puppeteer();
     expect(connector.library).toBe('puppeteer');
     expect([connector.refusal('cdp'), connector.refusal('bidi')]).toEqual([undefined, undefined]);
-  });
-
-  it('names puppeteer-core if it is missing', async () => {
-    vi.doMock('puppeteer-core', () => {
-      throw new Error('Cannot find package');
-    });
-    await expect(puppeteer().load()).rejects.toThrow('npm install puppeteer-core');
-    vi.doUnmock('puppeteer-core');
   });
 
   it('loads puppeteer-core, unless the caller passes another copy', async () => {
