@@ -6,12 +6,13 @@ const { MUTATED_FOLDER: folder = 'lease', MUTATION_TESTS: tests = 'all' } = proc
 const unit = layers['unit']!.filter((file) => new RegExp(`^test/${folder}/[^/]*$`).test(file));
 
 /** The tests that should detect a change in the folder. */
-const include = tests === 'fast' ? unit : [`test/${folder}/*.test.ts`];
+const include =
+  tests === 'fast' ? unit : [`test/${folder}/*.test.ts`, 'test/lease/replays/{abort,record}.test.ts'];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser or with waits in real time, each change would take minutes. */
 const SLOW = [
-  'test/lease/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.test.ts',
+  'test/lease/{faults,nested,plain-clients,with-pooled-browser}.test.ts',
   'test/connect/{existing-bidi-session,unresponsive-page}.test.ts',
   'test/map/{chaos,downloads,isolation}.test.ts',
 ];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 
-const JOBS = 600;
+const JOBS = 400;
 
 it(`returns one outcome for every input of ${JOBS} jobs, and releases every lease, whatever fails`, async () => {
   const options = { ways: ['map', 'map', 'run'] } as const;
