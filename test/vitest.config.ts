@@ -75,7 +75,8 @@ export default defineConfig({
     isolate: true,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    maxWorkers: 3,
+    // Many tests wait for another process: two cores are busy with four of them.
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,

@@ -58,7 +58,9 @@ function forget(secret: string): void {
   const { byBeginning } = secrets;
   for (const form of formsOf(secret)) {
     const beginning = beginningOf(form);
-    const others = (byBeginning.get(beginning) ?? []).filter((other) => other !== form);
+    const forms = byBeginning.get(beginning)!;
+    // Once: another secret may have the same form.
+    const others = forms.toSpliced(forms.indexOf(form), 1);
     if (others.length > 0) byBeginning.set(beginning, others);
     else byBeginning.delete(beginning);
   }

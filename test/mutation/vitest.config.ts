@@ -12,7 +12,7 @@ if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/si
 
 /** With a real browser or with waits in real time, each change would take minutes. */
 const SLOW = [
-  'test/lease/{faults,nested,plain-clients,with-pooled-browser}.test.ts',
+  'test/lease/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.test.ts',
   'test/connect/{existing-bidi-session,unresponsive-page}.test.ts',
   'test/map/{chaos,downloads,isolation}.test.ts',
 ];
