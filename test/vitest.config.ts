@@ -77,8 +77,8 @@ export default defineConfig({
     execArgv: ['--no-warnings'],
     // Many tests wait for another process: two cores are busy with four of them.
     maxWorkers: 4,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     teardownTimeout: 10_000,
     // The default of a second is too short for a busy machine.
     expect: { poll: { timeout: 15_000 } },

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { hasTerminals, startAtTerminal, startCli, startClient } from './support.js';
+import { hasTerminals, NO_ECHO, startAtTerminal, startCli, startClient } from './support.js';
 
 /** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
 const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];
@@ -101,9 +101,12 @@ describe('exec', () => {
   });
 
   it('kills a command at the second signal', async () => {
-    const running = start('--', ...waits("trap '' TERM;"));
+    const running = start('--', ...waits("trap 'echo got' TERM;"));
     await running.prints(/runs/);
-    expect(await running.insist(() => running.child.kill('SIGTERM'))).toMatchObject({ code: 137 });
+    running.child.kill('SIGTERM');
+    await running.prints(/got/);
+    await sleep(NO_ECHO);
+    expect(await running.end('SIGTERM')).toMatchObject({ code: 137 });
     expect(leased()).toBe(0);
   });
 
@@ -167,7 +170,8 @@ describe('exec', () => {
     await sleep(500);
     expect(running.stdout.match(/got/g)).toHaveLength(1);
     expect(leased()).toBe(1);
-    expect(await running.insist(() => running.child.stdin!.write('\x03'))).toMatchObject({ code: 137 });
+    running.child.stdin!.write('\x03');
+    expect(await running.ended).toMatchObject({ code: 137 });
     expect(leased()).toBe(0);
   });
 });

@@ -23,7 +23,7 @@ export interface ProgramOptions {
 }
 
 /** Minimum time between two signals, in ms: an earlier signal counts as a copy of the first. */
-const NO_ECHO = 400;
+export const NO_ECHO = 400;
 
 /** A running program, with its output. */
 export class Program {
@@ -57,7 +57,7 @@ export class Program {
         if (match) return match;
         throw new Error(`It did not print ${pattern}, but:\n${this.stdout}${this.stderr}`);
       },
-      { timeout: 20_000, interval: 10 },
+      { timeout: 60_000, interval: 10 },
     );
   }
 

@@ -226,7 +226,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     const pool = new BrowserPool('test', { baseUrl, token: TOKEN });
     const began = performance.now();
     const error = await driver
-      .run(pool, () => {}, { acquireTimeout: 300 })
+      .run(pool, () => {}, { acquireTimeout: 300, unreachableTimeout: 600_000 })
       .catch((thrown: unknown) => thrown);
     expect(performance.now() - began).toBeLessThan(300 + 5000);
     expect(error).toBeInstanceOf(AcquireTimeoutError);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { BrowserPool, DetachedLease, InvalidOptionError } from '../../src/index.js';
+import { BrowserPool, DetachedLease, InvalidOptionError, type BrowserSession } from '../../src/index.js';
 import { attachBrowser } from '../../src/lease/lease-browser.js';
 import { session, TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
@@ -33,7 +33,7 @@ describe('the secret of a detached lease', () => {
 });
 
 it('shows the session and the time until its end, and not the secret', () => {
-  const lease = new DetachedLease(WHOLE);
+  const lease = new DetachedLease({ ...WHOLE, session: WHOLE.session as unknown as BrowserSession });
   const { session_id, timeout_seconds } = WHOLE.session;
   expect(inspect(lease)).toBe(
     `DetachedLease { sessionId: '${session_id}', expiresAfter: ${timeout_seconds * 1000} }`,
