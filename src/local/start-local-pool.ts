@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../shared/errors.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import { hideSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
-import { findBrowser } from './browser/find-browser.js';
+import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
 import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
 import type { LocalPoolStats, Log } from './events.js';
@@ -48,6 +48,14 @@ export interface LocalPool extends AsyncDisposable {
 export async function startLocalPool(options: LocalPoolOptions = {}): Promise<LocalPool> {
   const checked = readLocalPoolOptions(options);
   const executablePath = await findBrowser({ executablePath: checked.executablePath });
+  const withWindows = checked.pools.find(({ headless }) => !headless);
+  if (withWindows && isHeadlessShell(executablePath)) {
+    throw new InvalidOptionError(
+      'headless',
+      `Pool ${withWindows.name} has headless: false, but ${executablePath} opens no windows. ` +
+        'Use a whole Chrome or Chromium: change the option executablePath or CHROME_PATH.',
+    );
+  }
   hideSecret(checked.token);
   const log: Log = (event) => {
     try {

@@ -10,6 +10,9 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 
+/** The tests need no particular library: this one loads in half the time of the default. */
+const LIBRARY = ['--library', 'puppeteer'];
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'map-'));
@@ -212,7 +215,11 @@ describe.runIf(hasTerminals)('the bar at a terminal', () => {
       '--out',
       join(folder, 'out.jsonl'),
     ];
-    const running = startAtTerminal(['map', 'test', ...args, '--concurrency', '1'], used.local, 50);
+    const running = startAtTerminal(
+      ['map', 'test', ...LIBRARY, ...args, '--concurrency', '1'],
+      used.local,
+      50,
+    );
     const { code, stdout } = await running.ended;
     expect(code).toBe(1);
     const [wide, narrow] = stdout.slice(0, stdout.indexOf('pooled-browser: ')).split('resized');
@@ -230,7 +237,7 @@ describe.runIf(hasTerminals)('the bar at a terminal', () => {
     for (const name of ['NO_COLOR', 'FORCE_COLOR', 'TERM']) vi.stubEnv(name, undefined);
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const args = [file('task.mjs', TASK), file('in.txt', 'bad\n'), '--out', join(folder, 'out.jsonl')];
-    const { stdout } = await startAtTerminal(['map', 'test', ...args], used.local).ended;
+    const { stdout } = await startAtTerminal(['map', 'test', ...LIBRARY, ...args], used.local).ended;
     expect(stdout).toContain('1 failed');
     expect(stdout.includes('\x1b[31m1 failed\x1b[39m')).toBe(hasColors);
   });
@@ -246,7 +253,7 @@ describe.runIf(hasTerminals)('the bar at a terminal', () => {
 function start(...args: (string | ProgramOptions)[]) {
   const words = args.filter((word) => typeof word === 'string').filter(Boolean);
   const options = args.find((word) => typeof word === 'object');
-  return startClient(['map', 'test', ...words], used.local, options);
+  return startClient(['map', 'test', ...LIBRARY, ...words], used.local, options);
 }
 
 function file(name: string, text: string): string {

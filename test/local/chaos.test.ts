@@ -139,8 +139,9 @@ describe('faults of leases', () => {
       { pools: [{}] },
     );
     for (const reason of ['exited', 'inactive']) {
-      const { socket } = await tryWebSocket((await api.lease()).cdp_ws_url);
-      await closed(socket);
+      const { socket, outcome } = await tryWebSocket((await api.lease()).cdp_ws_url);
+      // On a busy machine, the fault may come before the WebSocket.
+      if (outcome === 'open') await closed(socket);
       const destroyed = () => events.filter(({ type }) => type === 'browser-destroyed');
       await expect.poll(() => destroyed().at(-1)).toMatchObject({ reason });
     }

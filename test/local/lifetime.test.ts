@@ -14,7 +14,7 @@ describe('close', () => {
     const sockets = await Promise.all(urls.map((url) => tryWebSocket(url)));
     const waiting = api.acquire();
     await until('the request waits', () => pool.stats().waiting === 1);
-    expect(browsersBelow(tmpdir()).length).toBeGreaterThan(2);
+    expect(browsersBelow(tmpdir()).length).toBeGreaterThanOrEqual(2);
     await Promise.all([pool.close(), pool.close()]);
     expect(await waiting).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
     await Promise.all(sockets.map(({ socket }) => closed(socket)));

@@ -42,6 +42,11 @@ function requireExecutable(path: string, source: string): string {
   throw new BrowserNotFoundError(`${source} is ${path}, which is not an executable file.\n${INSTRUCTIONS}`);
 }
 
+/** Chrome's headless shell, Debian's chromium-headless-shell, or the one that Playwright downloads: they open no windows. */
+export function isHeadlessShell(path: string): boolean {
+  return /headless[-_]shell/.test(path);
+}
+
 /** Paths where installers put Chrome and Chromium; the preferred browser first. */
 export function browserPaths(platform: string = process.platform): string[] {
   if (platform === 'darwin') {

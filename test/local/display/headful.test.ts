@@ -1,4 +1,6 @@
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { describe, expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../../src/local.js';
@@ -12,6 +14,8 @@ import { startApi, until } from '../support.js';
 function withoutScreen(): void {
   vi.stubEnv('DISPLAY', undefined);
   vi.stubEnv('WAYLAND_DISPLAY', undefined);
+  // A headless shell opens no windows.
+  vi.stubEnv('CHROME_PATH', undefined);
 }
 
 function runs({ folder }: Child, program: string): boolean {
@@ -79,6 +83,20 @@ it.runIf(process.platform === 'linux')(
     await expect(startLocalPool({ pools: [{ headless: false }] })).rejects.toMatchObject({
       name: 'LocalPoolError',
       message: expect.stringContaining('pooled-browser install-browser --headful'),
+    });
+  },
+);
+
+it.each(['chrome-headless-shell', 'headless_shell'])(
+  'refuses windows of %s before anything starts',
+  async (name) => {
+    const executablePath = join(mkdtempSync(join(tmpdir(), 'shell-')), name);
+    writeFileSync(executablePath, '', { mode: 0o755 });
+    await expect(startLocalPool({ pools: [{ headless: false }], executablePath })).rejects.toMatchObject({
+      name: 'InvalidOptionError',
+      message: expect.stringMatching(
+        /^Pool default has headless: false, but .* opens no windows\. Use a whole Chrome/,
+      ),
     });
   },
 );

@@ -60,6 +60,24 @@ it('shows title, address and picture of the page that a browser shows, without t
   expect(faults(page)).toEqual([]);
 });
 
+it('reacts to a click during which the browser shows another page', async () => {
+  const session = await api.lease({ name: 'busy' }, 'scrapers');
+  const client = await chromium.connectOverCDP(session.cdp_ws_url);
+  const leased = await (await client.newContext()).newPage();
+  await leased.goto(titled('A page'));
+  const page = await person.open(api.pool.dashboardUrl);
+  await cardOf(page, 'scrapers', 'busy').getByText('A page').waitFor();
+  await page.getByRole('img', { name: 'The page of busy' }).waitFor();
+  await page.getByRole('button', { name: 'Release busy' }).hover();
+  await page.mouse.down();
+  await leased.goto(titled('Another page'));
+  await cardOf(page, 'scrapers', 'busy').getByText('Another page').waitFor();
+  await page.mouse.up();
+  await page.getByRole('dialog', { name: 'Release busy?' }).waitFor();
+  await client.close();
+  await api.release(session, false);
+});
+
 it('releases and destroys browsers after a confirmation, and lists the ended leases', async () => {
   const page = await person.open(api.pool.dashboardUrl);
   const ended = page.getByRole('list', { name: 'Finished leases' }).getByRole('listitem');

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import puppeteer from 'puppeteer-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { startApi, type Api } from '../support.js';
 import {
   borrow,
@@ -21,6 +21,8 @@ let api: Api;
 let replays: Replays;
 const player = new VideoPlayer();
 beforeAll(async () => {
+  // In a headless shell, no page is in front of the others.
+  vi.stubEnv('CHROME_PATH', undefined);
   api = await startApi({ pools: [{ viewport: VIEWPORT }] });
   replays = new Replays(api);
 });

@@ -45,7 +45,7 @@ describeWithRedis('Redis', () => {
 
   it('that is gone ends the worker and the collector with what to do, and releases the browsers', async () => {
     await using redis = await TestRedis.start();
-    const connection = { connection: redis.url, redisTimeout: 300 };
+    const connection = { connection: redis.url, redisTimeout: 3_000 };
     await using bench = await MapBench.start();
     await enqueueInputs('gone', range(4), connection);
     const open = gate();
@@ -72,7 +72,7 @@ describeWithRedis('Redis', () => {
 });
 
 const GONE =
-  /^Redis at 127\.0\.0\.1:\d+ has been unreachable for 0\.3 s: .+\. The inputs and results in it are kept if it stores them \(appendonly yes\)\. Start Redis, then start this program again\.$/;
+  /^Redis at 127\.0\.0\.1:\d+ has been unreachable for 3 s: .+\. The inputs and results in it are kept if it stores them \(appendonly yes\)\. Start Redis, then start this program again\.$/;
 const UNREACHABLE =
   /^Redis at 127\.0\.0\.1:2 could not be reached within 0\.2 s: .*ECONNREFUSED.*\. Start Redis, or set REDIS_URL \(or the option connection\) to its address\.$/;
 

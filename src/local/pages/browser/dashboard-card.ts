@@ -1,17 +1,19 @@
 import type { BrowserCard, WaitingRow } from '../../dashboard/dashboard-state.js';
 import { confirmEnd } from './dashboard-dialog.js';
-import { make, newTabLink, remake } from './dom.js';
+import { make, newTabLink, reconcile, remake } from './dom.js';
 import { duration, short } from './format.js';
 
-/** Renders a browser. The picture stays while the facts change: a new element would flicker. */
+/** Renders a browser. Each part stays until its own facts change: a new picture would flicker, a new button lose a click. */
 export function renderCard(browser: BrowserCard, present: HTMLElement | undefined): HTMLElement {
-  const card = present ?? make('li', {}, make('div', { class: 'shot' }), make('div'));
+  const card = present ?? make('li', {}, make('div', { class: 'shot' }), make('div', { class: 'body' }));
   card.className = `card ${browser.state}`;
   showThumbnail(card.firstElementChild!, browser);
-  const facts = { ...browser, age: undefined, thumbnail: undefined };
-  const body = card.lastElementChild as HTMLElement;
-  const remade = remake(body, facts, () => makeBody(browser));
-  if (remade !== body) body.replaceWith(remade);
+  reconcile(
+    card.lastElementChild as HTMLElement,
+    partsOf(browser),
+    ({ name }) => name,
+    ({ facts, render }, part) => remake(part, facts, render),
+  );
   return card;
 }
 
@@ -27,29 +29,45 @@ function showThumbnail(shot: Element, { thumbnail, sessionId, leaseName }: Brows
   if (!image.isConnected) shot.append(image);
 }
 
-function makeBody(browser: BrowserCard): HTMLElement {
-  const { sessionId, state, age, connections, page } = browser;
-  const badge = make('span', { class: state === 'leased' ? 'badge live' : 'badge good' }, state);
-  const session = make('code', { title: sessionId }, short(sessionId));
+/** A part of a card, with the facts that it shows, except ages. */
+interface Part {
+  readonly name: string;
+  readonly facts: object;
+  readonly render: () => HTMLElement;
+}
+
+function partsOf(browser: BrowserCard): Part[] {
+  const { sessionId, leaseId, leaseName, tags, live, state, connections, page } = browser;
+  const line = (children: HTMLElement[]) => make('p', { class: 'line' }, ...children);
+  return [
+    {
+      name: 'state',
+      facts: { sessionId, leaseId, state, connections },
+      render: () => line(stateOf(browser)),
+    },
+    { name: 'lease', facts: { leaseName, tags }, render: () => line(nameAndTags(browser)) },
+    { name: 'page', facts: { page }, render: () => pageOf(browser) },
+    {
+      name: 'actions',
+      facts: { sessionId, leaseId, leaseName, live },
+      render: () => line(actionsOf(browser)),
+    },
+  ];
+}
+
+function stateOf({ sessionId, state, age, connections }: BrowserCard): HTMLElement[] {
   const count = connections === 1 ? '1 connection' : `${connections} connections`;
-  const facts = make('p', { class: 'line' }, badge, make('span', {}, 'for ', ageOf(age)));
-  if (state === 'leased') facts.append(make('span', { class: 'dim' }, count));
-  facts.append(make('span', { class: 'grow' }), session);
-  const shown = make(
-    'p',
-    { class: 'page' },
-    make('b', {}, page?.title ?? ''),
-    make('span', {}, page?.url ?? ''),
-  );
-  const name = make('p', { class: 'line' }, ...nameAndTags(browser));
-  return make(
-    'div',
-    { class: 'body' },
-    facts,
-    name,
-    shown,
-    make('p', { class: 'line' }, ...actionsOf(browser)),
-  );
+  return [
+    make('span', { class: state === 'leased' ? 'badge live' : 'badge good' }, state),
+    make('span', {}, 'for ', ageOf(age)),
+    ...(state === 'leased' ? [make('span', { class: 'dim' }, count)] : []),
+    make('span', { class: 'grow' }),
+    make('code', { title: sessionId }, short(sessionId)),
+  ];
+}
+
+function pageOf({ page }: BrowserCard): HTMLElement {
+  return make('p', { class: 'page' }, make('b', {}, page?.title ?? ''), make('span', {}, page?.url ?? ''));
 }
 
 /** The name and the tags of a lease or a request; nothing for those without. */
