@@ -4,6 +4,9 @@ import type { RunEvent } from '../../src/index.js';
 import { DRIVERS } from '../support/drivers.js';
 import { look, titled, useLocalPool } from '../support/local.js';
 
+// In a headless shell, another page can get the process of the unresponsive page.
+delete process.env['CHROME_PATH'];
+
 describe.each(DRIVERS)('$name', ({ name, run }) => {
   const used = useLocalPool();
 
