@@ -2,6 +2,7 @@ import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { duration, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault } from '../shared/urls.js';
+import type { SpareConnection } from '../service/spare-connection.js';
 import type { BrowserSession } from '../service/wire.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
 import { openSingleEndpoint } from './loopback-endpoint.js';
@@ -18,6 +19,8 @@ export interface ConnectPlan {
   };
   /** Address of the service: it decides which WebSocket URLs are allowed. */
   readonly baseUrl: string;
+  /** A connection that may be open already. */
+  readonly spare: SpareConnection;
   /** URL of the page for the callback. */
   readonly pageUrl: string | undefined;
   readonly signal: AbortSignal;
@@ -65,11 +68,11 @@ export async function connectSession<Handles>(
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   session: BrowserSession,
-  { settings, baseUrl, pageUrl }: ConnectPlan,
+  { settings, baseUrl, spare, pageUrl }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
-  const socket = await openSocket(session, protocol, baseUrl, signal);
+  const socket = await openSocket(session, protocol, baseUrl, signal, spare);
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
@@ -98,8 +101,9 @@ export async function openSocket(
   protocol: Protocol,
   baseUrl: string,
   signal: AbortSignal,
+  spare?: SpareConnection,
 ): Promise<Socket> {
-  return Socket.open(trustedUrl(session, protocol, baseUrl), signal);
+  return Socket.open(trustedUrl(session, protocol, baseUrl), signal, spare);
 }
 
 /** Returns the session's WebSocket URL for a protocol. */

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { explain } from '../service/reachability.js';
 import { messageOfBody } from '../service/responses.js';
+import type { SpareConnection } from '../service/spare-connection.js';
 import { sentence } from '../shared/errors.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
@@ -39,11 +41,28 @@ export class Socket {
   #heard = true;
   #missedPings = 0;
 
-  /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
-  static async open(url: string, signal: AbortSignal): Promise<Socket> {
+  /**
+   * Opens the WebSocket. A redirect, or any other response than an upgrade, is an error.
+   *
+   * @param spare A connection that may be open already, and is remembered for the next WebSocket.
+   */
+  static async open(address: string, signal: AbortSignal, spare?: SpareConnection): Promise<Socket> {
+    const url = new URL(address);
+    const connection = spare?.take(url);
+    spare?.note(url);
+    if (!connection) return Socket.#open(url, signal);
+    return Socket.#open(url, signal, () => connection).catch((error: unknown) => {
+      // The server may have closed the connection because it was idle.
+      if (error instanceof ConnectError && error.status !== undefined) throw error;
+      return Socket.#open(url, signal);
+    });
+  }
+
+  static async #open(url: URL, signal: AbortSignal, createConnection?: () => Duplex): Promise<Socket> {
     const { WebSocket } = await loadWs();
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
+      ...(createConnection && { createConnection }),
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,

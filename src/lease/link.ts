@@ -1,5 +1,6 @@
 import { connectSession, type OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
+import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
 import {
@@ -197,7 +198,8 @@ function connect<Handles>(
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
-      const plan = { settings, baseUrl: pool.baseUrl, pageUrl, signal, onPagesClosed };
+      const { spare } = pool[INTERNALS].client.service;
+      const plan = { settings, baseUrl: pool.baseUrl, spare, pageUrl, signal, onPagesClosed };
       const connection = await connectSession(connector, session, plan);
       emit({ type: 'connected', sessionId });
       return connection;

@@ -32,7 +32,7 @@ export async function openLease<Handles>(
     async () => {
       signal.throwIfAborted();
       if (settings.artifacts) await prepareFolder(settings.artifacts.folder);
-      loadLibrary(call, connector).catch((error: unknown) => abort.abort(error));
+      prepareConnect(call, connector).catch((error: unknown) => abort.abort(error));
       return withDeadline(call, async (deadline) => {
         for (let attempt = 1; ; attempt++) {
           const connected = await connect(await Lease.acquire(call, deadline, attempt));
@@ -76,11 +76,13 @@ async function endOnFailure<T>(
 }
 
 /**
- * Imports the library while the acquire request waits. The import keeps the process busy, so it starts after the
- * request is sent. A missing library aborts the call.
+ * Opens a connection for the WebSocket and imports the library while the acquire request waits. The import keeps the
+ * process busy, so it starts after the request is sent. A missing library aborts the call.
  */
-async function loadLibrary({ pool }: LeaseCall, connector: Connector): Promise<void> {
-  await pool[INTERNALS].client.service.connected();
+async function prepareConnect({ pool }: LeaseCall, connector: Connector): Promise<void> {
+  const { service } = pool[INTERNALS].client;
+  await service.connected();
+  service.spare.prepare();
   await connector.load();
 }
 

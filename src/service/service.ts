@@ -8,6 +8,7 @@ import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
 import { Reachability } from './reachability.js';
+import { SpareConnection } from './spare-connection.js';
 
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
@@ -40,6 +41,8 @@ interface Connections {
  */
 export class Service {
   readonly gate = new OutageGate();
+  /** For the next WebSocket. */
+  readonly spare = new SpareConnection();
   /** Leases whose callbacks wait for another browser of this service. */
   readonly blockedLeases = new Set<object>();
   /** Pools that callers named by a string, with the token that they use. */
@@ -83,6 +86,7 @@ export class Service {
     return async () => {
       if (--this.#users > 0) return;
       if (services.get(this.#key) === this) services.delete(this.#key);
+      this.spare.close();
       const connections = this.#connections?.catch(() => undefined);
       this.#connections = Promise.reject(new PoolClosedError());
       this.#connections.catch(() => {});

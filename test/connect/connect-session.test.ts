@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
+import { SpareConnection } from '../../src/service/spare-connection.js';
 import { session } from '../support/fake-service.js';
 import { FaultRoad, refuse } from '../support/fault-road.js';
 import { rejection } from '../service/support.js';
@@ -55,6 +56,7 @@ function connect(
     },
     pageUrl: undefined,
     baseUrl,
+    spare: new SpareConnection(),
     signal,
     onPagesClosed: (urls) => void told.push(urls),
   });

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
@@ -8,6 +7,7 @@ import { BrowserPool, type RunEvent } from '../../src/index.js';
 import type { SessionLeaseOptions } from '../../src/lease/options.js';
 import { FakeService, reply, session, TOKEN } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
+import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
 import { acquire } from './support.js';
 
 const RETRY = { minTimeout: 10, maxTimeout: 50 };
@@ -60,18 +60,15 @@ describe('a service that cannot be reached over TLS', () => {
     expect(types).toStrictEqual(['acquiring']);
   });
 
-  it.runIf(spawnSync('openssl', ['version']).status === 0)(
-    'fails immediately, with the reason, if its certificate is not trusted',
-    async () => {
-      const server = createTlsServer(selfSigned());
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      onTestFinished(() => void server.close());
-      const { error, types } = await fail(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
-      expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', isPermanent: true });
-      expect(error.message).toMatch(/self-signed certificate\. Check baseUrl.*NODE_EXTRA_CA_CERTS/);
-      expect(types).toStrictEqual(['acquiring']);
-    },
-  );
+  it.runIf(hasOpenSsl)('fails immediately, with the reason, if its certificate is not trusted', async () => {
+    const server = createTlsServer(selfSigned());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const { error, types } = await fail(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', isPermanent: true });
+    expect(error.message).toMatch(/self-signed certificate\. Check baseUrl.*NODE_EXTRA_CA_CERTS/);
+    expect(types).toStrictEqual(['acquiring']);
+  });
 
   it('gets another request if it closes the connection during the handshake, and no outcome is unknown', async () => {
     const host = await serve((socket) => socket.destroy());
@@ -157,20 +154,3 @@ describe('unreachableTimeout', () => {
     expect(error.message).not.toContain('enlarge the pool');
   });
 });
-
-function selfSigned(): { key: string; cert: string } {
-  const args = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '2',
-  ];
-  const output = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', '-'];
-  const pem = spawnSync('openssl', [...args, ...output], { encoding: 'utf8' }).stdout;
-  return { key: pem, cert: pem };
-}
