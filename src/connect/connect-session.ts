@@ -72,7 +72,7 @@ async function connectOnce<Handles>(
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
-  const socket = await openSocket(session, protocol, baseUrl, signal, spare);
+  const socket = await Socket.open(trustedUrl(session, protocol, baseUrl), signal, spare);
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
@@ -101,9 +101,8 @@ export async function openSocket(
   protocol: Protocol,
   baseUrl: string,
   signal: AbortSignal,
-  spare?: SpareConnection,
 ): Promise<Socket> {
-  return Socket.open(trustedUrl(session, protocol, baseUrl), signal, spare);
+  return Socket.open(trustedUrl(session, protocol, baseUrl), signal);
 }
 
 /** Returns the session's WebSocket URL for a protocol. */

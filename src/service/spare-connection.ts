@@ -38,7 +38,7 @@ export class SpareConnection {
     });
   }
 
-  /** Hands over the connection, if it is established and leads to this host. */
+  /** Returns the connection, if it is established and leads to this host. It belongs to the caller then. */
   take({ protocol, host }: URL): TLSSocket | undefined {
     const socket = this.#socket;
     if (protocol !== 'wss:' || host !== this.#host || socket?.readyState !== 'open') return undefined;
