@@ -100,6 +100,7 @@ export class Link<Handles> {
     this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
     this.#abort.dispose();
     this.#current.dispose();
+    this.#lease.call.pool[INTERNALS].client.service.spare.renew();
   }
 
   #watch(connection: OpenConnection<Handles>): void {
