@@ -51,7 +51,7 @@ export class Socket {
     const connection = spare?.take(url);
     spare?.note(url);
     if (!connection) return Socket.#open(url, signal);
-    return Socket.#open(url, signal, () => connection).catch((error: unknown) => {
+    return Socket.#open(url, signal, () => connection as Duplex).catch((error: unknown) => {
       // The server may have closed the connection because it was idle.
       if (error instanceof ConnectError && error.status !== undefined) throw error;
       return Socket.#open(url, signal);

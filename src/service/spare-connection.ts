@@ -27,7 +27,11 @@ export class SpareConnection {
     if (this.#host === undefined || this.#isUsable) return;
     const { hostname, port } = new URL(`https://${this.#host}`);
     const host = hostname.replace(/^\[|\]$/g, '');
-    const socket = connect({ host, port: Number(port || 443), ...(isIP(host) === 0 && { servername: host }) });
+    const socket = connect({
+      host,
+      port: Number(port || 443),
+      ...(isIP(host) === 0 && { servername: host }),
+    });
     this.#socket = socket;
     this.#expiresAt = Date.now() + LONGEST_IDLE;
     socket.unref();
@@ -41,8 +45,11 @@ export class SpareConnection {
     if (this.#wasUsed) this.prepare();
   }
 
-  /** Returns the connection, which may be about to open, if it leads to this host. It belongs to the caller then. */
-  take({ protocol, host }: URL): TLSSocket | undefined {
+  /**
+   * Returns the connection, which may be about to open, if it leads to this host. It belongs to the caller then. Consumers
+   * of the package need no types of Node for it.
+   */
+  take({ protocol, host }: URL): object | undefined {
     const socket = this.#socket;
     if (!this.#isUsable || protocol !== 'wss:' || host !== this.#host) return undefined;
     this.#socket = undefined;

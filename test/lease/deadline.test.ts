@@ -20,15 +20,15 @@ describe.concurrent('the deadline of acquireSession', () => {
 
   it('reports the last error of the service', async () => {
     const answer: Answer = { status: 503, json: { code: 'pool_empty', message: 'none' } };
-    const { error } = await acquireWith([answer], { acquireTimeout: 300 });
+    const { error } = await acquireWith([answer], { acquireTimeout: 2_000 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503, code: 'pool_empty' } });
   });
 
   it('applies to a service that never answers, and releases a browser that it leases later', async () => {
-    const late: Answer = { status: 200, json: session(), delay: 3000 };
-    const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 300 });
+    const late: Answer = { status: 200, json: session(), delay: 6000 };
+    const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 1_000 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
-    expect(elapsed).toBeLessThan(3000);
+    expect(elapsed).toBeLessThan(6000);
     expect(released).toStrictEqual(['session-1']);
     expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
   });

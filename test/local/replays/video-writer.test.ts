@@ -2,6 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { launchChromium, type Chromium } from '../../../src/local/browser/chromium.js';
@@ -24,6 +26,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
 const HOUR = 3_600_000;
 
 it('writes a video of an hour without holding it in memory', { timeout: 600_000 }, async () => {
@@ -38,9 +43,9 @@ it('writes a video of an hour without holding it in memory', { timeout: 600_000 
   frames.length = 0;
   const before = memory();
   let most = 0;
-  const watch = setInterval(() => (most = Math.max(most, memory() - before)), 20);
+  const watch = setInterval(() => (most = Math.max(most, memory() - before)), 250);
   const video = await writer.write(sourceOf(file, HOUR)).finally(() => clearInterval(watch));
-  expect(most).toBeLessThan(file.bytes);
+  expect(most).toBeLessThan(file.bytes / 2);
   const times = [0.1, 0.32, 0.35, 0.65, 0.68, 0.99];
   const { duration, width, height, colours } = await player.play(readFileSync(video!.path), times);
   expect(duration).toBeCloseTo(3_600, 0);
@@ -106,7 +111,9 @@ function failed(error: Error): void {
   throw error;
 }
 
+/** Bytes that are in use: a busy machine collects garbage late. */
 function memory(): number {
+  collectGarbage();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
 }
