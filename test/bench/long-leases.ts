@@ -13,7 +13,7 @@ const TENTH = Math.ceil(LEASES / 10);
 const rows: string[][] = [];
 for (const driver of DRIVERS) {
   for (const way of ['by hand', 'pooled-browser']) {
-    // Each way has a browser of its own.
+    // A separate browser for each.
     await using served = await servePool();
     await using pool = new BrowserPool('bench', served.service);
     const lease = way === 'by hand' ? byHand(served.service, driver) : withOurs(pool, driver);
