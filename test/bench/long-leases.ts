@@ -24,7 +24,13 @@ for (const driver of DRIVERS) {
       times.push(performance.now() - began);
     }
     const [first, last] = [median(times.slice(0, TENTH)), median(times.slice(-TENTH))];
-    rows.push([driver, way, `${first.toFixed(1)} ms`, `${last.toFixed(1)} ms`, `×${(last / first).toFixed(2)}`]);
+    rows.push([
+      driver,
+      way,
+      `${first.toFixed(1)} ms`,
+      `${last.toFixed(1)} ms`,
+      `×${(last / first).toFixed(2)}`,
+    ]);
   }
 }
 printTable(['driver', 'way', `first ${TENTH} leases`, `last ${TENTH}`, 'ratio'], rows);
