@@ -25,6 +25,7 @@ export class SpareConnection {
   /** Opens the connection, unless it is open. It does not keep the process alive. */
   prepare(): void {
     if (this.#host === undefined || this.#isUsable) return;
+    this.#socket?.destroy();
     const { hostname, port } = new URL(`https://${this.#host}`);
     const host = hostname.replace(/^\[|\]$/g, '');
     const socket = connect({
@@ -63,7 +64,6 @@ export class SpareConnection {
   }
 
   get #isUsable(): boolean {
-    if (this.#socket && Date.now() >= this.#expiresAt) this.#socket.destroy();
-    return this.#socket !== undefined && !this.#socket.destroyed;
+    return this.#socket?.destroyed === false && Date.now() < this.#expiresAt;
   }
 }

@@ -75,7 +75,7 @@ describeWithRedis('map --queue and work', () => {
   it('adds the inputs, works with other processes, and collects every result once', async () => {
     const inputs = file(
       'urls.txt',
-      Array.from({ length: 12 }, (_, index) => titled(`page ${index}`)).join('\n'),
+      Array.from({ length: 24 }, (_, index) => titled(`page ${index}`)).join('\n'),
     );
     const worker = start('work', TITLE, '--concurrency', '1');
     await worker.prints(/Working for the queue titles/);
@@ -86,9 +86,9 @@ describeWithRedis('map --queue and work', () => {
     );
     const { code, stdout, stderr } = await map.ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^pooled-browser: Done: 12 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
+    expect(stderr).toMatch(/^pooled-browser: Done: 24 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
     expect(results().map(({ index, input, value }) => ({ index, input, value }))).toEqual(
-      Array.from({ length: 12 }, (_, index) => {
+      Array.from({ length: 24 }, (_, index) => {
         return { index, input: titled(`page ${index}`), value: `page ${index}` };
       }),
     );

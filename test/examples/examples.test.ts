@@ -65,7 +65,12 @@ it('lists every example in the README, and each folder has its own README', () =
   }
 });
 
-// `npm run examples` runs them on a browser of this machine.
+it.each(Object.entries(OUTPUTS))('runs %s on a browser of this machine', async (name, stdout) => {
+  const example = start(name);
+  expect(inOrder(await example.ended)).toEqual({ code: 0, stdout, stderr: '' });
+  await example.leavesNothing();
+});
+
 it.each(Object.entries(OUTPUTS))(
   'runs %s on the service that the environment names',
   async (name, stdout) => {

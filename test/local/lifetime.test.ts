@@ -5,6 +5,9 @@ import { startLocalPool } from '../../src/local.js';
 import { browsersBelow, profilesIn, startChild } from './children/child.js';
 import { Api, closed, tryWebSocket, until } from './support.js';
 
+// The child processes of a headless shell do not show whose they are.
+delete process.env['CHROME_PATH'];
+
 describe('close', () => {
   it('ends waiting requests, WebSockets, browsers and profiles, and can be called again', async () => {
     const pool = await startLocalPool({ pools: [{ size: 2 }] });
@@ -14,7 +17,7 @@ describe('close', () => {
     const sockets = await Promise.all(urls.map((url) => tryWebSocket(url)));
     const waiting = api.acquire();
     await until('the request waits', () => pool.stats().waiting === 1);
-    expect(browsersBelow(tmpdir()).length).toBeGreaterThanOrEqual(2);
+    expect(browsersBelow(tmpdir()).length).toBeGreaterThan(2);
     await Promise.all([pool.close(), pool.close()]);
     expect(await waiting).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
     await Promise.all(sockets.map(({ socket }) => closed(socket)));
