@@ -30,7 +30,7 @@ const PLAIN: Driver = {
 it('serves 15 calls of all three drivers at once from a pool of 3 browsers', async () => {
   await using bench = await FaultBench.start(used.local);
   const calls = Array.from({ length: 15 }, (_, index) =>
-    bench.run(DRIVERS[index % 3]!, ({ page }) => page.evaluate(String(index)), { acquireTimeout: 60_000 }),
+    bench.run(DRIVERS[index % 3]!, ({ page }) => page.evaluate(String(index)), { acquireTimeout: 90_000 }),
   );
   const outcomes = await Promise.all(calls);
   expect(outcomes.map(({ value }) => value)).toEqual(outcomes.map((_, index) => index));
@@ -38,7 +38,7 @@ it('serves 15 calls of all three drivers at once from a pool of 3 browsers', asy
   expect(bench.released.size).toBe(15);
   await bench.pool.close();
   await expect.poll(() => used.local.stats().leased).toBe(0);
-}, 60_000);
+}, 120_000);
 
 it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async () => {
   await using bench = await FaultBench.start();

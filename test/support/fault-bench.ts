@@ -142,7 +142,7 @@ export class FaultBench implements AsyncDisposable {
 
   async lend(): Promise<Record<string, unknown>> {
     if (!this.#local) return this.fakeSession();
-    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 20 });
+    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 90 });
     const [cdp, bidi] = [real['cdp_ws_url'], real['webdriver_ws_url']] as [string, string];
     const lent = this.fakeSession({ cdp_ws_url: this.road.to(cdp), webdriver_ws_url: this.road.to(bidi) });
     this.#lent.set(String(lent['session_id']), String(real['session_id']));
