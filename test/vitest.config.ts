@@ -11,7 +11,7 @@ const UNIT = [
 /** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
 const NOT_UNIT = [
   /^test\/connect\/existing-bidi-session\./,
-  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|nested|plain-clients)\./,
+  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|long-leases|nested|plain-clients)\./,
   /^test\/lease\/(reconnect|replays|stats|tracing|with-pooled-browser)\./,
   /^test\/(map\/killed-compaction|service\/(download-replay|release))\./,
 ];

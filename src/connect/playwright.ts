@@ -16,6 +16,7 @@ import type {
 } from './connector.js';
 import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
+import type { Socket } from './socket.js';
 import { expectAnswer, workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
@@ -62,7 +63,9 @@ async function connect(
   const removed = socket.ended.then(() => artifacts.remove());
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
+  const countWorlds = worldCounter(socket);
   const browser = await chromium.connectOverCDP(url, options);
+  const worlds = countWorlds();
   const ownContext = browser.contexts()[0]!;
   const firstPages = new Set(ownContext.pages());
   const context = choice === 'new' ? await newContext(browser) : ownContext;
@@ -74,7 +77,7 @@ async function connect(
     openWorkspace: (isolation) => openWorkspace(browser, ownContext, isolation),
     observe,
     isConnected: () => browser.isConnected(),
-    cleanup: () => cleanup(browser, ownContext, firstPages),
+    cleanup: () => cleanup(browser, ownContext, firstPages, worlds > MOST_WORLDS),
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
@@ -90,9 +93,15 @@ async function newContext(browser: Browser): Promise<BrowserContext> {
   return browser.newContext({ viewport: null });
 }
 
-async function cleanup(browser: Browser, ownContext: BrowserContext, firstPages: Set<Page>): Promise<void> {
-  const kept = ownContext.pages().filter((page) => firstPages.has(page));
-  const opened = ownContext.pages().filter((page) => !firstPages.has(page));
+async function cleanup(
+  browser: Browser,
+  ownContext: BrowserContext,
+  firstPages: Set<Page>,
+  renewsPage: boolean,
+): Promise<void> {
+  const stays = (page: Page) => firstPages.has(page) && !(renewsPage && firstPages.size === 1);
+  const kept = ownContext.pages().filter(stays);
+  const opened = ownContext.pages().filter((page) => !stays(page));
   // A browser with a window ends when its last page is closed.
   if (kept.length === 0) await ownContext.newPage();
   await Promise.all([
@@ -100,6 +109,24 @@ async function cleanup(browser: Browser, ownContext: BrowserContext, firstPages:
     ...opened.map((page) => page.close()),
     ...kept.map(expectAnswer),
   ]);
+}
+
+/**
+ * Each connect of Playwright leaves a JavaScript world in the page that stays, and reads those of all earlier connects. A
+ * browser with more worlds gets a new page at the end of the lease.
+ */
+const MOST_WORLDS = 50;
+
+/** Returns a function that stops counting, and returns the number of worlds that the browser has reported. */
+function worldCounter(socket: Socket): () => number {
+  let worlds = 0;
+  socket.observe = (data) => {
+    if (String(data).includes('"Runtime.executionContextCreated"')) worlds++;
+  };
+  return () => {
+    socket.observe = undefined;
+    return worlds;
+  };
 }
 
 async function openWorkspace(

@@ -35,6 +35,8 @@ export class Socket {
   readonly ended: Promise<SocketEnd>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** Receives each message before `onMessage`. */
+  observe: ((data: Frame) => void) | undefined;
 
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
@@ -135,6 +137,7 @@ export class Socket {
     try {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && data[0] !== BRACE) return this.cut('dropped');
+      this.observe?.(data);
       await this.onMessage(data, isBinary);
     } catch (error) {
       if (isMessage(data)) throw error;

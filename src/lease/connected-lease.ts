@@ -34,6 +34,9 @@ export type Callback<Handles, Value> = (lease: Handles & LeaseFacts) => Value | 
 export class ConnectedLease<Handles> implements LeaseUse {
   readonly lease: Lease;
   readonly link: Link<Handles>;
+  /** Resolves when the release of the browser begins. */
+  readonly disconnected: Promise<void>;
+  #onDisconnected = () => {};
   /** Of the whole lease. */
   #collector: ArtifactCollector | undefined;
 
@@ -49,6 +52,9 @@ export class ConnectedLease<Handles> implements LeaseUse {
   private constructor(lease: Lease, link: Link<Handles>) {
     this.lease = lease;
     this.link = link;
+    this.disconnected = new Promise((resolve) => {
+      this.#onDisconnected = resolve;
+    });
   }
 
   get session(): BrowserSession {
@@ -188,6 +194,7 @@ export class ConnectedLease<Handles> implements LeaseUse {
     const timeout = () => new Error(`The library did not disconnect within ${duration(DISCONNECT_TIMEOUT)}.`);
     await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), timeout).catch(() => {});
     connection.cut();
+    this.#onDisconnected();
   }
 
   /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */

@@ -13,6 +13,8 @@ export interface BrowserEnd {
   begun: number;
   /** Why the browser could not be leased, or cannot run another task. */
   error?: unknown;
+  /** Resolves when the browser is released. Never rejects. */
+  released: Promise<unknown>;
 }
 
 /**
@@ -39,7 +41,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     this.#retired = new LinkedAbort(lease.signal, job.plan.settings.maxLeaseAge);
   }
 
-  /** Resolves when the browser is released. */
+  /** Resolves when the release of the browser begins. */
   async work(): Promise<BrowserEnd> {
     const { signal } = this.#lease;
     const { pagesPerLease } = this.#job.plan.settings;
@@ -50,16 +52,20 @@ export class LeasedBrowser<Handles, Input, Value> {
     // After an abort the browser is destroyed, and the pool replaces it.
     if (this.#fault) this.#abort.abort(this.#fault);
     const error: unknown = signal.reason;
-    await this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
-    return { begun: this.#begun, error: this.#fault ?? (error instanceof Error ? error : undefined) };
+    const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
+    await this.#lease.disconnected;
+    const fault = this.#fault ?? (error instanceof Error ? error : undefined);
+    return { begun: this.#begun, error: fault, released };
   }
 
   async #runLane(): Promise<void> {
     const { signal } = this.#lease;
-    const lane = new Lane(this.#lease, this.#job.plan.settings.isolation);
+    const { plan, backlog } = this.#job;
+    const expectsMore = () => !this.#retired.signal.aborted && backlog.expectsMore;
+    const lane = new Lane(this.#lease, plan.settings.isolation, expectsMore);
     try {
       for (;;) {
-        const task = await this.#job.backlog.take(this.#retired.signal);
+        const task = await backlog.take(this.#retired.signal);
         if (!task) break;
         this.#countTask(1);
         await this.#runTask(task, lane).finally(() => this.#countTask(-1));
@@ -96,7 +102,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     if (++this.#begun >= plan.settings.tasksPerLease) this.#retired.abort(undefined);
     this.#job.beginAttempt(task);
     const running = this.#attempt(task, workspace.handles);
-    if (!this.#retired.signal.aborted && backlog.expectsMore) lane.prepare();
+    lane.prepare();
     const attempt = await running;
     if (collector) await this.#collectArtifacts(collector, task, attempt);
     // The outcome does not wait until the page is closed.
@@ -170,52 +176,69 @@ export class LeasedBrowser<Handles, Input, Value> {
 /** Timeout for opening, resetting or closing a workspace, in ms. */
 const STEP_TIMEOUT = 10_000;
 
-/** The workspaces of one lane: that of the running task and, with isolation `'context'`, that of the next task. */
+/**
+ * The workspaces of one lane: that of the running task and, with isolation, that of the next task. While a task runs, the
+ * other workspace is opened or reset, so that no task waits for the browser's responses.
+ */
 class Lane<Handles> {
   readonly #open: () => Promise<Workspace<Handles>>;
-  /** Whether every task gets a new workspace. */
-  readonly #alwaysNew: boolean;
+  readonly #isolation: Isolation;
+  readonly #expectsMore: () => boolean;
   #current: Workspace<Handles> | undefined;
-  #prepared: Promise<Workspace<Handles>> | undefined;
+  /** In the order of the tasks. Undefined if a new one is needed. */
+  readonly #prepared: Promise<Workspace<Handles> | undefined>[] = [];
   #closing: Promise<void> = Promise.resolve();
 
-  constructor(lease: ConnectedLease<Handles>, isolation: Isolation) {
-    this.#alwaysNew = isolation === 'context';
+  constructor(lease: ConnectedLease<Handles>, isolation: Isolation, expectsMore: () => boolean) {
+    this.#isolation = isolation;
+    this.#expectsMore = expectsMore;
     this.#open = () => limited(lease.openWorkspace(isolation));
   }
 
-  /** Opens the workspace for the next task, or returns the open one. Rejects when the browser does not open a page. */
+  /** Returns the workspace for the next task. Rejects when the browser does not open a page. */
   async workspace(): Promise<Workspace<Handles>> {
-    if (this.#current) return this.#current;
-    const opening = this.#prepared ?? this.#open();
-    this.#prepared = undefined;
-    this.#current = await opening;
+    this.#current ??= (await this.#prepared.shift()) ?? (await this.#open());
     return this.#current;
   }
 
   /** Opens the workspace of the next task while the current task runs. */
   prepare(): void {
-    if (!this.#alwaysNew) return;
-    this.#prepared ??= this.#open();
-    // `workspace` and `end` handle the failure.
-    this.#prepared.catch(() => {});
+    if (this.#isolation === 'none' || this.#prepared.length > 0 || !this.#expectsMore()) return;
+    this.#prepareWith(this.#open());
   }
 
   /** Resets the workspace after its task, or closes it. Rejects when the previous workspace does not close. */
   async clear({ reusable }: { reusable: boolean }): Promise<void> {
     const workspace = this.#current!;
-    if (reusable && (await limited(workspace.reset()).catch(() => false))) return;
     this.#current = undefined;
-    // Workspaces that close slowly must not accumulate.
-    await this.#closing;
-    this.#closing = limited(workspace.close());
-    this.#closing.catch(() => {});
+    if (reusable && this.#isolation !== 'context') this.#prepareWith(this.#reset(workspace));
+    else await this.#close(workspace);
   }
 
   /** Waits for the open steps. The end of the lease closes the workspaces that are left. */
   async end(): Promise<void> {
-    await this.#prepared?.catch(() => {});
+    await Promise.allSettled(this.#prepared);
     await this.#closing;
+  }
+
+  #prepareWith(workspace: Promise<Workspace<Handles> | undefined>): void {
+    this.#prepared.push(workspace);
+    // `workspace` and `end` handle the failure.
+    workspace.catch(() => {});
+  }
+
+  /** Replaces a workspace that cannot be reset. Resolves to undefined if no task is left for it. */
+  async #reset(workspace: Workspace<Handles>): Promise<Workspace<Handles> | undefined> {
+    if (await limited(workspace.reset()).catch(() => false)) return workspace;
+    await this.#close(workspace);
+    return this.#expectsMore() ? this.#open() : undefined;
+  }
+
+  /** Begins to close a workspace. Workspaces that close slowly must not accumulate. */
+  async #close(workspace: Workspace<Handles>): Promise<void> {
+    await this.#closing;
+    this.#closing = limited(workspace.close());
+    this.#closing.catch(() => {});
   }
 }
 

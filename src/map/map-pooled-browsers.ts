@@ -105,17 +105,24 @@ class Workers<Handles, Input, Value> {
 
   async #work(): Promise<void> {
     const { backlog, signal, plan } = this.#job;
-    for (let failures = 0; ;) {
-      const abort = new LinkedAbort(signal);
-      const end = (await backlog.reserve(abort)) ? await this.#useLease(abort) : undefined;
-      abort.dispose();
-      if (!end || signal.aborted) return;
-      if (end.begun > 0) failures = 0;
-      if (end.error === undefined || end.error === NOT_NEEDED) continue;
-      failures++;
-      if (this.#isFatal(end.error, failures)) return this.#job.fail(end.error);
-      const delay = backoffDelay(plan.settings.retry, failures);
-      await sleep(delay, undefined, { signal }).catch(() => {});
+    let released: Promise<unknown> | undefined;
+    try {
+      for (let failures = 0; ;) {
+        const abort = new LinkedAbort(signal);
+        const end = (await backlog.reserve(abort)) ? await this.#useLease(abort) : undefined;
+        // The next browser is acquired while the service releases this one. Releases must not accumulate.
+        await released;
+        released = (end?.released ?? Promise.resolve()).finally(() => abort.dispose());
+        if (!end || signal.aborted) return;
+        if (end.begun > 0) failures = 0;
+        if (end.error === undefined || end.error === NOT_NEEDED) continue;
+        failures++;
+        if (this.#isFatal(end.error, failures)) return this.#job.fail(end.error);
+        const delay = backoffDelay(plan.settings.retry, failures);
+        await sleep(delay, undefined, { signal }).catch(() => {});
+      }
+    } finally {
+      await released;
     }
   }
 
@@ -130,7 +137,7 @@ class Workers<Handles, Input, Value> {
       if (error instanceof AcquireTimeoutError) backlog.handBack();
       // Another worker may lease a browser for the task.
       backlog.dispatch();
-      return { begun: 0, error };
+      return { begun: 0, error, released: Promise.resolve() };
     }
     this.#count(1);
     // No dispatch before the lanes wait: another worker would lease a browser for the task that they take.

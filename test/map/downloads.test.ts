@@ -9,7 +9,7 @@ import type { BrowserPool, Isolation, Outcomes } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
-import { collect } from './support.js';
+import { valuesInOnePage } from './support.js';
 
 type Step = (page: PlaywrightPage | PuppeteerPage) => Promise<unknown>;
 
@@ -85,13 +85,8 @@ afterAll(() => once(server.close(), 'close'));
 describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, listen }) => {
   const used = useLocalPool();
 
-  /** Returns the values of the steps. A failed step fails the test. */
   async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
-    const outcomes = await collect(map(used.pool, steps, isolation));
-    return outcomes.map((outcome) => {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      return outcome.value;
-    });
+    return valuesInOnePage((tasks) => map(used.pool, tasks, isolation), isolation, steps);
   }
 
   const begin: Step = async (page) => {

@@ -8,7 +8,7 @@ import { InvalidOptionError, type BrowserPool, type Isolation, type Outcomes } f
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
-import { collect } from './support.js';
+import { collect, valuesInOnePage } from './support.js';
 
 /** The part of the pages and contexts of both libraries that these tests use. */
 interface AnyTask {
@@ -16,6 +16,7 @@ interface AnyTask {
     goto(url: string): Promise<unknown>;
     evaluate<Value>(script: string): Promise<Value>;
     title(): Promise<string>;
+    click(selector: string): Promise<void>;
     close(): Promise<void>;
   };
   context: object;
@@ -99,15 +100,37 @@ const LEFT = {
   location: 'granted',
 };
 
+/** A worker that counts its pages, and does not end while it has one. */
+const COUNTER = `let pages = 0;
+onconnect = ({ ports: [port] }) => port.postMessage(++pages);
+setInterval(() => new BroadcastChannel('left').postMessage('worker'), 50);`;
+
+const COUNT = `new Promise((resolve) => {
+  new SharedWorker('/counter.js').port.onmessage = ({ data }) => resolve(data);
+})`;
+
+/** Returns what is received on the channel within half a second. */
+const LISTEN = `new Promise((resolve) => {
+  const received = [];
+  new BroadcastChannel('left').onmessage = ({ data }) => received.push(data);
+  setTimeout(resolve, 500, received);
+})`;
+
 let origin: string;
 let other: string;
-const server = createServer(({ url, headers }, response) => {
-  if (url === '/worker.js') return response.writeHead(200, { 'content-type': 'text/javascript' }).end('');
+/** Number of requests of each path. */
+const requests = new Map<string, number>();
+const server = createServer(({ url = '', headers }, response) => {
+  requests.set(url, (requests.get(url) ?? 0) + 1);
+  const script = { 'content-type': 'text/javascript' };
+  if (url === '/worker.js') return response.writeHead(200, script).end('');
+  if (url === '/counter.js') return response.writeHead(200, script).end(COUNTER);
+  if (url === '/cached') return response.writeHead(200, { 'cache-control': 'max-age=600' }).end('cached');
   if (url === '/members/login' && !headers.authorization) {
     return response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end();
   }
   const title = url === '/members/page' && headers.authorization ? 'member' : 'page';
-  return response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${title}</title>`);
+  return response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${title}</title><p>text</p>`);
 });
 
 beforeAll(async () => {
@@ -134,13 +157,8 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     await task.page.evaluate(LEAVE);
   };
 
-  /** Returns the values of the steps. A failed step fails the test. */
   async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
-    const outcomes = await collect(map(used.pool, steps, isolation));
-    return outcomes.map((outcome) => {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      return outcome.value;
-    });
+    return valuesInOnePage((tasks) => map(used.pool, tasks, isolation), isolation, steps);
   }
 
   it.each(['context', 'storage'] as const)(
@@ -167,6 +185,16 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
   });
 
+  it('storage: two pages take turns', async () => {
+    const page: Step = async (task) => (await leave(task), task.page);
+    const outcomes = await collect(map(used.pool, [page, page, page, page], 'storage'));
+    const [first, second, ...rest] = outcomes.map(
+      (outcome) => outcome.status === 'fulfilled' && outcome.value,
+    );
+    expect(first).not.toBe(second);
+    expect(rest).toEqual([first, second]);
+  });
+
   it('storage: a global of the previous task is gone, even if its page did not navigate', async () => {
     const set: Step = ({ page }) => page.evaluate('window.left = 1');
     const get: Step = ({ page }) => page.evaluate('typeof window.left');
@@ -188,6 +216,62 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
       history: (afterOther as { history: number }).history,
     });
     expect(afterOther).toMatchObject({ cookie: '', caches: [], databases: [], workers: 0 });
+  });
+
+  it.each([
+    ['context', 2],
+    ['storage', 2],
+    ['none', 1],
+  ] as const)('%s: two tasks that fetch the same cached file send %i requests', async (isolation, count) => {
+    requests.delete('/cached');
+    const fetchIt: Step = async ({ page }) => {
+      await page.goto(origin);
+      return page.evaluate(`fetch('/cached').then((response) => response.text())`);
+    };
+    await results(isolation, fetchIt, fetchIt);
+    expect(requests.get('/cached')).toBe(count);
+  });
+
+  it.each(['context', 'storage'] as const)('%s: a shared worker is gone', async (isolation) => {
+    const count: Step = async ({ page }) => (await page.goto(origin), page.evaluate(COUNT));
+    expect(await results(isolation, count, count)).toEqual([1, 1]);
+  });
+
+  it.each(['context', 'storage'] as const)('%s: nobody posts to a broadcast channel', async (isolation) => {
+    const post: Step = async ({ page }) => {
+      await page.goto(origin);
+      await page.evaluate(COUNT);
+      await page.evaluate(`setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`);
+    };
+    const listen: Step = async ({ page }) => (await page.goto(origin), page.evaluate(LISTEN));
+    expect((await results(isolation, post, listen))[1]).toEqual([]);
+  });
+
+  it.each(['context', 'storage'] as const)('%s: a timer of the previous task is gone', async (isolation) => {
+    const tick: Step = async ({ page }) => {
+      await page.goto(origin);
+      await page.evaluate(`setInterval(() => fetch('/tick'), 20), 0`);
+      await expect.poll(() => requests.get('/tick')).toBeGreaterThan(0);
+    };
+    // With 'context', the previous context closes while the next task runs.
+    const expectSilence: Step = async ({ page }) => {
+      const count = async () => {
+        const before = requests.get('/tick')!;
+        await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+        return requests.get('/tick')! - before;
+      };
+      await expect.poll(count, { timeout: 10_000 }).toBe(0);
+    };
+    await results(isolation, tick, expectSilence);
+  });
+
+  it.each(['context', 'storage'] as const)('%s: a page that asks before it is left', async (isolation) => {
+    const ask: Step = async ({ page }) => {
+      await page.goto(origin);
+      await page.click('body');
+      await page.evaluate(`addEventListener('beforeunload', (event) => event.preventDefault()), 0`);
+    };
+    expect((await results(isolation, look, ask, look))[2]).toMatchObject({ cookie: '', databases: [] });
   });
 
   it.each(['context', 'storage'] as const)('%s: a pop-up is gone', async (isolation) => {

@@ -10,6 +10,7 @@ import {
   readCheckpoint,
   type AttemptFacts,
 } from '../../src/index.js';
+import { reply } from '../support/fake-service.js';
 import { collect, MapBench, range } from './support.js';
 
 it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async () => {
@@ -255,15 +256,19 @@ describe('when a browser is lost', () => {
 
   it('no attempt is counted if no task was running', async () => {
     await using bench = await MapBench.start();
+    let runs = 0;
     async function* inputs() {
       yield 0;
-      await expect.poll(() => bench.granted.length).toBe(1);
-      await sleep(50);
+      await expect.poll(() => runs, { timeout: 10_000 }).toBe(1);
       bench.lose('s1');
-      await expect.poll(() => bench.released.size).toBe(1);
+      await expect.poll(() => bench.released.size, { timeout: 10_000 }).toBe(1);
       yield 1;
     }
-    const outcomes = await collect(bench.map(inputs(), ({ session }) => session.session_id));
+    const task = ({ session }: { session: { session_id: string } }) => {
+      runs++;
+      return session.session_id;
+    };
+    const outcomes = await collect(bench.map(inputs(), task));
     expect(outcomes).toMatchObject([
       { value: 's1', attempts: 1 },
       { value: 's2', attempts: 1 },
@@ -283,6 +288,19 @@ it('destroys a browser that opens no page, and runs the task on another browser 
 });
 
 describe('recycling', () => {
+  it('leases the next browser while the service releases the last one', async () => {
+    await using bench = await MapBench.start();
+    bench.service.script('release', async (response, { body }) => {
+      const isFirst = body!['session_id'] === 's1';
+      if (isFirst) await expect.poll(() => bench.granted, { timeout: 10_000 }).toEqual(['s1', 's2']);
+      bench.released.set(body!['session_id'] as string, 'reused');
+      reply(response, { status: 204 });
+    });
+    const outcomes = await collect(bench.map(range(2), () => 0, { tasksPerLease: 1, concurrency: 1 }));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect([...bench.released.keys()].toSorted()).toEqual(['s1', 's2']);
+  });
+
   it('releases a browser after tasksPerLease tasks and leases another', async () => {
     await using bench = await MapBench.start(1);
     const outcomes = await collect(

@@ -7,6 +7,7 @@ import {
   BrowserPool,
   mapPooledBrowsers,
   type Connector,
+  type Isolation,
   type MapOptions,
   type Outcome,
   type Outcomes,
@@ -152,6 +153,24 @@ export async function collect<Input, Value>(
   const all: Outcome<Input, Value>[] = [];
   for await (const outcome of outcomes) all.push(outcome);
   return all;
+}
+
+/**
+ * Runs steps one after the other, and returns their values. With isolation `'storage'`, two pages take turns: an empty task
+ * after each step makes all steps run in the same page. A failed step throws.
+ */
+export async function valuesInOnePage<Step>(
+  map: (steps: (Step | (() => Promise<void>))[]) => Outcomes<unknown, unknown>,
+  isolation: Isolation,
+  steps: readonly Step[],
+): Promise<unknown[]> {
+  const perPage = isolation === 'storage' ? 2 : 1;
+  const outcomes = await collect(map(steps.flatMap((step) => [step, async () => {}].slice(0, perPage))));
+  const values = outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+  return values.filter((_, index) => index % perPage === 0);
 }
 
 export function range(length: number): number[] {

@@ -35,7 +35,7 @@ describe('a process that ends during a lease', () => {
   }
 
   async function seen(text: string, output: string[]): Promise<void> {
-    await expect.poll(() => output.join(''), { timeout: 10_000 }).toContain(text);
+    await expect.poll(() => output.join(''), { timeout: 40_000 }).toContain(text);
   }
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
