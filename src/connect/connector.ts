@@ -9,7 +9,7 @@ export type ContextChoice = 'default' | 'new';
 /**
  * How the tasks of `mapPooledBrowsers` in one browser are isolated from each other:
  * - `'context'`: each task has its own context;
- * - `'storage'`: all tasks share a context and a page, and the data that a site can store is cleared between them;
+ * - `'storage'`: tasks share one or two pages, each in a context, and the data that a site can store is cleared between them;
  * - `'none'`: all tasks share a page of the browser's own context, and nothing is cleared.
  */
 export type Isolation = 'context' | 'storage' | 'none';

@@ -1,11 +1,11 @@
-import type { Isolation, Workspace } from '../connect/connector.js';
+import type { Workspace } from '../connect/connector.js';
 import type { ArtifactCollector } from '../lease/artifacts.js';
 import type { Callback, ConnectedLease } from '../lease/connected-lease.js';
-import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../shared/abort.js';
-import { duration } from '../shared/errors.js';
+import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { Task } from './backlog.js';
 import type { Job } from './job.js';
+import { Lane } from './lane.js';
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -171,78 +171,4 @@ export class LeasedBrowser<Handles, Input, Value> {
     }
     this.#retired.abort(cause);
   }
-}
-
-/** Timeout for opening, resetting or closing a workspace, in ms. */
-const STEP_TIMEOUT = 10_000;
-
-/**
- * The workspaces of one lane: that of the running task and, with isolation, that of the next task. While a task runs, the
- * other workspace is opened or reset, so that no task waits for the browser's responses.
- */
-class Lane<Handles> {
-  readonly #open: () => Promise<Workspace<Handles>>;
-  readonly #isolation: Isolation;
-  readonly #expectsMore: () => boolean;
-  #current: Workspace<Handles> | undefined;
-  /** In the order of the tasks. Undefined if a new one is needed. */
-  readonly #prepared: Promise<Workspace<Handles> | undefined>[] = [];
-  #closing: Promise<void> = Promise.resolve();
-
-  constructor(lease: ConnectedLease<Handles>, isolation: Isolation, expectsMore: () => boolean) {
-    this.#isolation = isolation;
-    this.#expectsMore = expectsMore;
-    this.#open = () => limited(lease.openWorkspace(isolation));
-  }
-
-  /** Returns the workspace for the next task. Rejects when the browser does not open a page. */
-  async workspace(): Promise<Workspace<Handles>> {
-    this.#current ??= (await this.#prepared.shift()) ?? (await this.#open());
-    return this.#current;
-  }
-
-  /** Opens the workspace of the next task while the current task runs. */
-  prepare(): void {
-    if (this.#isolation === 'none' || this.#prepared.length > 0 || !this.#expectsMore()) return;
-    this.#prepareWith(this.#open());
-  }
-
-  /** Resets the workspace after its task, or closes it. Rejects when the previous workspace does not close. */
-  async clear({ reusable }: { reusable: boolean }): Promise<void> {
-    const workspace = this.#current!;
-    this.#current = undefined;
-    if (reusable && this.#isolation !== 'context') this.#prepareWith(this.#reset(workspace));
-    else await this.#close(workspace);
-  }
-
-  /** Waits for the open steps. The end of the lease closes the workspaces that are left. */
-  async end(): Promise<void> {
-    await Promise.allSettled(this.#prepared);
-    await this.#closing;
-  }
-
-  #prepareWith(workspace: Promise<Workspace<Handles> | undefined>): void {
-    this.#prepared.push(workspace);
-    // `workspace` and `end` handle the failure.
-    workspace.catch(() => {});
-  }
-
-  /** Replaces a workspace that cannot be reset. Resolves to undefined if no task is left for it. */
-  async #reset(workspace: Workspace<Handles>): Promise<Workspace<Handles> | undefined> {
-    if (await limited(workspace.reset()).catch(() => false)) return workspace;
-    await this.#close(workspace);
-    return this.#expectsMore() ? this.#open() : undefined;
-  }
-
-  /** Begins to close a workspace. Workspaces that close slowly must not accumulate. */
-  async #close(workspace: Workspace<Handles>): Promise<void> {
-    await this.#closing;
-    this.#closing = limited(workspace.close());
-    this.#closing.catch(() => {});
-  }
-}
-
-function limited<T>(step: Promise<T>): Promise<T> {
-  const late = () => new Error(`The browser did not respond within ${duration(STEP_TIMEOUT)}`);
-  return raceTimeout(STEP_TIMEOUT, () => step, late);
 }

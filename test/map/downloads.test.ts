@@ -9,7 +9,7 @@ import type { BrowserPool, Isolation, Outcomes } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
-import { valuesInOnePage } from './support.js';
+import { valuesOf } from './support.js';
 
 type Step = (page: PlaywrightPage | PuppeteerPage) => Promise<unknown>;
 
@@ -85,9 +85,8 @@ afterAll(() => once(server.close(), 'close'));
 describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, listen }) => {
   const used = useLocalPool();
 
-  async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
-    return valuesInOnePage((tasks) => map(used.pool, tasks, isolation), isolation, steps);
-  }
+  const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
+    valuesOf(map(used.pool, steps, isolation));
 
   const begin: Step = async (page) => {
     const seen = await listen(page);

@@ -8,7 +8,7 @@ import { InvalidOptionError, type BrowserPool, type Isolation, type Outcomes } f
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
-import { collect, valuesInOnePage } from './support.js';
+import { collect, valuesOf } from './support.js';
 
 /** The part of the pages and contexts of both libraries that these tests use. */
 interface AnyTask {
@@ -157,9 +157,8 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     await task.page.evaluate(LEAVE);
   };
 
-  async function results(isolation: Isolation, ...steps: Step[]): Promise<unknown[]> {
-    return valuesInOnePage((tasks) => map(used.pool, tasks, isolation), isolation, steps);
-  }
+  const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
+    valuesOf(map(used.pool, steps, isolation));
 
   it.each(['context', 'storage'] as const)(
     '%s: a task sees no data that a site stored in the previous task',
@@ -177,22 +176,14 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
   });
 
   it.each([
-    ['context', 3],
-    ['storage', 1],
-    ['none', 1],
-  ] as const)('%s: three tasks run in %i page(s)', async (isolation, count) => {
+    ['context', 3, 3],
+    ['storage', 1, 2],
+    ['none', 1, 1],
+  ] as const)('%s: three tasks run in %i to %i pages', async (isolation, least, most) => {
     const page: Step = async (task) => (await leave(task), task.page);
-    expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
-  });
-
-  it('storage: two pages take turns', async () => {
-    const page: Step = async (task) => (await leave(task), task.page);
-    const outcomes = await collect(map(used.pool, [page, page, page, page], 'storage'));
-    const [first, second, ...rest] = outcomes.map(
-      (outcome) => outcome.status === 'fulfilled' && outcome.value,
-    );
-    expect(first).not.toBe(second);
-    expect(rest).toEqual([first, second]);
+    const { size } = new Set(await results(isolation, page, page, page));
+    expect(size).toBeGreaterThanOrEqual(least);
+    expect(size).toBeLessThanOrEqual(most);
   });
 
   it('storage: a global of the previous task is gone, even if its page did not navigate', async () => {
@@ -237,7 +228,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     expect(await results(isolation, count, count)).toEqual([1, 1]);
   });
 
-  it.each(['context', 'storage'] as const)('%s: nobody posts to a broadcast channel', async (isolation) => {
+  it.each(['context', 'storage'] as const)('%s: broadcast channels are silent', async (isolation) => {
     const post: Step = async ({ page }) => {
       await page.goto(origin);
       await page.evaluate(COUNT);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { collect, counted, gate, MapBench, range } from './support.js';
+import { collect, counted, gate, MapBench, range, valuesOf } from './support.js';
 
 it('yields exactly one outcome for every input, with its index, value, session and attempts', async () => {
   await using bench = await MapBench.start();
@@ -160,4 +160,15 @@ it('releases a browser that has no task for idleTimeout, and leases one again fo
   expect(bench.released).toEqual(new Map([['s1', 'reused']]));
   later.open();
   expect(await collect(outcomes)).toMatchObject([{ value: 's2' }]);
+});
+
+it('storage: opens a second page when tasks wait long for their page, and uses the two in turn', async () => {
+  await using bench = await MapBench.start();
+  bench.resetPage = () => sleep(50);
+  const outcomes = bench.map(range(40), ({ page }) => page.id, { concurrency: 1, isolation: 'storage' });
+  const pages = await valuesOf(outcomes);
+  expect(pages[0]).toBe(pages[1]);
+  expect(new Set(pages).size).toBe(2);
+  expect(pages.at(-1)).toBe(pages.at(-3));
+  expect(pages.at(-1)).not.toBe(pages.at(-2));
 });

@@ -7,7 +7,6 @@ import {
   BrowserPool,
   mapPooledBrowsers,
   type Connector,
-  type Isolation,
   type MapOptions,
   type Outcome,
   type Outcomes,
@@ -41,6 +40,8 @@ export class MapBench implements AsyncDisposable {
   mostLeased = 0;
   /** Replace this function to make pages fail to open. */
   openPage: () => Promise<void> = async () => {};
+  /** Replace this function to make pages slow to reset. */
+  resetPage: () => Promise<void> = async () => {};
 
   readonly #size: number;
   readonly #sockets: WebSocketServer;
@@ -129,7 +130,10 @@ export class MapBench implements AsyncDisposable {
           const page = this.#newPage();
           return {
             handles: { page },
-            reset: async () => isolation !== 'context',
+            reset: async () => {
+              await this.resetPage();
+              return isolation !== 'context';
+            },
             close: async () => void (page.isClosed = true),
           };
         },
@@ -155,22 +159,14 @@ export async function collect<Input, Value>(
   return all;
 }
 
-/**
- * Runs steps one after the other, and returns their values. With isolation `'storage'`, two pages take turns: an empty task
- * after each step makes all steps run in the same page. A failed step throws.
- */
-export async function valuesInOnePage<Step>(
-  map: (steps: (Step | (() => Promise<void>))[]) => Outcomes<unknown, unknown>,
-  isolation: Isolation,
-  steps: readonly Step[],
-): Promise<unknown[]> {
-  const perPage = isolation === 'storage' ? 2 : 1;
-  const outcomes = await collect(map(steps.flatMap((step) => [step, async () => {}].slice(0, perPage))));
-  const values = outcomes.map((outcome) => {
+/** Returns the values of the outcomes. A failed task throws. */
+export async function valuesOf<Input, Value>(
+  outcomes: AsyncIterable<Outcome<Input, Value>>,
+): Promise<Value[]> {
+  return (await collect(outcomes)).map((outcome) => {
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   });
-  return values.filter((_, index) => index % perPage === 0);
 }
 
 export function range(length: number): number[] {

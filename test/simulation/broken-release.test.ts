@@ -3,6 +3,9 @@ import { BrowserPool, PoolConnectionError } from '../../src/index.js';
 import { Lease } from '../../src/lease/lease.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
+// A broken release shows after some thousand lifecycles.
+vi.setConfig({ testTimeout: 300_000 });
+
 afterEach(() => vi.restoreAllMocks());
 
 const { release } = BrowserPool.prototype;
