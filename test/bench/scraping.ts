@@ -1,7 +1,7 @@
 /**
  * `npm run bench:scraping`: pages per second of `mapPooledBrowsers`, of puppeteer-cluster, and of a plain loop of each
- * automation library that uses its pages again and again. All open the same local pages, four at once, in Chromium with
- * the same flags; ours and the plain loops through the local pool, puppeteer-cluster directly.
+ * automation library that uses its pages again and again. All open the same local pages, four at once; ours and the plain
+ * loops through the local pool, puppeteer-cluster directly, with the same flags of Chromium and with Puppeteer's own.
  *
  * PAGES (default 120), ROUNDS (default 5), ONLY (a regular expression for the names of the ways), MEMORY=1 (the memory
  * of 10,000 inputs instead), PLAIN=1 (with all features of Chromium, as a service may start its browsers).
@@ -33,6 +33,9 @@ const ONLY = new RegExp(process.env['ONLY'] ?? '');
 /** The last flag of a name counts. */
 const FLAGS = process.env['PLAIN'] ? ['--disable-features='] : [];
 const AT_ONCE = 4;
+const SIGNALS = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
+/** Puppeteer's own flags. As root, Chromium needs one more. */
+const OWN_FLAGS = { args: ['--no-sandbox'] };
 /** Milliseconds in which a run begins new pages. */
 const RUN_TIME = (1000 / 50) * PAGES;
 /** Milliseconds without progress after which a run counts as hung. */
@@ -74,12 +77,18 @@ const CRAWLS: Record<string, Crawl> = {
   "Puppeteer, ours, 'context'": ours('puppeteer', 'context', inOne),
   'puppeteer-cluster, CONCURRENCY_PAGE': cluster(Cluster.CONCURRENCY_PAGE),
   'puppeteer-cluster, CONCURRENCY_CONTEXT': cluster(Cluster.CONCURRENCY_CONTEXT),
+  'puppeteer-cluster as installed, CONCURRENCY_CONTEXT': cluster(Cluster.CONCURRENCY_CONTEXT, OWN_FLAGS),
+  'bare CDP, a context each': bareContexts,
   "Playwright, ours, four browsers, 'storage'": ours('playwright', 'storage', inFour),
   "Puppeteer, ours, four browsers, 'storage'": ours('puppeteer', 'storage', inFour),
   "Puppeteer, ours, four browsers, 'context'": ours('puppeteer', 'context', inFour),
   'puppeteer-cluster, CONCURRENCY_BROWSER (four)': cluster(Cluster.CONCURRENCY_BROWSER),
 };
-const PEERS = ['Playwright, plain loop', 'Puppeteer, plain loop', 'puppeteer-cluster, CONCURRENCY_CONTEXT'];
+const PEERS = [
+  'Puppeteer, plain loop',
+  'puppeteer-cluster, CONCURRENCY_CONTEXT',
+  'puppeteer-cluster as installed, CONCURRENCY_CONTEXT',
+];
 
 if (process.env['MEMORY']) await measureMemory();
 else {
@@ -169,19 +178,51 @@ async function openPuppeteerPages(browserWSEndpoint: string): ReturnType<OpenPag
   return { pages, close: () => closePages().then(() => browser.disconnect()) };
 }
 
-/** puppeteer-cluster starts its browsers itself, with exactly the flags of the local pool. */
-function cluster(concurrency: number): Crawl {
-  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: FLAGS });
-  // puppeteer-cluster chooses the profile and the port itself.
-  const args = flags.filter((flag) => !/^--(remote-debugging|user-data-dir)/.test(flag));
-  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
-  const puppeteerOptions = {
-    executablePath,
-    args,
-    ignoreDefaultArgs: true,
-    defaultViewport: null,
-    ...signals,
+/**
+ * The fewest commands that load a page in a separate context: what no library can go below. Eight at once keep the
+ * processor busy.
+ */
+async function bareContexts({ urls, visit }: Visits): Promise<void> {
+  const { session_id, cdp_ws_url } = (await one!.acquire({ acquire_timeout_seconds: 30 }))!;
+  const { connection, close } = await openConnection(cdp_ws_url);
+  const work = async () => {
+    for (const url of urls) {
+      const { browserContextId } = await connection.send('Target.createBrowserContext');
+      const { targetId } = await connection.send('Target.createTarget', {
+        url: 'about:blank',
+        browserContextId,
+      });
+      const session = await connection.createSession({ targetId, type: 'page' } as never);
+      await session.send('Page.enable');
+      const loaded = new Promise((resolve) => session.once('Page.loadEventFired', resolve));
+      const goto = async () => Promise.all([session.send('Page.navigate', { url }), loaded]);
+      const title = async () => {
+        const { result } = await session.send('Runtime.evaluate', { expression: 'document.title' });
+        return String(result.value);
+      };
+      await visit({ goto, title }, url);
+      await connection.send('Target.disposeBrowserContext', { browserContextId });
+    }
   };
+  await Promise.all([...each(work), ...each(work)]);
+  await close();
+  await one!.release(session_id);
+}
+
+/** Puppeteer's connection without its pages. */
+async function openConnection(browserWSEndpoint: string) {
+  const browser = await puppeteer.connect({
+    browserWSEndpoint,
+    defaultViewport: null,
+    targetFilter: ({ type }) => type() === 'browser',
+  });
+  const connection = (await browser.target().createCDPSession()).connection()!;
+  return { connection, close: () => browser.disconnect() };
+}
+
+/** puppeteer-cluster starts its browsers itself, by default with exactly the flags of the local pool. */
+function cluster(concurrency: number, launchOptions: object = sameFlags()): Crawl {
+  const puppeteerOptions = { executablePath, defaultViewport: null, ...SIGNALS, ...launchOptions };
   return async ({ urls, visit }) => {
     const running = await Cluster.launch({
       concurrency,
@@ -207,6 +248,13 @@ function cluster(concurrency: number): Crawl {
     await running.close();
     if (failure) throw failure.error;
   };
+}
+
+function sameFlags(): object {
+  const flags = chromiumFlags('', { headless: true, viewport: undefined, args: FLAGS });
+  // puppeteer-cluster chooses the profile and the port itself.
+  const args = flags.filter((flag) => !/^--(remote-debugging|user-data-dir)/.test(flag));
+  return { args, ignoreDefaultArgs: true };
 }
 
 function each<T>(make: () => T): T[] {
