@@ -7,8 +7,8 @@ import { duration } from '../shared/errors.js';
 const STEP_TIMEOUT = 10_000;
 
 /**
- * A second workspace of a lane costs as much as these openings: tasks must have waited longer before it pays. Between a
- * browser and a client on the same machine it rarely does.
+ * A lane opens a second workspace after it has waited longer than this number of openings. It pays if the browser is far
+ * away; on the same machine, it only costs memory.
  */
 const PAYS_AFTER = 5;
 
@@ -25,7 +25,7 @@ export class Lane<Handles> {
   /** In the order of the tasks. Undefined if a new one is needed. */
   readonly #prepared: Promise<Workspace<Handles> | undefined>[] = [];
   #closing: Promise<void> = Promise.resolve();
-  /** How long the tasks have waited for their workspace, in ms. */
+  /** How long the lane has waited for its workspace, in ms. */
   #waited = 0;
   /** How long the latest workspace took to open, in ms. */
   #openTime = Number.POSITIVE_INFINITY;
@@ -38,25 +38,35 @@ export class Lane<Handles> {
 
   /** Returns the workspace for the next task. Rejects when the browser does not open a page. */
   async workspace(): Promise<Workspace<Handles>> {
-    const began = performance.now();
     this.#current ??= (await this.#prepared.shift()) ?? (await this.#open());
-    this.#waited += performance.now() - began;
     return this.#current;
   }
 
   /** Opens the workspace of the next task while the current task runs, if it pays. */
   prepare(): void {
     if (this.#prepared.length > 0 || !this.#expectsMore()) return;
-    if (this.#isolation !== 'context' && this.#waited < PAYS_AFTER * this.#openTime) return;
-    this.#prepareWith(this.#open());
+    if (this.#secondPays) this.#prepareWith(this.#open());
   }
 
-  /** Resets the workspace after its task, or closes it. Rejects when the previous workspace does not close. */
+  get #secondPays(): boolean {
+    if (this.#isolation !== 'storage') return this.#isolation === 'context';
+    return this.#waited >= PAYS_AFTER * this.#openTime;
+  }
+
+  /**
+   * Resets the workspace after its task, or closes it. Resolves when the lane can run another task; until then another lane
+   * may take it. Rejects when the browser no longer opens or closes pages.
+   */
   async clear({ reusable }: { reusable: boolean }): Promise<void> {
     const workspace = this.#current!;
     this.#current = undefined;
-    if (reusable && this.#isolation !== 'context') this.#prepareWith(this.#reset(workspace));
-    else await this.#close(workspace);
+    if (!reusable || this.#isolation === 'context') return this.#close(workspace);
+    this.#prepareWith(this.#reset(workspace));
+    if (this.#prepared.length > 1) return undefined;
+    const began = performance.now();
+    await this.#prepared[0];
+    this.#waited += performance.now() - began;
+    return undefined;
   }
 
   /** Waits for the open steps. The end of the lease closes the workspaces that are left. */

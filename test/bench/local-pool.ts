@@ -1,177 +1,128 @@
 /**
- * `npm run bench:local-pool`: the costs of the local pool: its start, its fill, a warm acquire, 20 browsers at once,
- * and CDP messages through the pool compared with Chromium's own port. ROUNDS (default 100).
+ * `npm run bench:local-pool`: the local pool, compared with `puppeteer.launch` for each job, with Puppeteer's own flags: from
+ * the start to the first page, a page of an idle browser, the next browser after one that was destroyed, twenty browsers
+ * at once, and the memory of idle browsers. ROUNDS (default 10). Memory is read from /proc, so only on Linux.
  */
-import { on, once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
-import { WebSocket } from 'ws';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { chromiumFlags } from '../../src/local/browser/chromium-flags.js';
-import { findBrowser } from '../../src/local/browser/find-browser.js';
-import { startLocalPool, type LocalPool } from '../../src/local.js';
-import { realSession } from '../support/real-session.js';
-import { compare, printComparison, setting, time } from './bench.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import puppeteer, { type Browser } from 'puppeteer-core';
+import { BrowserPool } from '../../src/index.js';
+import { findBrowser, startLocalPool, type LocalPool } from '../../src/local.js';
+import { withPooledBrowser } from '../../src/puppeteer.js';
+import { kill, processesOf } from '../support/processes.js';
+import { compare, printComparison, setting, time, type Way } from './bench.js';
 
-const ROUNDS = setting('ROUNDS', 100);
-const MEGABYTES = 5;
-const OWN_PORT = "Chromium's own port";
-/** The same with a relay, which a pool would need in front of such a port. */
-const BEHIND_RELAY = `${OWN_PORT}, behind a TCP relay`;
+const ROUNDS = setting('ROUNDS', 10);
+const PEER = 'puppeteer.launch';
+const MANY = 20;
+const IDLE = 4;
+/** In MB, and the others in ms. */
+const MEMORY = 'memory of an idle browser';
 
-printComparison(
-  [...(await measureStart()), ...(await measureAcquire()), ...(await measureMessages())],
-  [OWN_PORT, BEHIND_RELAY],
-);
+const folder = mkdtempSync(join(tmpdir(), 'pb-bench-'));
+process.env['TMPDIR'] = folder;
+process.once('exit', () => {
+  processesOf(folder).forEach(kill);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+});
+const executablePath = await findBrowser();
+const rows: string[][] = [];
+await compareTwo('from the start to a page', ROUNDS, {
+  'local pool': () => withPool(1, (pool) => time(() => usePages(pool, 1)), { includesStart: true }),
+  [PEER]: () => withLaunched(1, { includesStart: true }),
+});
+await withPool(1, async (pool, local) => {
+  await compareTwo('a page of an idle browser', ROUNDS, {
+    'local pool': () => time(() => usePages(pool, 1)),
+    [PEER]: () => withLaunched(1, { includesStart: true }),
+  });
+  await compareTwo('the next browser after a destroyed one', ROUNDS, {
+    'local pool': async () => {
+      const { session_id } = (await pool.acquire({ acquire_timeout_seconds: 60 }))!;
+      await pool.release(session_id, { reuse: false });
+      return time(() => isFilled(local, 1));
+    },
+    [PEER]: () => withLaunched(1, { includesStart: true }),
+  });
+  return 0;
+});
+await compareTwo(`${MANY} pages in ${MANY} browsers at once`, Math.min(3, ROUNDS), {
+  'local pool': () => withPool(MANY, (pool) => time(() => usePages(pool, MANY)), { includesStart: true }),
+  [PEER]: () => withLaunched(MANY, { includesStart: true }),
+});
+await compareTwo(MEMORY, Math.min(3, ROUNDS), {
+  'local pool': () =>
+    withPool(IDLE, async (_pool, local) => (await isFilled(local, IDLE), memoryOfBrowsers() / IDLE)),
+  [PEER]: () => withLaunched(IDLE, { includesStart: false }),
+});
+printComparison(rows, [PEER]);
 process.exit();
 
-async function measureStart(): Promise<string[][]> {
-  const start = async () => {
-    const began = performance.now();
-    await using local = await startLocalPool({ pools: [{ name: 'bench', size: 4 }] });
-    await realSession(local);
-    const first = performance.now() - began;
-    while (local.stats().idle < 3) await sleep(5);
-    return { 'to the first lease': first, 'to 4 browsers': performance.now() - began };
+async function compareTwo(subject: string, rounds: number, ways: Record<string, () => Promise<number>>) {
+  const measured = Object.entries(ways).map(([name, measure]): [string, Way<'cost'>] => [
+    name,
+    async () => ({ cost: await measure() }),
+  ]);
+  const units = { cost: subject === MEMORY ? 'MB' : 'ms' };
+  const comparison = { subject, ways: Object.fromEntries(measured), units, peers: [PEER], rounds };
+  rows.push(...(await compare({ ...comparison, warmUp: 0 })));
+}
+
+/** Starts a pool for `measure`, whose value is a time if `includesStart`. */
+async function withPool(
+  size: number,
+  measure: (pool: BrowserPool, local: LocalPool) => Promise<number>,
+  { includesStart = false } = {},
+): Promise<number> {
+  const began = performance.now();
+  await using local = await startLocalPool({ pools: [{ name: 'bench', size }] });
+  await using pool = new BrowserPool('bench', { baseUrl: local.baseUrl, token: local.token });
+  const started = performance.now() - began;
+  return (includesStart ? started : 0) + (await measure(pool, local));
+}
+
+/** Returns the time until all browsers have a page, or else their memory. */
+async function withLaunched(count: number, { includesStart }: { includesStart: boolean }): Promise<number> {
+  const browsers: Browser[] = [];
+  const launch = async () => {
+    const browser = await puppeteer.launch({ executablePath, args: ['--no-sandbox'] });
+    browsers.push(browser);
+    await (await browser.pages())[0]!.evaluate('1');
   };
-  const many = async () => {
-    const began = performance.now();
-    await using local = await startLocalPool({ pools: [{ name: 'bench', size: 20 }] });
-    const acquires = Array.from({ length: 20 }, () =>
-      post(local, 'acquire', { acquire_timeout_seconds: 120 }),
-    );
-    const sessions = await Promise.all(acquires);
-    const pages = await Promise.all(sessions.map(({ cdp_ws_url }) => openPage(String(cdp_ws_url))));
-    await Promise.all(pages.map(({ evaluate }) => evaluate('1')));
-    const answered = performance.now() - began;
-    for (const { close } of pages) close();
-    return { answering: answered };
-  };
-  const [subject, rounds, warmUp] = ['from the start', Math.min(5, ROUNDS), 0];
-  const units = { 'to the first lease': 'ms', 'to 4 browsers': 'ms' };
-  return [
-    ...(await compare({ subject, ways: { 'a pool of 4': start }, units, rounds, warmUp })),
-    ...(await compare({
-      subject,
-      ways: { 'a pool of 20': many },
-      units: { answering: 'ms' },
-      rounds: 1,
-      warmUp,
-    })),
-  ];
+  const duration = await time(() => Promise.all(Array.from({ length: count }, launch)));
+  const cost = includesStart ? duration : memoryOfBrowsers() / count;
+  await Promise.all(browsers.map((browser) => browser.close()));
+  return cost;
 }
 
-async function measureAcquire(): Promise<string[][]> {
-  await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
-  const acquire = async () => {
-    const began = performance.now();
-    const { session_id } = await post(local, 'acquire', { acquire_timeout_seconds: 10 });
-    const acquired = performance.now() - began;
-    await post(local, 'release', { session_id });
-    return { acquire: acquired };
-  };
-  const ways = { 'local pool': acquire };
-  return await compare({ subject: 'warm', ways, units: { acquire: 'ms' }, rounds: ROUNDS, warmUp: 10 });
-}
-
-async function measureMessages(): Promise<string[][]> {
-  await using local = await startLocalPool({ pools: [{ name: 'bench' }] });
-  await using chromium = await launchWithPort();
-  const through = await openPage(String((await realSession(local))['cdp_ws_url']));
-  const own = await openPage(chromium.url);
-  const relayed = await openPage(await relayTo(chromium.url));
-  const rows: string[][] = [];
-  for (const [subject, rounds, script] of [
-    ['a CDP message', ROUNDS * 5, '1'],
-    [`a message of ${MEGABYTES} MB`, Math.min(20, ROUNDS), `'x'.repeat(${MEGABYTES * 1024 * 1024})`],
-  ] as const) {
-    const way = (page: Page) => async () => ({ 'round trip': await time(() => page.evaluate(script)) });
-    const ways = { 'through the pool': way(through), [OWN_PORT]: way(own), [BEHIND_RELAY]: way(relayed) };
-    const peers = [OWN_PORT, BEHIND_RELAY];
-    rows.push(...(await compare({ subject, ways, units: { 'round trip': 'ms' }, peers, rounds })));
-  }
-  through.close();
-  own.close();
-  relayed.close();
-  return rows;
-}
-
-async function relayTo(url: string): Promise<string> {
-  const { hostname, port, pathname } = new URL(url);
-  const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname);
-    client.setNoDelay().pipe(upstream.setNoDelay()).pipe(client);
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`;
-}
-
-/** The same browser with a debugging port. */
-async function launchWithPort(): Promise<AsyncDisposable & { url: string }> {
-  const profile = mkdtempSync(join(tmpdir(), 'pooled-browser-'));
-  const flags = chromiumFlags(profile, { headless: true, args: ['--remote-debugging-port=0'] });
-  const args = flags.filter((flag) => flag !== '--remote-debugging-pipe');
-  const child = spawn(await findBrowser({}), args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  for await (const line of createInterface({ input: child.stderr })) {
-    const url = /^DevTools listening on (ws:\S+)/.exec(line)?.[1];
-    if (url === undefined) continue;
-    child.stderr.resume();
-    return {
-      url,
-      [Symbol.asyncDispose]: async () => {
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-        rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+/** All pages stay open until the last one is usable. */
+async function usePages(pool: BrowserPool, count: number): Promise<void> {
+  let usable = 0;
+  const options = { acquireTimeout: 120_000, connectTimeout: 120_000, replays: 'off' } as const;
+  const use = () =>
+    withPooledBrowser(
+      pool,
+      async ({ page }) => {
+        await page.evaluate('1');
+        usable++;
+        while (usable < count) await sleep(5);
       },
-    };
-  }
-  throw new Error('Chromium did not start.');
+      options,
+    );
+  await Promise.all(Array.from({ length: count }, use));
 }
 
-async function post(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
-  const headers = { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' };
-  const url = `${local.baseUrl}/browser_pools/bench/${call}`;
-  const response = await request(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  const text = await response.body.text();
-  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
+async function isFilled(local: LocalPool, count: number): Promise<void> {
+  while (local.stats().idle < count) await sleep(5);
 }
 
-interface Page {
-  evaluate(expression: string): Promise<unknown>;
-  close(): void;
-}
-
-/** A page over a plain WebSocket: the cost of an automation library would hide that of the pool. */
-async function openPage(url: string): Promise<Page> {
-  const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
-  await once(socket, 'open');
-  const messages = on(socket, 'message');
-  let lastId = 0;
-  const ask = async (
-    method: string,
-    params: object,
-    sessionId?: unknown,
-  ): Promise<Record<string, unknown>> => {
-    const id = ++lastId;
-    socket.send(JSON.stringify({ id, method, params, sessionId }));
-    for (;;) {
-      const { value } = (await messages.next()) as { value: [Buffer] };
-      const message = JSON.parse(String(value[0])) as { id?: number; result: Record<string, unknown> };
-      if (message.id === id) return message.result;
-    }
-  };
-  const { targetInfos } = await ask('Target.getTargets', {});
-  const { targetId } = (targetInfos as { type: string; targetId: string }[]).find(
-    ({ type }) => type === 'page',
-  )!;
-  const { sessionId } = await ask('Target.attachToTarget', { targetId, flatten: true });
-  return {
-    evaluate: (expression) => ask('Runtime.evaluate', { expression, returnByValue: true }, sessionId),
-    close: () => socket.terminate(),
-  };
+/** Memory of all browsers in MB. Pages that processes share count in parts. */
+function memoryOfBrowsers(): number {
+  const sizes = processesOf(folder).map(({ pid }) => {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    return Number(/^Pss: +(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
+  });
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
