@@ -29,10 +29,13 @@ const PLAIN: Driver = {
 
 it('serves 15 calls of all three drivers at once from a pool of 3 browsers', async () => {
   await using bench = await FaultBench.start(used.local);
+  // The service holds a request until a browser is free.
+  const limits = { acquireTimeout: 90_000, pollTimeout: 90_000 };
   const calls = Array.from({ length: 15 }, (_, index) =>
-    bench.run(DRIVERS[index % 3]!, ({ page }) => page.evaluate(String(index)), { acquireTimeout: 90_000 }),
+    bench.run(DRIVERS[index % 3]!, ({ page }) => page.evaluate(String(index)), limits),
   );
   const outcomes = await Promise.all(calls);
+  expect(outcomes.flatMap(({ error }) => error ?? [])).toEqual([]);
   expect(outcomes.map(({ value }) => value)).toEqual(outcomes.map((_, index) => index));
   expect(outcomes.every(({ run }) => run?.released === 'reused')).toBe(true);
   expect(bench.released.size).toBe(15);
