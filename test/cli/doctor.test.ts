@@ -37,14 +37,14 @@ function examine(service: { baseUrl: string; token: string }, ...args: string[])
 }
 
 it('passes on the browsers of this machine, with local as the address', async () => {
-  const doctor = startCli(['doctor', 'any', '--base-url', 'local']);
+  const doctor = startCli(['doctor', 'any', '--base-url', 'local', '--acquire-timeout', '60s']);
   const { code, stdout, stderr } = await doctor.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/✓ address +local: Chromium on this machine/);
   expect(stdout).toMatch(/✓ token +not needed/);
   expect(stdout.match(/1 \+ 1 = 2/g)).toHaveLength(CONNECTIONS.length);
   await doctor.leavesNothing();
-}, 60_000);
+}, 120_000);
 
 describe('doctor, on a pool', () => {
   const used = useLocalPool();
