@@ -117,15 +117,19 @@ async function cleanup(
  */
 const MOST_WORLDS = 50;
 
+/** A report of a world that is not the page's own. Frames have worlds of the same name. */
+const ISOLATED_WORLD = /"Runtime\.executionContextCreated".*"name":"([^"]+)".*"type":"isolated"/;
+
 /** Returns a function that stops counting, and returns the number of worlds that the browser has reported. */
 function worldCounter(socket: Socket): () => number {
-  let worlds = 0;
+  const names = new Set<string>();
   socket.observe = (data) => {
-    if (String(data).includes('"Runtime.executionContextCreated"')) worlds++;
+    const name = ISOLATED_WORLD.exec(String(data))?.[1];
+    if (name !== undefined) names.add(name);
   };
   return () => {
     socket.observe = undefined;
-    return worlds;
+    return names.size;
   };
 }
 

@@ -144,7 +144,8 @@ class Workers<Handles, Input, Value> {
     backlog.endReservation(abort);
     const end = await new LeasedBrowser(this.#job, lease, abort).work();
     this.#count(-1);
-    return end;
+    const noteEnd = () => (this.#lastOpen = performance.now());
+    return { ...end, released: end.released.then(noteEnd) };
   }
 
   #lease(signal: AbortSignal): Promise<ConnectedLease<Handles>> {

@@ -46,7 +46,8 @@ export interface CheckpointOptions extends OptionsInput<typeof checkpointOptions
 export const laneOptions = {
   ...artifactsOption,
   /**
-   * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait.
+   * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait. While the service releases
+   * a browser, the request for the next one is already under way.
    * @default 4
    */
   concurrency: withDefault(wholeNumber(1), 4),

@@ -24,6 +24,14 @@ const leaveWorlds = (count: number) =>
       await cdp.send('Page.createIsolatedWorld', { frameId, worldName: `world ${index}` });
   });
 
+it('keeps a page with many frames', async () => {
+  const first = await leased(async (page, cdp) => {
+    await page.setContent('<iframe></iframe>'.repeat(60));
+    return idOf(page, cdp);
+  });
+  expect([await leased(idOf), await leased(idOf)]).toEqual([first, first]);
+});
+
 it('replaces the page that stays when Playwright has connected to it often, and only then', async () => {
   const first = await leased(idOf);
   await leaveWorlds(10);
