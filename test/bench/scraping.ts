@@ -214,7 +214,7 @@ async function openConnection(browserWSEndpoint: string) {
   const browser = await puppeteer.connect({
     browserWSEndpoint,
     defaultViewport: null,
-    targetFilter: ({ type }) => type() === 'browser',
+    targetFilter: (target) => target.type() === 'browser',
   });
   const connection = (await browser.target().createCDPSession()).connection()!;
   return { connection, close: () => browser.disconnect() };

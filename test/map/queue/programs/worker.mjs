@@ -6,6 +6,7 @@ const [, , queueName, duration, maxStalledCount] = process.argv;
 
 const stop = new AbortController();
 process.once('SIGTERM', () => stop.abort());
+process.stdout.write('ready\n');
 
 const task = async ({ input }) => {
   process.stdout.write(`began ${input}\n`);
