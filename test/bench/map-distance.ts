@@ -77,7 +77,7 @@ for (const [library, { loop, ours }] of Object.entries(LIBRARIES)) {
   rows.push([library, 'a loop over its pages', own.trips.toFixed(1), '', `${own.rate.toFixed(1)}/s`, '']);
   for (const isolation of ['none', 'storage', 'context'] as const) {
     const { trips, rate, spread } = await measure(ours(isolation));
-    const [added, ratio] = [`+${(trips - own.trips).toFixed(1)}`, `×${(rate / own.rate).toFixed(2)}`];
+    const [added, ratio] = [withSign(trips - own.trips), `×${(rate / own.rate).toFixed(2)}`];
     rows.push([library, `'${isolation}'`, trips.toFixed(1), added, `${rate.toFixed(1)}/s, ${ratio}`, spread]);
   }
 }
@@ -99,6 +99,11 @@ async function measure(crawl: Crawl): Promise<{ trips: number; rate: number; spr
   const spread = [5, 95].map((percent) => percentile(busy, percent).toFixed(0)).join(' to ');
   const rate = (1000 * busy.length) / busy.reduce((sum, gap) => sum + gap, 0);
   return { trips: (times[1]! - times[0]!) / LONG, rate, spread };
+}
+
+function withSign(difference: number): string {
+  const rounded = Math.round(difference * 10) / 10;
+  return `${rounded > 0 ? '+' : ''}${rounded}`;
 }
 
 function gaps(times: readonly number[]): number[] {
