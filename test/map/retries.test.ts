@@ -11,7 +11,7 @@ import {
   type AttemptFacts,
 } from '../../src/index.js';
 import { reply } from '../support/fake-service.js';
-import { collect, MapBench, range } from './support.js';
+import { collect, MapBench, range, valuesOf } from './support.js';
 
 it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async () => {
   await using bench = await MapBench.start();
@@ -332,8 +332,7 @@ describe('recycling', () => {
   it('releases a browser at maxLeaseAge, after its task has ended', async () => {
     await using bench = await MapBench.start();
     const task = ({ session }: { session: { session_id: string } }) => sleep(600, session.session_id);
-    const outcomes = await collect(bench.map(range(3), task, { concurrency: 1, maxLeaseAge: 100 }));
-    const sessions = outcomes.map((outcome) => outcome.status === 'fulfilled' && outcome.value);
+    const sessions = await valuesOf(bench.map(range(3), task, { concurrency: 1, maxLeaseAge: 100 }));
     expect(new Set(sessions).size).toBe(3);
     expect([...bench.released.values()]).toEqual(bench.granted.map(() => 'reused'));
   });
