@@ -38,6 +38,9 @@ export class Socket {
   /** Receives each message before `onMessage`. */
   observe: ((data: Frame) => void) | undefined;
 
+  /** The fastest answer to a ping, in ms. Undefined until there is one. */
+  roundTrip: number | undefined;
+
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
   #heard = true;
@@ -88,6 +91,7 @@ export class Socket {
     this.#websocket = websocket;
     let heartbeat: NodeJS.Timeout | undefined;
     websocket.once('open', () => {
+      this.#ping();
       heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
     });
     websocket.on('message', (data, isBinary) => {
@@ -96,8 +100,10 @@ export class Socket {
     });
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
-    websocket.on('pong', () => {
+    websocket.on('pong', (sent) => {
       this.#heard = true;
+      const time = performance.now() - Number(String(sent));
+      this.roundTrip = Math.min(this.roundTrip ?? time, time);
     });
     this.ended = new Promise((resolve) => {
       websocket.once('close', (code, reason) => {
@@ -153,7 +159,12 @@ export class Socket {
     this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
     this.#heard = false;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
-    else this.#websocket.ping();
+    else this.#ping();
+  }
+
+  /** The answer repeats the time of the ping. */
+  #ping(): void {
+    this.#websocket.ping(String(performance.now()));
   }
 }
 

@@ -43,15 +43,15 @@ export class ArtifactCollector {
   readonly #errors: Error[] = [];
   #isTracing = false;
 
-  /** Resolves to undefined if the connector does not observe pages. */
+  /** Resolves to undefined if the connector does not observe pages, or fails to. */
   static async begin<Handles>(
     lease: ObservedLease<Handles>,
     part: ObservedPart<Handles>,
   ): Promise<ArtifactCollector | undefined> {
-    const { connection, options } = lease;
-    if (!connection.observe) return undefined;
+    const { options } = lease;
     const log = new ConsoleLog();
-    const observation = connection.observe({ ...part, onReport: options.console ? log.add : undefined });
+    const observation = startObservation(lease, { ...part, onReport: options.console ? log.add : undefined });
+    if (!observation) return undefined;
     const collector = new ArtifactCollector(lease as ObservedLease<never>, observation, log);
     if (options.trace) await collector.#startTrace();
     return collector;
@@ -145,5 +145,18 @@ export class ArtifactCollector {
     const connected = () => raceEnd(work, connection.ended, ended);
     const timeLeft = Math.max(0, start + TIMEOUT - performance.now());
     return raceAbort(raceTimeout(timeLeft, connected, late), call.settings.signal);
+  }
+}
+
+function startObservation<Handles>(
+  { call, sessionId, connection }: ObservedLease<Handles>,
+  request: ObserveRequest<Handles>,
+): Observation | undefined {
+  try {
+    return connection.observe?.(request);
+  } catch (cause) {
+    const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
+    call.cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
+    return undefined;
   }
 }

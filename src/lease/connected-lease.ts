@@ -121,6 +121,11 @@ export class ConnectedLease<Handles> implements LeaseUse {
     return options && ArtifactCollector.begin({ call, sessionId, connection, options }, part);
   }
 
+  /** The time of a round trip to the browser in ms, as far as it is known. */
+  get roundTrip(): number | undefined {
+    return this.link.connection.roundTrip();
+  }
+
   /** Opens a page for tasks. */
   async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
     const { connection } = this.link;

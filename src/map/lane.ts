@@ -6,19 +6,21 @@ import { duration } from '../shared/errors.js';
 /** Timeout for opening, resetting or closing a workspace, in ms. */
 const STEP_TIMEOUT = 10_000;
 
-/**
- * A lane opens a second workspace after it has waited longer than this number of openings. It pays if the browser is far
- * away; on the same machine, it only costs memory.
- */
-const PAYS_AFTER = 5;
+/** A browser is far away if a round trip takes longer than this, in ms. In a near one, more pages cost only memory. */
+const FAR = 20;
+/** A lane prepares one more workspace after it has waited as long as this number of openings take. */
+const PAYS_AFTER = 2;
+
+/** The part of a lease that its lanes use. */
+export type LaneLease<Handles> = Pick<ConnectedLease<Handles>, 'openWorkspace' | 'roundTrip'>;
 
 /**
- * The workspaces of one lane. While a task runs in one, another one is prepared, so that the next task does not wait for the
- * responses of a browser that is far away: with `'context'` it is opened, with `'storage'` it is reset, as soon as a
- * second one pays.
+ * The workspaces of one lane. While a task runs in one, others are prepared, so that the next tasks do not wait for the
+ * responses of the browser: with `'context'` one is opened, or two if the browser is far away; with `'storage'` one is
+ * reset if the browser is far away.
  */
 export class Lane<Handles> {
-  readonly #openWorkspace: () => Promise<Workspace<Handles>>;
+  readonly #lease: LaneLease<Handles>;
   readonly #isolation: Isolation;
   readonly #expectsMore: () => boolean;
   #current: Workspace<Handles> | undefined;
@@ -30,27 +32,28 @@ export class Lane<Handles> {
   /** How long the latest workspace took to open, in ms. */
   #openTime = Number.POSITIVE_INFINITY;
 
-  constructor(lease: ConnectedLease<Handles>, isolation: Isolation, expectsMore: () => boolean) {
+  constructor(lease: LaneLease<Handles>, isolation: Isolation, expectsMore: () => boolean) {
+    this.#lease = lease;
     this.#isolation = isolation;
     this.#expectsMore = expectsMore;
-    this.#openWorkspace = () => lease.openWorkspace(isolation);
   }
 
   /** Returns the workspace for the next task. Rejects when the browser does not open a page. */
   async workspace(): Promise<Workspace<Handles>> {
-    this.#current ??= (await this.#prepared.shift()) ?? (await this.#open());
+    this.#current ??= (await this.#wait(this.#prepared.shift())) ?? (await this.#open());
     return this.#current;
   }
 
-  /** Opens the workspace of the next task while the current task runs, if it pays. */
+  /** Opens the workspaces of the next tasks while the current task runs. */
   prepare(): void {
-    if (this.#prepared.length > 0 || !this.#expectsMore()) return;
-    if (this.#secondPays) this.#prepareWith(this.#open());
+    if (this.#isolation === 'none' || !this.#expectsMore()) return;
+    const wanted = (this.#isolation === 'context' ? 1 : 0) + (this.#oneMorePays ? 1 : 0);
+    while (this.#prepared.length < wanted) this.#prepareWith(this.#open());
   }
 
-  get #secondPays(): boolean {
-    if (this.#isolation !== 'storage') return this.#isolation === 'context';
-    return this.#waited >= PAYS_AFTER * this.#openTime;
+  get #oneMorePays(): boolean {
+    const isFar = (this.#lease.roundTrip ?? 0) > FAR;
+    return isFar && this.#waited >= PAYS_AFTER * this.#openTime;
   }
 
   /**
@@ -62,10 +65,7 @@ export class Lane<Handles> {
     this.#current = undefined;
     if (!reusable || this.#isolation === 'context') return this.#close(workspace);
     this.#prepareWith(this.#reset(workspace));
-    if (this.#prepared.length > 1) return undefined;
-    const began = performance.now();
-    await this.#prepared[0];
-    this.#waited += performance.now() - began;
+    if (this.#prepared.length === 1) await this.#wait(this.#prepared[0]);
     return undefined;
   }
 
@@ -73,6 +73,14 @@ export class Lane<Handles> {
   async end(): Promise<void> {
     await Promise.allSettled(this.#prepared);
     await this.#closing;
+  }
+
+  /** Counts the time until a prepared workspace is ready. */
+  async #wait<Prepared>(workspace: Promise<Prepared> | undefined): Promise<Prepared | undefined> {
+    const began = performance.now();
+    const prepared = await workspace;
+    this.#waited += performance.now() - began;
+    return prepared;
   }
 
   #prepareWith(workspace: Promise<Workspace<Handles> | undefined>): void {
@@ -90,7 +98,7 @@ export class Lane<Handles> {
 
   async #open(): Promise<Workspace<Handles>> {
     const began = performance.now();
-    const workspace = await limited(this.#openWorkspace());
+    const workspace = await limited(this.#lease.openWorkspace(this.#isolation));
     this.#openTime = performance.now() - began;
     return workspace;
   }

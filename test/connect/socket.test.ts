@@ -233,6 +233,8 @@ describe('a heartbeat', () => {
 
   it('keeps an idle socket open while the other side answers pings', async () => {
     const { socket, client } = await browser.connect();
+    // The first ping measures the round trip.
+    await expect.poll(() => socket.roundTrip).toBeGreaterThan(0);
     let pings = 0;
     client.on('ping', () => pings++);
     for (let beat = 1; beat <= 8; beat++) {

@@ -5,7 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { BrowserPool, runOf, withPooledBrowser, type FailedRun, type RunEvent } from '../../src/index.js';
+import {
+  BrowserPool,
+  runOf,
+  withPooledBrowser,
+  type Connector,
+  type FailedRun,
+  type RunEvent,
+} from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { DRIVERS } from '../support/drivers.js';
@@ -384,4 +391,26 @@ it('collects nothing with a connector that does not observe pages', async () => 
     artifacts: { folder, on: 'always' },
   });
   expect([run.artifacts, readdirSync(folder)]).toEqual([[], []]);
+});
+
+it('succeeds without artifacts when the connector fails to observe pages', async () => {
+  const connector: Connector = {
+    ...plainConnector,
+    connect: async (request) => ({
+      ...(await plainConnector.connect(request)),
+      observe: () => {
+        throw new Error('no events');
+      },
+    }),
+  };
+  const run = await withPooledBrowser(used.pool, () => 'done', {
+    connector,
+    artifacts: { folder, on: 'always' },
+  });
+  const message = 'There are no artifacts, because the pages cannot be observed: no events';
+  expect(run).toMatchObject({
+    value: 'done',
+    artifacts: [],
+    cleanupErrors: [{ name: 'ArtifactError', message }],
+  });
 });

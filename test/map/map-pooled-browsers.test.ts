@@ -162,8 +162,9 @@ it('releases a browser that has no task for idleTimeout, and leases one again fo
   expect(await collect(outcomes)).toMatchObject([{ value: 's2' }]);
 });
 
-it('storage: opens a second page when tasks wait long for their page, and uses the two in turn', async () => {
+it('storage: opens a second page in a browser that is far away, and uses the two in turn', async () => {
   await using bench = await MapBench.start();
+  bench.roundTrip = 40;
   bench.resetPage = () => sleep(50);
   const outcomes = bench.map(range(40), ({ page }) => page.id, { concurrency: 1, isolation: 'storage' });
   const pages = await valuesOf(outcomes);
@@ -171,4 +172,20 @@ it('storage: opens a second page when tasks wait long for their page, and uses t
   expect(new Set(pages).size).toBe(2);
   expect(pages.at(-1)).toBe(pages.at(-3));
   expect(pages.at(-1)).not.toBe(pages.at(-2));
+});
+
+it('context: opens the pages of the next two tasks at once in a browser that is far away', async () => {
+  await using bench = await MapBench.start();
+  bench.roundTrip = 40;
+  let opening = 0;
+  const atOnce: number[] = [];
+  bench.openPage = async () => {
+    atOnce.push(++opening);
+    await sleep(50);
+    opening--;
+  };
+  const outcomes = bench.map(range(20), ({ page }) => page.id, { concurrency: 1, isolation: 'context' });
+  expect(new Set(await valuesOf(outcomes)).size).toBe(20);
+  expect(atOnce[0]).toBe(1);
+  expect(Math.max(...atOnce)).toBe(2);
 });

@@ -40,6 +40,8 @@ export class MapBench implements AsyncDisposable {
   mostLeased = 0;
   /** Replace this function to make pages fail to open. */
   openPage: () => Promise<void> = async () => {};
+  /** Time until the browser answers a ping, in ms. */
+  roundTrip = 0;
   /** Replace this function to make pages slow to reset. */
   resetPage: () => Promise<void> = async () => {};
 
@@ -49,7 +51,7 @@ export class MapBench implements AsyncDisposable {
 
   static async start(size = 100): Promise<MapBench> {
     const service = await FakeService.start();
-    const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0, autoPong: false });
     await once(sockets, 'listening');
     return new MapBench(service, sockets, size);
   }
@@ -59,7 +61,10 @@ export class MapBench implements AsyncDisposable {
     this.pool = new BrowserPool('pool', service.options);
     this.#sockets = sockets;
     this.#size = size;
-    sockets.on('connection', (socket, { url }: IncomingMessage) => this.#open.set(url!.slice(1), socket));
+    sockets.on('connection', (socket, { url }: IncomingMessage) => {
+      this.#open.set(url!.slice(1), socket);
+      socket.on('ping', (data) => setTimeout(() => socket.pong(data), this.roundTrip));
+    });
     service.script('acquire', (response) => this.#acquire(response));
     service.script('release', (response, { body }) => {
       this.released.set(body!['session_id'] as string, body!['reuse'] ? 'reused' : 'destroyed');
