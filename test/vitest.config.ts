@@ -89,11 +89,11 @@ export default defineConfig({
     execArgv: ['--no-warnings'],
     // Many tests wait for another process: two cores are busy with four of them.
     maxWorkers: 4,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     teardownTimeout: 10_000,
-    // The default of a second is too short for a busy machine.
-    expect: { poll: { timeout: 15_000 } },
+    // Less than the local pool's timeout for an idle session, which would hide a lease that was not released.
+    expect: { poll: { timeout: 45_000 } },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,

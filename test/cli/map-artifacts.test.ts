@@ -1,13 +1,11 @@
 import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { titled, useLocalPool } from '../support/local.js';
 import { startClient } from './support.js';
 
 // A program starts slowly on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
-
 const used = useLocalPool();
 
 /** Logs its input, and fails for inputs that begin with "bad". */

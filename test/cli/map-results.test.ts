@@ -6,8 +6,6 @@ import { useLocalPool } from '../support/local.js';
 import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
 
 // Several programs run one after the other, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
-
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 
 /** The tests need no particular library: this one loads in half the time of the default. */

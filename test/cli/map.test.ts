@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Site } from '../examples/support.js';
 import { FakeService } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
@@ -10,8 +10,6 @@ import { realSession } from '../support/real-session.js';
 import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
 
 // Several programs run one after the other, which takes long on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
-
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
 const leased = () => used.local.stats().leased;
 

@@ -18,13 +18,12 @@ it('covers every command of the examples', () => {
   }
 });
 
-it.each(COMMANDS)('runs on a browser of this machine: $local', { timeout: 180_000 }, async ({ local }) => {
+it.each(COMMANDS)('runs on a browser of this machine: $local', async ({ local }) => {
   await run(local);
 });
 
 it.each(COMMANDS)(
   'runs on the service that the environment names: $service',
-  { timeout: 180_000 },
   async ({ service: command }) => {
     await using service = await startLocalPool({ pools: [{ name: 'default', size: 2 }] });
     await run(command, {

@@ -122,7 +122,7 @@ describe('faults of WebSockets', () => {
     const fourth = await tryWebSocket(url);
     expect(await ask(fourth.socket, VERSION)).toHaveProperty('result');
     // Without a connection in use, the lease expires.
-    await expect.poll(() => pool.stats().expired, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => pool.stats().expired).toBe(1);
     await closed(fourth.socket);
   });
 });

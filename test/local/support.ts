@@ -116,7 +116,7 @@ afterAll(() => afterSilence.forEach((close) => close()));
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  limit = 10_000,
+  limit = 45_000,
 ): Promise<void> {
   const end = performance.now() + limit;
   while (!(await holds())) {

@@ -249,7 +249,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
         await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
         return requests.get('/tick')! - before;
       };
-      await expect.poll(count, { timeout: 10_000 }).toBe(0);
+      await expect.poll(count).toBe(0);
     };
     await results(isolation, tick, expectSilence);
   });

@@ -259,9 +259,9 @@ describe('when a browser is lost', () => {
     let runs = 0;
     async function* inputs() {
       yield 0;
-      await expect.poll(() => runs, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => runs).toBe(1);
       bench.lose('s1');
-      await expect.poll(() => bench.released.size, { timeout: 10_000 }).toBe(1);
+      await expect.poll(() => bench.released.size).toBe(1);
       yield 1;
     }
     const task = ({ session }: { session: { session_id: string } }) => {
@@ -292,7 +292,7 @@ describe('recycling', () => {
     await using bench = await MapBench.start();
     bench.service.script('release', async (response, { body }) => {
       const isFirst = body!['session_id'] === 's1';
-      if (isFirst) await expect.poll(() => bench.granted, { timeout: 10_000 }).toEqual(['s1', 's2']);
+      if (isFirst) await expect.poll(() => bench.granted).toEqual(['s1', 's2']);
       bench.released.set(body!['session_id'] as string, 'reused');
       reply(response, { status: 204 });
     });

@@ -162,7 +162,7 @@ describe('types', () => {
     expect(await withPuppeteer.compile(options)).toEqual([]);
   });
 
-  it('compile for a strict project that uses the fixtures', { timeout: 120_000 }, async () => {
+  it('compile for a strict project that uses the fixtures', async () => {
     await withRunners.write('consumer.ts', CONSUMER_OF_FIXTURES);
     expect(await withRunners.compile({ module: 'nodenext' })).toEqual([]);
     expect(await withRunners.compile({ module: 'esnext', moduleResolution: 'bundler' })).toEqual([]);

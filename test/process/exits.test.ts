@@ -35,7 +35,7 @@ describe('a process that ends during a lease', () => {
   }
 
   async function seen(text: string, output: string[]): Promise<void> {
-    await expect.poll(() => output.join(''), { timeout: 40_000 }).toContain(text);
+    await expect.poll(() => output.join('')).toContain(text);
   }
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -71,7 +71,7 @@ describe('a process that ends during a lease', () => {
     expect(watcher).not.toContain(used.local.token);
     child.kill('SIGKILL');
     expect(await ends(child)).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => used.local.stats().leased, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => used.local.stats().leased).toBe(0);
   });
 
   it('does not end a process whose own handler takes the signal, and releases the browser when the handler exits', async () => {

@@ -34,7 +34,7 @@ it('leases Chromium of this machine without a service, and ends', async () => {
 
 it('starts no more browsers than leases need', async () => {
   const { child, lines } = start(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
-  await expect.poll(lines, { timeout: 20_000 }).toEqual(['leased']);
+  await expect.poll(lines).toEqual(['leased']);
   const browsers = running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
   expect(browsers).toHaveLength(1);
   child.kill('SIGKILL');

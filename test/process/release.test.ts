@@ -38,7 +38,7 @@ describe('a release that is under way when the process ends', () => {
 
   afterEach(async () => {
     for (const child of children.splice(0)) child.kill('SIGKILL');
-    await expect.poll(helpers, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(helpers).toEqual([]);
     proxy.closeAllConnections();
     await once(proxy.close(), 'close');
     await local.close();
@@ -84,7 +84,7 @@ describe('a release that is under way when the process ends', () => {
     let output = '';
     child.stdout.on('data', (text) => (output += String(text)));
     const says = async (text: string) => {
-      await expect.poll(() => output, { timeout: 20_000 }).toContain(text);
+      await expect.poll(() => output).toContain(text);
     };
     return { child, says, ended: once(child, 'exit') };
   }
@@ -131,8 +131,8 @@ describe('a release that is under way when the process ends', () => {
       let guard: ReturnType<typeof guardOf> | undefined;
       const { child, ended } = start('guarded');
       expect(await ended).toEqual([null, signal]);
-      await expect.poll(() => questions().length, { timeout: 20_000 }).toBeGreaterThan(0);
-      await expect.poll(() => guard!.isOver(), { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => questions().length).toBeGreaterThan(0);
+      await expect.poll(() => guard!.isOver()).toBe(true);
       expect(releases()).toHaveLength(1);
       expect(local.stats().leased).toBe(1);
     },
@@ -145,7 +145,7 @@ describe('a release that is under way when the process ends', () => {
     };
     const { child, ended } = start('guarded');
     expect(await ended).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
     expect(questions()).toHaveLength(1);
     expect(releases()).toHaveLength(2);
   });
@@ -168,7 +168,7 @@ describe('a release that is under way when the process ends', () => {
     expect(local.stats().leased).toBe(1);
     child.kill('SIGKILL');
     expect(await ended).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
   });
 
   it('is completed by the helper process after the exit if it takes longer than the exit may', async () => {
@@ -179,7 +179,7 @@ describe('a release that is under way when the process ends', () => {
     const { ended } = start('exit');
     expect(await ended).toEqual([7, null]);
     expect(local.stats().leased).toBe(1);
-    await expect.poll(() => local.stats().leased, { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
   });
 
   it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
@@ -194,7 +194,7 @@ describe('a release that is under way when the process ends', () => {
     await says('leased');
     child.kill('SIGKILL');
     expect(await ended).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
     const pauses = times.slice(1).map((time, index) => time - times[index]!);
     // At least 200, 400 and 800 ms. Timers may end a millisecond early.
     expect(pauses.map((pause, index) => pause >= 200 * 2 ** index - 5)).toEqual([true, true, true]);
@@ -212,7 +212,7 @@ describe('a release that is under way when the process ends', () => {
     isRotated = true;
     child.kill('SIGKILL');
     expect(await ended).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
     expect(releases()).toMatchObject([{ token: 'second-token' }]);
   });
 
@@ -225,7 +225,7 @@ describe('a release that is under way when the process ends', () => {
     expect(args).toContain('--use-openssl-ca');
     expect(args).not.toContain('--import');
     child.kill('SIGKILL');
-    await expect.poll(() => local.stats().leased, { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => local.stats().leased).toBe(0);
   });
 });
 

@@ -20,11 +20,8 @@ export interface Child {
 export async function startChild(way: string): Promise<Child> {
   const child = spawnChild(way);
   const { process: started } = child;
-  await until(
-    'the child has started',
-    () => child.output().includes('ready') || started.exitCode !== null,
-    20_000,
-  );
+  const hasStarted = () => child.output().includes('ready') || started.exitCode !== null;
+  await until('the child has started', hasStarted, 120_000);
   return child;
 }
 
@@ -48,7 +45,7 @@ export function spawnChild(way: string): Child {
     expectNothingLeft: async () => {
       expect(output).toContain('ready');
       expect(profilesIn(folder)).toEqual([]);
-      await until('every process has ended', () => browsersBelow(folder).length === 0, 2_000);
+      await until('every process has ended', () => browsersBelow(folder).length === 0, 10_000);
       rmSync(folder, { recursive: true, force: true });
     },
   };

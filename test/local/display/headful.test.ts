@@ -63,7 +63,7 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
       async (_when, holds) => {
         withoutScreen();
         const child = spawnChild('windows');
-        await until('the condition holds', () => holds(child), 30_000);
+        await until('the condition holds', () => holds(child));
         expect(runs(child, 'Xvfb')).toBe(true);
         child.process.kill('SIGKILL');
         await child.ended;

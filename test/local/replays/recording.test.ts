@@ -217,7 +217,7 @@ it('does not count as activity of the lease', { timeout: VIDEO_TIMEOUT }, async 
   const short = new Replays(brief);
   const session = await borrow(brief);
   const id = await short.start(session);
-  await expect.poll(() => brief.pool.stats().expired, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => brief.pool.stats().expired).toBe(1);
   await short.video(session, id);
   expect(await short.list(session)).toMatchObject([{ replay_id: id, finished_at: expect.any(String) }]);
 });

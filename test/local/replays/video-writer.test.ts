@@ -53,20 +53,20 @@ it('writes a video of an hour without holding it in memory', { timeout: 600_000 
   expect(colours.map(hue)).toEqual(['red', 'red', 'green', 'green', 'blue', 'blue']);
 });
 
-it('writes the video with a new Chromium after a crash', { timeout: 120_000 }, async () => {
+it('writes the video with a new Chromium after a crash', async () => {
   const jpeg = await player.picture('red');
   const file = await fill(
     'crash',
     Array.from({ length: 200 }, (_, index) => ({ at: index * 100, jpeg })),
   );
   const making = writer.write(sourceOf(file, 20_000));
-  await expect.poll(() => started.length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => started.length).toBe(1);
   process.kill(started[0]!.pid, 'SIGKILL');
   expect((await making)?.duration).toBe(20_000);
   expect(started).toHaveLength(2);
 });
 
-it('fails with the reason after a second failure, and leaves no file', { timeout: 120_000 }, async () => {
+it('fails with the reason after a second failure, and leaves no file', async () => {
   const file = await fill('broken', [{ at: 0, jpeg: Buffer.from('no picture') }]);
   const broken = sourceOf(file, 1_000);
   await expect(writer.write(broken)).rejects.toThrow(/decoded/);
@@ -76,7 +76,7 @@ it('fails with the reason after a second failure, and leaves no file', { timeout
   await broken.file.discard();
 });
 
-it('writes no video without frames', { timeout: 60_000 }, async () => {
+it('writes no video without frames', async () => {
   const empty = sourceOf(await fill('empty', []), 1_000);
   expect(await writer.write(empty)).toBeUndefined();
   expect(existsSync(empty.file.path)).toBe(false);

@@ -5,8 +5,6 @@ import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { MapBench, range } from '../support.js';
 import { collectAll } from './support.js';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 describeWithRedis('a worker that is killed (SIGKILL)', () => {
   const used = useRedis();
 
