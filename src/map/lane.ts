@@ -8,6 +8,8 @@ const STEP_TIMEOUT = 10_000;
 
 /** A browser is far away if a round trip takes longer than this, in ms. In a near one, more pages cost only memory. */
 const FAR = 20;
+/** An opening takes about five round trips. If it takes more than this number, the browser is busy: more pages slow it down. */
+const BUSY = 10;
 /** A lane prepares one more workspace after it has waited as long as this number of openings take. */
 const PAYS_AFTER = 2;
 
@@ -52,8 +54,9 @@ export class Lane<Handles> {
   }
 
   get #oneMorePays(): boolean {
-    const isFar = (this.#lease.roundTrip ?? 0) > FAR;
-    return isFar && this.#waited >= PAYS_AFTER * this.#openTime;
+    const { roundTrip = 0 } = this.#lease;
+    const openTime = this.#openTime;
+    return roundTrip > FAR && openTime < BUSY * roundTrip && this.#waited >= PAYS_AFTER * openTime;
   }
 
   /**
