@@ -34,8 +34,8 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
   readonly ended: Promise<SocketEnd>;
   /** Closes the socket immediately: no further command reaches the browser. */
   cut(): void;
-  /** The time of a round trip to the browser in ms, as far as it is known. */
-  roundTrip(): number | undefined;
+  /** The socket that carries it. */
+  readonly socket: Pick<Socket, 'ping' | 'roundTrip'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
@@ -77,7 +77,6 @@ async function connectOnce<Handles>(
   const socket = await Socket.open(trustedUrl(session, protocol, baseUrl), signal, spare);
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  const roundTrip = () => socket.roundTrip;
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
@@ -91,7 +90,7 @@ async function connectOnce<Handles>(
       timeout,
       endpoint,
     });
-    return { ...(await raceAbort(raceEnd(connecting, ended, dropped), signal)), ended, cut, roundTrip };
+    return { ...(await raceAbort(raceEnd(connecting, ended, dropped), signal)), ended, cut, socket };
   } catch (error) {
     cut();
     throw error;

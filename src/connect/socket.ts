@@ -38,7 +38,7 @@ export class Socket {
   /** Receives each message before `onMessage`. */
   observe: ((data: Frame) => void) | undefined;
 
-  /** The fastest answer to a ping, in ms. Undefined until there is one. */
+  /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
   roundTrip: number | undefined;
 
   readonly #websocket: WebSocket;
@@ -91,7 +91,6 @@ export class Socket {
     this.#websocket = websocket;
     let heartbeat: NodeJS.Timeout | undefined;
     websocket.once('open', () => {
-      this.#ping();
       heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
     });
     websocket.on('message', (data, isBinary) => {
@@ -117,6 +116,11 @@ export class Socket {
   /** Sends a message; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
     this.#websocket.send(data as Buffer, { binary: isBinary });
+  }
+
+  /** Measures the round trip. The answer repeats the time of the ping. */
+  ping(): void {
+    this.#websocket.ping(String(performance.now()));
   }
 
   /** Closes with the closing handshake, or after one second without it. Only the first reason counts. */
@@ -159,12 +163,7 @@ export class Socket {
     this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
     this.#heard = false;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
-    else this.#ping();
-  }
-
-  /** The answer repeats the time of the ping. */
-  #ping(): void {
-    this.#websocket.ping(String(performance.now()));
+    else this.ping();
   }
 }
 

@@ -40,7 +40,8 @@ export function closeUnresponsivePages(
     wereClosed: () => wereClosed,
     stop: () => {
       clearTimeout(timer);
-      stopped.abort();
+      // Without a reason, Node would create an error with a stack trace.
+      stopped.abort('stopped');
     },
   };
 }

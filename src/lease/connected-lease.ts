@@ -123,12 +123,13 @@ export class ConnectedLease<Handles> implements LeaseUse {
 
   /** The time of a round trip to the browser in ms, as far as it is known. */
   get roundTrip(): number | undefined {
-    return this.link.connection.roundTrip();
+    return this.link.connection.socket.roundTrip;
   }
 
-  /** Opens a page for tasks. */
+  /** Opens a page for tasks, and measures the round trip. */
   async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
     const { connection } = this.link;
+    connection.socket.ping();
     if (connection.openWorkspace) return connection.openWorkspace(isolation);
     throw new InvalidOptionError(
       'connector',

@@ -152,6 +152,7 @@ export const attachOptions = { ...connectSet, ...leaseSet, ...reconnectSet };
 export const sessionLeaseOptions = { ...acquireSet, ...leaseSet };
 
 const ALL = { ...runOptions, ...reconnectSet };
+const DEFAULTS = readOptions(ALL, {}, 'a lease');
 
 /** The arguments of the error for a library without traces. */
 export const NO_TRACE = [
@@ -222,7 +223,7 @@ export function readLeaseOptions(
   given: object,
   { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal' | 'canTrace'> },
 ): LeaseSettings {
-  const settings = { ...readOptions(ALL, {}, caller), ...readOptions(set, given, caller) } as LeaseSettings;
+  const settings = { ...DEFAULTS, ...readOptions(set, given, caller) } as LeaseSettings;
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);

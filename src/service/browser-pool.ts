@@ -33,7 +33,7 @@ import type { ReleaseTicket } from './release-helper.js';
 import type { Releaser } from './release.js';
 import { expectSuccess, readObject, readReplays } from './responses.js';
 import { Service, serviceUrl } from './service.js';
-import { poolFields, replayFields, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
+import { poolSchema, replaySchema, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
 
 const NO_TOKEN = 'The access token is missing. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
 
@@ -136,7 +136,7 @@ export class BrowserPool {
     const { startReplay } = this.#endpoints;
     if (startReplay) return this.#call(startReplay, { sessionId, ...request }, { signal });
     const response = await this.#send('POST', path, { sessionId, body: request, signal });
-    return readObject(replayFields, response, this.#facts(sessionId));
+    return readObject(replaySchema, response, this.#facts(sessionId));
   }
 
   /** Stops a recording (extension). The service writes the video some seconds later. */
@@ -180,7 +180,7 @@ export class BrowserPool {
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
     const { signal } = readOptions(requestOptions, options, 'describe');
     const response = await this.#send('GET', this.#path, { signal });
-    return readObject(poolFields, response, this.#facts()) as PoolRecord;
+    return readObject(poolSchema, response, this.#facts()) as PoolRecord;
   }
 
   /** Returns the counts of this process for this pool: calls, requests, leases and waiting times. */

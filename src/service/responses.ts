@@ -3,7 +3,7 @@ import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
 import type { HttpResponse } from './http.js';
-import { readWire, replayFields, type Replay, type WireFields } from './wire.js';
+import { readWire, replaySchema, type Replay, type WireSchema } from './wire.js';
 
 const EXCERPT = 200;
 /** Maximum length of a text, in characters, and maximum number of details that an error takes from an error body. */
@@ -31,11 +31,11 @@ export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpRe
 
 /** Reads one object of the API from a response. */
 export function readObject(
-  fields: WireFields,
+  schema: WireSchema,
   response: HttpResponse,
   facts: ErrorFacts,
 ): Record<string, unknown> {
-  const read = readWire(fields, readJson(response, facts));
+  const read = readWire(schema, readJson(response, facts));
   if (typeof read === 'string') throw responseError(read, response, facts);
   return read.value;
 }
@@ -44,7 +44,7 @@ export function readObject(
 export function readReplays(response: HttpResponse, facts: ErrorFacts): Replay[] {
   const json = readJson(response, facts);
   const replays = Array.isArray(json)
-    ? json.map((replay) => readWire(replayFields, replay))
+    ? json.map((replay) => readWire(replaySchema, replay))
     : ['is not a list'];
   return replays.map((replay) => {
     if (typeof replay === 'string') throw responseError('is not a list of replays', response, facts);

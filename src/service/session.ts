@@ -1,11 +1,11 @@
 import { isRecord, mapStrings, parseJson } from '../shared/json.js';
 import { hideSecret, INSPECT, redact } from '../shared/redact.js';
 import { pathSegmentFault } from './pool-options.js';
-import { readWire, sessionFields, type BrowserSession } from './wire.js';
+import { readWire, sessionSchema, type BrowserSession } from './wire.js';
 
 /** Reads a session, or returns the reason why the JSON is not a session. */
 export function readSession(json: unknown): BrowserSession | string {
-  const read = readWire(sessionFields, json);
+  const read = readWire(sessionSchema, json);
   if (typeof read === 'string') return read;
   // The library could not release a browser with such an id.
   const fault = pathSegmentFault(read.value['session_id']);

@@ -13,7 +13,7 @@ export interface WireField<T> {
   readonly [TYPE]?: () => T;
 }
 
-export type WireFields = Readonly<Record<string, WireField<unknown>>>;
+type WireFields = Readonly<Record<string, WireField<unknown>>>;
 type TypeOf<F> = F extends WireField<infer T> ? T : never;
 
 /** The object with these fields: those whose type includes `undefined` are optional. */
@@ -90,7 +90,7 @@ interface TelemetrySwitch {
   readonly enabled: boolean;
 }
 
-export const sessionFields = {
+const sessionFields = {
   /** Identifier of the session. A browser that is leased again keeps it. Required. */
   session_id: required(v.string()),
   /** When the session was created, ISO 8601, by the service's clock. Required. */
@@ -143,7 +143,7 @@ export interface BrowserSession extends WireObject<typeof sessionFields> {
   readonly [field: string]: unknown;
 }
 
-export const replayFields = {
+const replayFields = {
   /** Identifier. */
   replay_id: optional(v.string()),
   /** Start of the recording, ISO 8601, by the service's clock. */
@@ -179,7 +179,7 @@ export interface PoolConfig {
   readonly [field: string]: unknown;
 }
 
-export const poolFields = {
+const poolFields = {
   /** Identifier. */
   id: required(v.string()),
   /** Name. */
@@ -199,13 +199,20 @@ export interface PoolRecord extends WireObject<typeof poolFields> {
   readonly [field: string]: unknown;
 }
 
+/** Describes an object of the API. */
+export type WireSchema = v.GenericSchema<unknown, object>;
+
+export const sessionSchema: WireSchema = object(sessionFields);
+export const replaySchema: WireSchema = object(replayFields);
+export const poolSchema: WireSchema = object(poolFields);
+
 /**
  * Reads an object of the API.
  *
  * @returns The object, or the reason why the JSON is not one, as the end of a sentence that begins with "The response".
  */
-export function readWire(fields: WireFields, json: unknown): { value: Record<string, unknown> } | string {
-  const result = v.safeParse(object(fields), json, { abortEarly: true });
+export function readWire(schema: WireSchema, json: unknown): { value: Record<string, unknown> } | string {
+  const result = v.safeParse(schema, json, { abortEarly: true });
   if (result.success) return { value: result.output as Record<string, unknown> };
   const [issue] = result.issues;
   const field = v.getDotPath(issue);

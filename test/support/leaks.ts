@@ -31,7 +31,7 @@ afterAll(async () => {
   clean();
   if (leaks.length > 0)
     throw new Error(`This test file left behind:\n${leaks.map((leak) => `- ${leak}`).join('\n')}`);
-}, 3 * GRACE);
+}, 20 * GRACE);
 
 async function waitForNone(): Promise<string[]> {
   const end = performance.now() + GRACE;
