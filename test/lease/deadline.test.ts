@@ -35,7 +35,7 @@ describe.concurrent('the deadline of acquireSession', () => {
 
   it('limits the requested wait: whole seconds, at least one, not past the deadline', async () => {
     const outcome = await acquireWith([waitAsAsked({ status: 204 })], {
-      acquireTimeout: 3700,
+      acquireTimeout: 6700,
       pollTimeout: 1200,
     });
     expect(outcome.error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT' });
