@@ -89,8 +89,9 @@ export default defineConfig({
     execArgv: ['--no-warnings'],
     // Many tests wait for another process: two cores are busy with four of them.
     maxWorkers: 4,
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    // Only a test that hangs reaches them.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     teardownTimeout: 10_000,
     // Less than the local pool's timeout for an idle session, which would hide a lease that was not released.
     expect: { poll: { timeout: 45_000 } },

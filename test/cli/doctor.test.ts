@@ -44,7 +44,7 @@ it('passes on the browsers of this machine, with local as the address', async ()
   expect(stdout).toMatch(/✓ token +not needed/);
   expect(stdout.match(/1 \+ 1 = 2/g)).toHaveLength(CONNECTIONS.length);
   await doctor.leavesNothing();
-}, 120_000);
+});
 
 describe('doctor, on a pool', () => {
   const used = useLocalPool();

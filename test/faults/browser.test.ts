@@ -63,7 +63,7 @@ it('connects to a browser with fifty pages, and closes none of them', async () =
     await bench.settle();
   }
   first.destroys = true;
-}, 60_000);
+});
 
 async function openPages(url: string, count: number): Promise<void> {
   const socket = new WebSocket(url);

@@ -77,7 +77,7 @@ describe.each(DRIVERS)('$name', (driver) => {
       });
       await bench.settle();
     }
-  }, 60_000);
+  });
 
   it.each([
     ...FAILURES.map((failure) => [...failure, 2] as const),

@@ -91,7 +91,7 @@ it('detects a silent WebSocket within 10 s, and does not count an empty result a
     await bench.settle();
     await bench[Symbol.asyncDispose]();
   }
-}, 40_000);
+});
 
 it('rejects at connectTimeout when the WebSocket goes silent during the connect', async () => {
   const benches = await Promise.all(DRIVERS.map(() => FaultBench.start(used.local)));

@@ -11,7 +11,7 @@ let consumer: Consumer;
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'package-'));
   consumer = await Consumer.install(join(folder, 'app'), await pack(folder), ['puppeteer-core@25']);
-}, 180_000);
+});
 
 it.each(['cdp', 'bidi'])(
   'the installed package drives a browser with puppeteer-core 25 over %s',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const [name, text] of snippets) await writeFile(join(folder, name), text);
   await writeFile(join(folder, 'broken.ts'), 'export const title = await withPooledBrowser(pool, visit);');
   complaints = await compile(folder);
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -32,7 +32,7 @@ const files = ['src', 'test', 'examples', '.github']
 it('uses the wording of the project in comments, texts and guides', () => {
   expect(files.length).toBeGreaterThan(400);
   expect(files.flatMap((path) => wrongWordings(path, readFileSync(path, 'utf8')))).toEqual([]);
-}, 60_000);
+});
 
 it('detects a wrong wording in a comment, a string, a template and a guide, but not in code', () => {
   const code = "/** Gives it\n * back. */\nconst film = 'nobody';\nconst b = ['A film', `${film} goes on`];";
