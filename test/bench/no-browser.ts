@@ -5,14 +5,25 @@
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { BrowserPool, withPooledBrowser } from '../../src/index.js';
-import { plainConnector as connector } from '../support/plain-connector.js';
+import { BrowserPool, withPooledBrowser, type Connector } from 'pooled-browser';
 import { compare, printComparison, setting, startProgram, time } from './bench.js';
 import { rawClient } from './ways.js';
 
 const ROUNDS = setting('ROUNDS', 30);
 const LEASES = setting('LEASES', 50);
 const BY_HAND = 'by hand, the same steps';
+
+const connector: Connector<object> = {
+  library: 'none',
+  refusal: () => undefined,
+  load: async () => {},
+  connect: async ({ socket }) => ({
+    handles: {},
+    isConnected: () => true,
+    cleanup: async () => {},
+    disconnect: async () => socket.close('closed-by-us'),
+  }),
+};
 
 await using program = await startProgram('busy-service.mjs', 'unlimited');
 const pool = new BrowserPool('bench', program.service);
