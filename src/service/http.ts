@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
@@ -133,6 +134,8 @@ export class HttpClient {
       return { status, headers, body: '' };
     }
     const read = await readBody(body);
+    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
+    await nextTurn();
     signal?.throwIfAborted();
     return { status, headers, ...read };
   }
