@@ -3,7 +3,7 @@ import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
 import type { HttpResponse } from './http.js';
-import { readWire, replaySchema, type Replay, type WireSchema } from './wire.js';
+import { readWire, replaySchema, type Replay, type WireField } from './wire.js';
 
 const EXCERPT = 200;
 /** Maximum length of a text, in characters, and maximum number of details that an error takes from an error body. */
@@ -31,7 +31,7 @@ export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpRe
 
 /** Reads one object of the API from a response. */
 export function readObject(
-  schema: WireSchema,
+  schema: WireField<object>,
   response: HttpResponse,
   facts: ErrorFacts,
 ): Record<string, unknown> {

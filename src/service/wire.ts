@@ -199,20 +199,20 @@ export interface PoolRecord extends WireObject<typeof poolFields> {
   readonly [field: string]: unknown;
 }
 
-/** Describes an object of the API. */
-export type WireSchema = v.GenericSchema<unknown, object>;
-
-export const sessionSchema: WireSchema = object(sessionFields);
-export const replaySchema: WireSchema = object(replayFields);
-export const poolSchema: WireSchema = object(poolFields);
+export const sessionSchema: WireField<object> = required(object<object>(sessionFields));
+export const replaySchema: WireField<object> = required(object<object>(replayFields));
+export const poolSchema: WireField<object> = required(object<object>(poolFields));
 
 /**
  * Reads an object of the API.
  *
  * @returns The object, or the reason why the JSON is not one, as the end of a sentence that begins with "The response".
  */
-export function readWire(schema: WireSchema, json: unknown): { value: Record<string, unknown> } | string {
-  const result = v.safeParse(schema, json, { abortEarly: true });
+export function readWire(
+  schema: WireField<object>,
+  json: unknown,
+): { value: Record<string, unknown> } | string {
+  const result = v.safeParse(schema as v.GenericSchema, json, { abortEarly: true });
   if (result.success) return { value: result.output as Record<string, unknown> };
   const [issue] = result.issues;
   const field = v.getDotPath(issue);
