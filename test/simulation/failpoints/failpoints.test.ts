@@ -22,14 +22,14 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'a lease inside a lease', seeds: [1, 2], ways: ['nested', 'run'] },
   {
     name: 'an outage',
-    seeds: [1, 2, 3],
+    seeds: [1, 2, 3, 7],
     ways: ['run', 'run', 'run', 'run'],
     rates: { 'http: 503': 0.5, 'http: refused': 0.2 },
   },
   { name: 'a service that asks to wait', seeds: [1, 2], ways: ['run', 'run'], rates: { 'http: 429': 0.5 } },
   {
     name: 'lost responses',
-    seeds: [1, 2, 19],
+    seeds: [1, 2, 20, 30],
     ways: ['run', 'run'],
     rates: { 'http: reset after processing': 0.3 },
   },
@@ -60,7 +60,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'leases that outlive their connection',
-    seeds: [1, 2, 3, 4, 5, 6],
+    seeds: [1, 2, 3, 4, 5, 6, 8, 10],
     ways: ['agent', 'agent'],
     rates: { 'socket: dropped': 0.5, 'upgrade: refused': 0.1 },
   },
@@ -100,6 +100,11 @@ const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string 
     why: 'the simulated service has no connections',
   },
   { awaited: / sleep\(/, modes: ['hangs', 'is late'], why: 'a timer fires' },
+  {
+    awaited: / nextTurn\(/,
+    modes: ['throws', 'throws after', 'hangs', 'is late'],
+    why: 'the next turn of the event loop comes',
+  },
   {
     awaited: /raceAbort\(work, grace| released$|allSettled\(this\.#work\)/,
     modes: ['throws', 'throws after', 'hangs', 'is late'],
