@@ -101,8 +101,9 @@ export class Socket {
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', (sent) => {
       this.#heard = true;
-      const time = performance.now() - Number(String(sent));
-      this.roundTrip = Math.min(this.roundTrip ?? time, time);
+      // A pong that answers no ping of ours contains no time.
+      const time = performance.now() - Number.parseFloat(String(sent));
+      if (time < (this.roundTrip ?? Number.POSITIVE_INFINITY)) this.roundTrip = time;
     });
     this.ended = new Promise((resolve) => {
       websocket.once('close', (code, reason) => {

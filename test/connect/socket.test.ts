@@ -221,7 +221,13 @@ describe('a message that is not JSON', () => {
 });
 
 it('measures the round trip with a ping', async () => {
-  const { socket } = await browser.connect();
+  const { socket, client } = await browser.connect();
+  const received = new Promise<void>((resolve) => {
+    socket.onMessage = () => resolve();
+  });
+  client.pong('');
+  client.send('{}');
+  await received;
   expect(socket.roundTrip).toBeUndefined();
   socket.ping();
   await expect.poll(() => socket.roundTrip).toBeGreaterThan(0);
