@@ -74,7 +74,7 @@ export class Program {
 
   /** Fails when a process or a file outlives the program. A killed process ends with a delay. */
   async leavesNothing(): Promise<void> {
-    await expect.poll(() => this.leftovers(), { timeout: 15_000, interval: 20 }).toEqual([]);
+    await expect.poll(() => this.leftovers(), { timeout: 3_000, interval: 20 }).toEqual([]);
   }
 
   /** Returns its processes and the files in its TMPDIR, such as browser profiles. */

@@ -82,7 +82,7 @@ describe('a lease whose client never receives the response', () => {
     await until('the lease is granted', () => api.pool.stats('default').leased === 1);
     gone.abort();
     expect(await aborted).toBe('aborted');
-    await until('the browser is idle again', () => api.pool.stats('default').idle === 1, 5_000);
+    await until('the browser is idle again', () => api.pool.stats('default').idle === 1, 1_000);
     expect(api.pool.stats().granted).toBe(granted);
   });
 

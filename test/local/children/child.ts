@@ -45,7 +45,7 @@ export function spawnChild(way: string): Child {
     expectNothingLeft: async () => {
       expect(output).toContain('ready');
       expect(profilesIn(folder)).toEqual([]);
-      await until('every process has ended', () => browsersBelow(folder).length === 0, 10_000);
+      await until('every process has ended', () => browsersBelow(folder).length === 0, 2_000);
       rmSync(folder, { recursive: true, force: true });
     },
   };
