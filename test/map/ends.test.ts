@@ -61,9 +61,13 @@ describe('leaving the loop', () => {
 
   it('settles a pending next()', async () => {
     await using bench = await MapBench.start();
-    const outcomes = bench.map([1], () => new Promise(() => {}));
+    const started = gate();
+    const outcomes = bench.map([1], () => {
+      started.open();
+      return new Promise(() => {});
+    });
     const next = outcomes.next();
-    await expect.poll(() => bench.leased).toBe(1);
+    await started.promise;
     await outcomes.return!();
     expect(await next).toEqual({ done: true, value: undefined });
     expect(bench.leased).toBe(0);

@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { Random } from '../support/random.js';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 import { simulate } from './simulate.js';
+import { VirtualClock } from './virtual-clock.js';
 
 const LIFECYCLES = 2_000;
 const MINUTE = 60_000;
@@ -27,4 +30,16 @@ it('repeats a simulated world exactly from its seed', async () => {
     const once = await simulate(seed, { story: true });
     expect(await simulate(seed, { story: true })).toEqual(once);
   }
+});
+
+it('lets no simulated time pass while the event loop has work', async () => {
+  const clock = new VirtualClock(new Random(1));
+  const times: number[] = [];
+  clock.after(1_000, async () => {
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    times.push(clock.now);
+  });
+  clock.after(5_000, () => times.push(clock.now));
+  await clock.run();
+  expect(times).toEqual([1_000, 5_000]);
 });

@@ -63,7 +63,7 @@ export class VirtualClock {
   /** Runs until no event is left. */
   async run(): Promise<void> {
     for (;;) {
-      await settleMicrotasks();
+      await settle();
       const entry = this.#entries.pop();
       if (!entry) return;
       if (!entry.run) continue;
@@ -159,9 +159,10 @@ class VirtualTimer {
   }
 }
 
-/** Resolves when all pending microtasks and ticks have run. */
-function settleMicrotasks(): Promise<void> {
-  return new Promise((resolve) => real.setImmediate(resolve));
+/** Resolves when nothing is left to do at the current time: no microtask, no tick and no immediate. */
+async function settle(): Promise<void> {
+  do await new Promise((resolve) => real.setImmediate(resolve));
+  while (process.getActiveResourcesInfo().includes('Immediate'));
 }
 
 /** The real monotonic clock, also while a virtual clock is installed. */
