@@ -6,10 +6,14 @@ import { duration } from '../shared/errors.js';
 /** Timeout for opening, resetting or closing a workspace, in ms. */
 const STEP_TIMEOUT = 10_000;
 
-/** A browser is far away if a round trip takes longer than this, in ms. In a near one, more pages cost only memory. */
+/** A browser is far away if a round trip takes longer than this, in ms. In a near one, a further page costs only memory. */
 const FAR = 20;
-/** An opening takes about five round trips. If it takes more than this number, the browser is busy: more pages slow it down. */
-const BUSY = 10;
+/**
+ * A browser is busy if a page takes longer to open than `OPENING` and `ROUND_TRIPS` round trips, in ms. In a busy browser,
+ * prepared pages slow down the tasks: with eight contexts at once, each takes a third more CPU than with two.
+ */
+const OPENING = 300;
+const ROUND_TRIPS = 5;
 /** A lane prepares one more workspace after it has waited as long as this number of openings take. */
 const PAYS_AFTER = 2;
 
@@ -19,7 +23,7 @@ export type LaneLease<Handles> = Pick<ConnectedLease<Handles>, 'openWorkspace' |
 /**
  * The workspaces of one lane. While a task runs in one, others are prepared, so that the next tasks do not wait for the
  * responses of the browser: with `'context'` one is opened, or two if the browser is far away; with `'storage'` one is
- * reset if the browser is far away.
+ * reset if the browser is far away. A busy browser prepares none.
  */
 export class Lane<Handles> {
   readonly #lease: LaneLease<Handles>;
@@ -32,7 +36,7 @@ export class Lane<Handles> {
   /** How long the lane has waited for its workspace, in ms. */
   #waited = 0;
   /** How long the latest workspace took to open, in ms. */
-  #openTime = Number.POSITIVE_INFINITY;
+  #openTime = 0;
 
   constructor(lease: LaneLease<Handles>, isolation: Isolation, expectsMore: () => boolean) {
     this.#lease = lease;
@@ -48,15 +52,18 @@ export class Lane<Handles> {
 
   /** Opens the workspaces of the next tasks while the current task runs. */
   prepare(): void {
-    if (this.#isolation === 'none' || !this.#expectsMore()) return;
+    if (this.#isolation === 'none' || this.#isBusy || !this.#expectsMore()) return;
     const wanted = (this.#isolation === 'context' ? 1 : 0) + (this.#oneMorePays ? 1 : 0);
     while (this.#prepared.length < wanted) this.#prepareWith(this.#open());
   }
 
+  get #isBusy(): boolean {
+    return this.#openTime > OPENING + ROUND_TRIPS * (this.#lease.roundTrip ?? 0);
+  }
+
   get #oneMorePays(): boolean {
     const { roundTrip = 0 } = this.#lease;
-    const openTime = this.#openTime;
-    return roundTrip > FAR && openTime < BUSY * roundTrip && this.#waited >= PAYS_AFTER * openTime;
+    return roundTrip > FAR && this.#waited >= PAYS_AFTER * this.#openTime;
   }
 
   /**

@@ -13,23 +13,36 @@ afterEach(() => {
 });
 
 it.each([
-  ['context', 'near', 1, 1],
-  ['context', 'at an unknown distance', undefined, 1],
-  ['context', 'far away', 50, 2],
-  ['context', 'far away and busy', 25, 1],
-  ['storage', 'near', 1, 0],
-  ['storage', 'at an unknown distance', undefined, 0],
-  ['storage', 'far away', 50, 1],
-  ['storage', 'far away and busy', 25, 0],
+  { isolation: 'context', browser: 'near', roundTrip: 1, openTime: 300, prepared: 1 },
+  { isolation: 'context', browser: 'near and busy', roundTrip: 1, openTime: 400, prepared: 0 },
+  {
+    isolation: 'context',
+    browser: 'at an unknown distance',
+    roundTrip: undefined,
+    openTime: 300,
+    prepared: 1,
+  },
+  { isolation: 'context', browser: 'far away', roundTrip: 50, openTime: 400, prepared: 2 },
+  { isolation: 'context', browser: 'far away and busy', roundTrip: 50, openTime: 600, prepared: 0 },
+  { isolation: 'storage', browser: 'near', roundTrip: 1, openTime: 300, prepared: 0 },
+  {
+    isolation: 'storage',
+    browser: 'at an unknown distance',
+    roundTrip: undefined,
+    openTime: 300,
+    prepared: 0,
+  },
+  { isolation: 'storage', browser: 'far away', roundTrip: 50, openTime: 400, prepared: 1 },
+  { isolation: 'storage', browser: 'far away and busy', roundTrip: 50, openTime: 600, prepared: 0 },
 ] as const)(
-  '%s, browser %s: prepares pages beside that of the task',
-  async (isolation, _distance, roundTrip, prepared) => {
+  '$isolation, browser $browser: prepares $prepared pages beside that of the task',
+  async ({ isolation, roundTrip, openTime, prepared }) => {
     const open = { now: 0, most: 0 };
     const openWorkspace = async (): Promise<Workspace<object>> => {
       open.most = Math.max(open.most, ++open.now);
-      await wait(300);
+      await wait(openTime);
       const reset = async () => {
-        await wait(300);
+        await wait(openTime);
         return isolation === 'storage';
       };
       return { handles: {}, reset, close: async () => void open.now-- };
@@ -44,7 +57,7 @@ it.each([
       }
     };
     const working = work();
-    await vi.advanceTimersByTimeAsync(2 * TASKS * 300);
+    await vi.advanceTimersByTimeAsync(2 * TASKS * openTime);
     await working;
     expect(open.most).toBe(1 + prepared);
     await lane.end();
