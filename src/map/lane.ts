@@ -10,7 +10,7 @@ const STEP_TIMEOUT = 10_000;
 const FAR = 20;
 /**
  * A browser is busy if a page takes longer to open than `OPENING` and `ROUND_TRIPS` round trips, in ms. In a busy browser,
- * prepared pages slow down the tasks: with eight contexts at once, each takes a third more CPU than with two.
+ * prepared pages slow down the tasks: on two cores, four tasks with four prepared contexts took a third more CPU each.
  */
 const OPENING = 300;
 const ROUND_TRIPS = 5;
