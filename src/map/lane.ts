@@ -9,11 +9,12 @@ const STEP_TIMEOUT = 10_000;
 /** A browser is far away if a round trip takes longer than this, in ms. In a near one, a further page costs only memory. */
 const FAR = 20;
 /**
- * A browser is busy if a page takes longer to open than `OPENING` and `ROUND_TRIPS` round trips, in ms. In a busy browser,
- * prepared pages slow down the tasks: on two cores, four tasks with four prepared contexts took a third more CPU each.
+ * A browser is busy if a page takes longer to open than `OPENING`, in ms, and `ROUND_TRIPS` round trips, of which an opening
+ * takes four to nine. In a busy browser, prepared pages slow down the tasks: on two cores, four tasks with four prepared
+ * contexts took a third more CPU each.
  */
 const OPENING = 300;
-const ROUND_TRIPS = 5;
+const ROUND_TRIPS = 10;
 /** A lane prepares one more workspace after it has waited as long as this number of openings take. */
 const PAYS_AFTER = 2;
 

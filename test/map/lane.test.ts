@@ -22,8 +22,8 @@ it.each([
     openTime: 300,
     prepared: 1,
   },
-  { isolation: 'context', browser: 'far away', roundTrip: 50, openTime: 400, prepared: 2 },
-  { isolation: 'context', browser: 'far away and busy', roundTrip: 50, openTime: 600, prepared: 0 },
+  { isolation: 'context', browser: 'far away', roundTrip: 200, openTime: 1700, prepared: 2 },
+  { isolation: 'context', browser: 'far away and busy', roundTrip: 50, openTime: 900, prepared: 0 },
   { isolation: 'storage', browser: 'near', roundTrip: 1, openTime: 300, prepared: 0 },
   {
     isolation: 'storage',
@@ -32,8 +32,8 @@ it.each([
     openTime: 300,
     prepared: 0,
   },
-  { isolation: 'storage', browser: 'far away', roundTrip: 50, openTime: 400, prepared: 1 },
-  { isolation: 'storage', browser: 'far away and busy', roundTrip: 50, openTime: 600, prepared: 0 },
+  { isolation: 'storage', browser: 'far away', roundTrip: 200, openTime: 1700, prepared: 1 },
+  { isolation: 'storage', browser: 'far away and busy', roundTrip: 50, openTime: 900, prepared: 0 },
 ] as const)(
   '$isolation, browser $browser: prepares $prepared pages beside that of the task',
   async ({ isolation, roundTrip, openTime, prepared }) => {
