@@ -29,8 +29,8 @@ const PLAIN: Driver = {
 
 it('serves 15 calls of all three drivers at once from a pool of 3 browsers', async () => {
   await using bench = await FaultBench.start(used.local);
-  // The service holds a request until a browser is free.
-  const limits = { acquireTimeout: 90_000, pollTimeout: 90_000 };
+  // The service holds a request until a browser is free. On a busy machine, the first connect of each library is slow.
+  const limits = { acquireTimeout: 90_000, pollTimeout: 90_000, connectTimeout: 90_000 };
   const calls = Array.from({ length: 15 }, (_, index) =>
     bench.run(DRIVERS[index % 3]!, ({ page }) => page.evaluate(String(index)), limits),
   );
