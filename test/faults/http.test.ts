@@ -147,7 +147,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     const [one, two] = bench.service.of('acquire');
     expect(two!.at - one!.at).toBeGreaterThan(990);
     bench.service.script('acquire', later('1000000000'));
-    const { error } = await bench.run(driver, () => {}, { acquireTimeout: 300, within: 300 });
+    const { error } = await bench.run(driver, () => {}, { acquireTimeout: 2000, within: 2000 });
     expect(error).toBeInstanceOf(AcquireTimeoutError);
     expect(error!.cause).toMatchObject({ status: 503 });
     await bench.settle();

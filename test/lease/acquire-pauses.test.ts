@@ -75,13 +75,11 @@ it.each([0, 1])('waits as long as Retry-After requests, after a response that to
 describe.concurrent('the backoff', () => {
   it('grows while the service answers immediately', async () => {
     const { requests, error } = await acquireWith([NONE], {
-      acquireTimeout: 2000,
-      retry: { minTimeout: 100, maxTimeout: 10_000, randomize: false },
+      retry: { retries: 4, minTimeout: 100, maxTimeout: 10_000, randomize: false },
     });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT' });
     // At 0, 100, 300, 700 and 1500 ms, or later on a busy machine.
-    expect(requests.length).toBeGreaterThan(1);
-    expect(requests.length).toBeLessThanOrEqual(5);
+    expect(requests).toHaveLength(5);
     const gaps = requests.slice(1).map(({ at }, index) => at - requests[index]!.at);
     for (const [index, gap] of gaps.entries()) expect(gap).toBeGreaterThan(90 * 2 ** index);
   });
@@ -147,10 +145,10 @@ describe('a request', () => {
 
 describe('the end of the wait', () => {
   it('reports its duration, and the last error of the service', async () => {
-    const { error } = await acquireWith([{ status: 503 }, { status: 204 }], { acquireTimeout: 150 });
+    const { error } = await acquireWith([{ status: 503 }, { status: 204 }], { acquireTimeout: 2000 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503 } });
     expect(error!.message).toMatch(
-      /in pool "pool" within 150 ms \(\d+ acquire requests?\)\. Increase acquireTimeout/,
+      /in pool "pool" within 2 s \(\d+ acquire requests?\)\. Increase acquireTimeout/,
     );
     const { error: plain } = await acquireWith([{ status: 204 }], { acquireTimeout: 50 });
     expect(plain!.cause).toBeUndefined();

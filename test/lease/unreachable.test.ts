@@ -148,7 +148,7 @@ describe('unreachableTimeout', () => {
   });
 
   it('leads the message of AcquireTimeoutError with the last failure if acquireTimeout ends first', async () => {
-    const { error } = await fail(closedPort(), { acquireTimeout: 300 });
+    const { error } = await fail(closedPort(), { acquireTimeout: 2000 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { code: 'ERR_POOL_UNREACHABLE' } });
     expect(error.message).toMatch(/^The service at .* could not be reached: connect ECONNREFUSED/);
     expect(error.message).not.toContain('enlarge the pool');
