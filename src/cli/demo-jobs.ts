@@ -154,14 +154,19 @@ async function orderWithPlaywright(page: PlaywrightPage, { url, log }: Omit<Orde
   return page.locator('#receipt').innerText();
 }
 
+/**
+ * Without locators: if the page is closed at the wrong moment, a locator of Puppeteer rejects a promise that nobody
+ * handles, and the process ends.
+ */
 async function orderWithPuppeteer(page: PuppeteerPage, { url, log }: Omit<Order, 'pool'>): Promise<string> {
   await page.goto(url);
   log(`opened "${await page.title()}", and orders a lamp`);
-  await page.locator('a[href="/lamp"]').click();
-  await page.locator('input').fill('Grace');
-  await page.locator('button').click();
-  const receipt = page.locator('#receipt').map(({ textContent }) => textContent ?? '');
-  return receipt.wait();
+  await page.click('a[href="/lamp"]');
+  const name = await page.waitForSelector('input');
+  await name!.type('Grace');
+  await page.click('button');
+  const receipt = await page.waitForSelector('#receipt');
+  return receipt!.evaluate(({ textContent }) => textContent ?? '');
 }
 
 /** In ms: the payment takes long enough that the third job must wait for a browser. */
