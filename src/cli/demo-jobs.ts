@@ -154,10 +154,7 @@ async function orderWithPlaywright(page: PlaywrightPage, { url, log }: Omit<Orde
   return page.locator('#receipt').innerText();
 }
 
-/**
- * Without locators: if the page is closed at the wrong moment, a locator of Puppeteer rejects a promise that nobody
- * handles, and the process ends.
- */
+/** Without locators: if the page is closed at the wrong moment, a locator of Puppeteer has an unhandled rejection. */
 async function orderWithPuppeteer(page: PuppeteerPage, { url, log }: Omit<Order, 'pool'>): Promise<string> {
   await page.goto(url);
   log(`opened "${await page.title()}", and orders a lamp`);
