@@ -20,7 +20,7 @@ describe.each(DRIVERS)('$name', (driver) => {
       }
       const mine = Object.freeze(new TypeError('mine'));
       const throwMine = () => Promise.reject(mine);
-      const { error, run } = await bench.run(driver, throwMine, { releaseTimeout: 300 });
+      const { error, run } = await bench.run(driver, throwMine, { releaseTimeout: 2000 });
       expect(error).toBe(mine);
       expect(run!.released).toBe(isCleanedUp ? 'reused' : 'failed');
       expect(run!.cleanupErrors.map((cleanup) => (cleanup as BrowserLostError).code)).toEqual(

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isAcquireTimeoutError } from '../../src/shared/lease-errors.js';
-import { session, type Answer } from '../support/fake-service.js';
+import { reply, session, type Answer } from '../support/fake-service.js';
 import { hang } from '../service/support.js';
 import { acquireWith, GRANT, NONE, waitAsAsked, waits } from './support.js';
 
@@ -112,14 +112,28 @@ describe.concurrent('Retry-After', () => {
 describe.concurrent('an abort of acquireSession', () => {
   const REASON = new Error('enough');
 
-  it.each<[string, Answer]>([
-    ['during a request', { status: 204, delay: 4000 }],
-    ['during a pause', { status: 503, headers: { 'retry-after': '60' } }],
-  ])('%s rejects immediately with its reason', async (_when, answer) => {
-    const signal = AbortSignal.timeout(200);
-    const { error, elapsed, requests } = await acquireWith([answer], { signal });
-    expect(error).toBe(signal.reason);
+  it('during a request rejects immediately with its reason', async () => {
+    const caller = new AbortController();
+    const answer: Answer = (response) => {
+      caller.abort(REASON);
+      setTimeout(() => response.writeHead(204).end(), 4000);
+    };
+    const { error, elapsed, requests } = await acquireWith([answer], { signal: caller.signal });
+    expect(error).toBe(REASON);
     expect(elapsed).toBeLessThan(4000);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('during a pause rejects immediately with its reason', async () => {
+    const caller = new AbortController();
+    const { error, requests } = await acquireWith(
+      [{ status: 503, headers: { 'retry-after': '60' } }, GRANT],
+      {
+        signal: caller.signal,
+        onEvent: ({ type }) => void (type === 'waiting' && setImmediate(() => caller.abort(REASON))),
+      },
+    );
+    expect(error).toBe(REASON);
     expect(requests).toHaveLength(1);
   });
 
@@ -137,10 +151,13 @@ describe.concurrent('an abort of acquireSession', () => {
   });
 
   it('releases a browser that the service leases later', async () => {
-    const signal = AbortSignal.timeout(100);
-    const late: Answer = { status: 200, json: session(), delay: 400 };
-    const { error, released } = await acquireWith([late], { signal });
-    expect(error).toBe(signal.reason);
+    const caller = new AbortController();
+    const late: Answer = (response) => {
+      caller.abort(REASON);
+      setTimeout(() => reply(response, { status: 200, json: session() }), 400);
+    };
+    const { error, released } = await acquireWith([late], { signal: caller.signal });
+    expect(error).toBe(REASON);
     expect(released).toStrictEqual(['session-1']);
   });
 });

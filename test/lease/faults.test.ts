@@ -111,14 +111,18 @@ describe.each(DRIVERS)('$name', ({ run, lease }) => {
   });
 
   it('releases a browser that is leased after an abort, and pool.close() waits for the release', async () => {
-    service.script('acquire', { status: 200, json: session({ session_id: 'late' }), delay: 300 });
     const caller = new AbortController();
     const reason = new Error('no longer');
-    const running = run(pool, () => {}, { signal: caller.signal });
-    setTimeout(() => caller.abort(reason), 100);
-    await expect(running).rejects.toBe(reason);
+    let grant!: () => void;
+    service.script('acquire', (response) => {
+      grant = () => reply(response, { status: 200, json: session({ session_id: 'late' }) });
+      caller.abort(reason);
+    });
+    await expect(run(pool, () => {}, { signal: caller.signal })).rejects.toBe(reason);
     expect(service.released).toEqual([]);
-    await pool.close();
+    const closed = pool.close();
+    grant();
+    await closed;
     expect(service.released).toEqual(['late']);
   });
 

@@ -60,7 +60,7 @@ describe('the tracing channels', () => {
     service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } });
     const refused = new BrowserPool('test', service.options);
     const seen = listen();
-    const run = await withPooledBrowser(refused, () => {}, { releaseTimeout: 500 });
+    const run = await withPooledBrowser(refused, () => {}, { releaseTimeout: 5000 });
     expect(run.released).toBe('failed');
     const failure = seen.find(({ event }) => event === 'error');
     expect(failure).toMatchObject({ stage: 'release', trace: { error: { code: 'ERR_RELEASE' } } });

@@ -43,14 +43,20 @@ describe('leaving the loop', () => {
 
   it('releases an idle browser for reuse, and a working one for destruction', async () => {
     await using bench = await MapBench.start();
-    const hang = gate();
+    const [begun, hang] = [gate(), gate()];
     async function* inputs() {
       yield 0;
       yield 1;
       await hang.promise;
     }
-    const outcomes = bench.map(inputs(), async ({ input }) => input === 0 && hang.promise);
+    const task = async ({ input }: { input: number }) => {
+      if (input === 1) return;
+      begun.open();
+      await hang.promise;
+    };
+    const outcomes = bench.map(inputs(), task);
     const { value } = await outcomes.next();
+    await begun.promise;
     // The lane opens the page of its next task.
     await sleep(50);
     await outcomes.return!();
@@ -176,9 +182,9 @@ describe('a service that grants no browser', () => {
 
   it('continues with the available browsers in a pool smaller than the concurrency', async () => {
     await using bench = await MapBench.start(2);
-    // The other six workers give up after a second, in the middle of the job.
-    const options = { concurrency: 8, acquireTimeout: 1000, tasksPerLease: 10 };
-    const outcomes = await collect(bench.map(range(60), () => sleep(60), options));
+    // The other six workers give up after two seconds, in the middle of the job.
+    const options = { concurrency: 8, acquireTimeout: 2000, tasksPerLease: 10 };
+    const outcomes = await collect(bench.map(range(60), () => sleep(120), options));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
     expect(bench.mostLeased).toBe(2);
     // A browser that was granted after its worker had stopped is released in the background.

@@ -11,7 +11,7 @@ import {
   type AttemptFacts,
 } from '../../src/index.js';
 import { reply } from '../support/fake-service.js';
-import { collect, MapBench, range, valuesOf } from './support.js';
+import { collect, gate, MapBench, range, valuesOf } from './support.js';
 
 it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async () => {
   await using bench = await MapBench.start();
@@ -161,10 +161,11 @@ describe('stopAfterFailures', () => {
   it('does not retry the tasks that still run', async () => {
     await using bench = await MapBench.start();
     let begun = 0;
+    const hasFailed = gate();
     const failing = async ({ input }: { input: number }) => {
       begun++;
       if (input === 0) await expect.poll(() => begun).toBe(3);
-      else await sleep(100);
+      else await hasFailed.promise;
       throw new Error(`failure ${input}`);
     };
     const seen: unknown[] = [];
@@ -174,8 +175,10 @@ describe('stopAfterFailures', () => {
       shouldRetry: (_: unknown, { index }: AttemptFacts) => index > 0,
     };
     const loop = async () => {
-      for await (const { index, attempts } of bench.map([0, 1, 2], failing, options))
+      for await (const { index, attempts } of bench.map([0, 1, 2], failing, options)) {
         seen.push([index, attempts]);
+        hasFailed.open();
+      }
     };
     await expect(loop()).rejects.toThrow('1 input failed');
     expect(seen).toEqual([

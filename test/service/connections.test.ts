@@ -158,6 +158,8 @@ it('works with a server that closes its idle connections', async () => {
   });
   for (let round = 0; round < 3; round++) {
     await pool.flush();
+    await until(() => service.connections.open === 0);
+    // The client learns of it.
     await sleep(50);
   }
   expect(service.connections.made).toBe(3);

@@ -61,7 +61,7 @@ describe('a recorded run', () => {
 
   it('releases the browser and returns the link if the video is never written', async () => {
     bench.list([], [STARTED]);
-    const recorded = await bench.run({ replaysTimeout: 800 });
+    const recorded = await bench.run({ replaysTimeout: 1500 });
     expectUnharmed(recorded);
     expect(recorded.run).toMatchObject({ replays: [STARTED], replayStatus: 'pending', cleanupErrors: [] });
     expect(bench.service.of('replays').length).toBeLessThan(6);
@@ -69,7 +69,7 @@ describe('a recorded run', () => {
 
   it('keeps the link of the start response if the list does not contain the recording', async () => {
     bench.list([]);
-    expect((await bench.run({ replaysTimeout: 300 })).run).toMatchObject({
+    expect((await bench.run({ replaysTimeout: 1500 })).run).toMatchObject({
       replays: [STARTED],
       replayStatus: 'pending',
     });
@@ -165,7 +165,7 @@ describe('a recording that does not stop', () => {
     async (what, answer) => {
       bench.service.script('stop-replay', answer);
       bench.list([], [STARTED], [FINISHED]);
-      const recorded = await bench.run({ replaysTimeout: what === 'nothing' ? 300 : 10_000 });
+      const recorded = await bench.run({ replaysTimeout: what === 'nothing' ? 1500 : 10_000 });
       expectUnharmed(recorded);
       const stopped = recorded.events.find(({ type }) => type === 'recording-stopped');
       expect(stopped).toMatchObject({ replay: STARTED, error: expect.any(Error) });
@@ -181,7 +181,7 @@ describe('a recording that does not stop', () => {
       status: 201,
       json: { replay_id: null, replay_view_url: 'https://x/1' },
     });
-    const recorded = await bench.run({ replaysTimeout: 300 });
+    const recorded = await bench.run({ replaysTimeout: 1500 });
     expectUnharmed(recorded);
     expect(recorded.run).toMatchObject({
       replays: [{ replay_view_url: 'https://x/1' }],
@@ -205,7 +205,7 @@ describe('a list that fails', () => {
 
   it('returns only our own recording if it fails at the start', async () => {
     bench.list({ status: 500 }, [EARLIER, FINISHED]);
-    const { run } = await bench.run({ replaysTimeout: 400 });
+    const { run } = await bench.run({ replaysTimeout: 1500 });
     expect(run!.replays).toMatchObject([{ replay_id: 'replay-1' }]);
   });
 
