@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
@@ -77,10 +76,12 @@ describe('a connect that succeeds', () => {
   });
 
   it('clears its timeout, stops the search for unresponsive pages, and removes its abort listener', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const caller = new AbortController();
-    const connection = await connect(undefined, { connectTimeout: 1500, signal: caller.signal });
+    const connection = await connect(undefined, { signal: caller.signal });
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
-    await sleep(1700);
+    expect(vi.getTimerCount()).toBe(0);
     expect([browser.dialled, browser.open]).toEqual([1, 1]);
     connection.cut();
     await connection.ended;

@@ -13,7 +13,7 @@ import {
 } from '../support/fault-road.js';
 import { JWT } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
-import { PlayedBrowser, settle } from '../support/played-browser.js';
+import { PlayedBrowser, settle, until } from '../support/played-browser.js';
 
 const never = new AbortController().signal;
 
@@ -151,11 +151,18 @@ describe('the end of a socket', () => {
   });
 
   it('gives the server time to answer the close frame', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { socket, client } = await browser.connect();
+    let hasEnded = false;
+    void socket.ended.then(() => (hasEnded = true));
     client.pause();
-    setTimeout(() => client.resume(), 200);
     socket.close('closed-by-us');
+    await vi.advanceTimersByTimeAsync(900);
+    await settle();
+    expect(hasEnded).toBe(false);
+    client.resume();
     expect((await once(client, 'close'))[0]).toBe(1000);
+    vi.useRealTimers();
   });
 
   it('drops messages that are sent after it, without an error', async () => {
@@ -177,8 +184,7 @@ describe('the end of a socket', () => {
     const second = await browser.connect();
     second.socket.close('closed-by-us');
     await second.socket.ended;
-    await settle();
-    expect(vi.getTimerCount()).toBe(0);
+    await until(() => vi.getTimerCount() === 0);
     vi.useRealTimers();
   });
 });
