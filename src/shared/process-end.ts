@@ -34,7 +34,13 @@ function unlisten(): void {
 }
 
 function runAtExit(): void {
-  for (const task of endTasks.tasks) task.atExit?.();
+  for (const task of endTasks.tasks) {
+    try {
+      task.atExit?.();
+    } catch {
+      // The other tasks run, and the process keeps its exit code or signal.
+    }
+  }
   endTasks.tasks.clear();
   unlisten();
 }

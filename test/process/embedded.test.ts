@@ -20,3 +20,10 @@ it('a process with a local pool and a lease keeps its exit code and leaves no br
   const child = spawn(process.execPath, [program, 'exit'], { stdio: ['ignore', 'pipe', 'inherit'] });
   expect(await once(child, 'exit')).toEqual([7, null]);
 });
+
+it('removes a profile to which other processes write while it is removed', async () => {
+  const child = spawn(process.execPath, [program, 'late-files'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([null, 'SIGTERM']);
+});

@@ -39,6 +39,10 @@ const START_TIMEOUT = 45_000;
 /** Characters of Chromium's output that are kept, and shown when it does not start. */
 const LONGEST_OUTPUT = 4000;
 const LONGEST_SHOWN = 2000;
+/** While this process exits, a profile is removed within 5 s, or stays. */
+const REMOVE_TRIES = 100;
+/** Milliseconds between two tries. */
+const REMOVE_PAUSE = 50;
 
 /** A Chromium process with its profile. */
 export class Chromium implements CdpBrowser {
@@ -115,13 +119,27 @@ export class Chromium implements CdpBrowser {
     if (this.#child.pid !== undefined) killProcessTree(this.#child.pid);
     await this.exited;
     // Retries, because the last child processes may still write to the profile.
-    await rm(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => {});
+    const retries = { maxRetries: 20, retryDelay: REMOVE_PAUSE };
+    await rm(this.#profile, { recursive: true, force: true, ...retries }).catch(() => {});
     this.#unguard();
   }
 
   #killNow(): void {
     if (this.#child.pid !== undefined) killProcessTree(this.#child.pid);
-    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    removeNow(this.#profile);
+  }
+}
+
+/** Removes a folder to which killed processes may still write: `rmSync` alone would not list its files again. */
+function removeNow(folder: string): void {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  for (let triesLeft = REMOVE_TRIES; ; triesLeft--) {
+    try {
+      return rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if (triesLeft === 0) throw error;
+      Atomics.wait(sleeper, 0, 0, REMOVE_PAUSE);
+    }
   }
 }
 
