@@ -1,6 +1,6 @@
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { FakeService, JWT, session } from '../support/fake-service.js';
+import { FakeService, JWT, reply, session } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { startClient } from './support.js';
@@ -121,12 +121,17 @@ it('prints once that it waits, and fails if no browser becomes available in time
 
 it('releases a browser that is leased after the interruption', async () => {
   await using service = await FakeService.start();
-  service.script('acquire', { status: 200, json: session(), delay: 1000 });
+  let grant!: () => void;
+  service.script(
+    'acquire',
+    (response) => void (grant = () => reply(response, { status: 200, json: session() })),
+  );
   const waiting = startClient(['acquire', 'pool'], service.options);
   await expect.poll(() => service.of('acquire').length).toBe(1);
-  const { code, stdout, stderr } = await waiting.end('SIGINT');
-  expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-  expect(stderr).toContain('to release the browser if it leases one');
+  waiting.child.kill('SIGINT');
+  await waiting.prints(/to release the browser if it leases one/);
+  grant();
+  expect(await waiting.ended).toMatchObject({ code: 130, stdout: '' });
   expect(service.released).toEqual(['session-1']);
 });
 

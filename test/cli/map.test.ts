@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Site } from '../examples/support.js';
-import { FakeService } from '../support/fake-service.js';
+import { FakeService, reply } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { realSession } from '../support/real-session.js';
 import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
@@ -262,11 +262,18 @@ describe('at a service that records', () => {
 
   it('releases a browser that is leased after Ctrl-C', async () => {
     const { service, sessionId, lent } = await startService();
-    service.script('acquire', { status: 200, json: lent, delay: 1000 });
+    let grant!: () => void;
+    service.script(
+      'acquire',
+      (response) => void (grant = () => reply(response, { status: 200, json: lent })),
+    );
     const inputs = file('in.txt', 'a\n');
     const running = startClient(['map', 'pool', ...LIBRARY, script(SLOW), inputs], service.options);
     await expect.poll(() => service.of('acquire').length, { timeout: 60_000 }).toBe(1);
-    const { code, stdout, stderr } = await running.end('SIGINT');
+    running.child.kill('SIGINT');
+    await running.prints(/Press Ctrl-C again/);
+    grant();
+    const { code, stdout, stderr } = await running.ended;
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
     expect(stderr).toContain('Ended early: 0 fulfilled, 0 failed');
     expect(service.released).toEqual([sessionId]);

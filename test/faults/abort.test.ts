@@ -26,12 +26,14 @@ describe.each(DRIVERS)('$name', (driver) => {
 
   it('releases a browser that is granted after the abort', async () => {
     await using bench = await FaultBench.start();
+    let grant: (() => void) | undefined;
     bench.service.script('acquire', (response) => {
       const json = bench.fakeSession();
-      setTimeout(() => reply(response, { status: 200, json }), 300);
+      grant = () => reply(response, { status: 200, json });
     });
-    await abortWhen(bench, driver, () => bench.service.of('acquire').length === 1);
+    await abortWhen(bench, driver, () => grant !== undefined);
     expect(bench.released.size).toBe(0);
+    grant!();
     await bench.settle();
     expect(bench.service.released).toEqual(['lease-1']);
   });

@@ -35,9 +35,9 @@ describe('a Chromium that crashes', () => {
 
 describe('a lease without a connection', () => {
   it('expires after timeout_seconds: the browser is destroyed and replaced', async () => {
+    const start = performance.now();
     const session = await api.lease();
     const { expired } = api.pool.stats();
-    const start = performance.now();
     await until('the lease has expired', () => api.pool.stats().expired === expired + 1);
     expect(performance.now() - start).toBeGreaterThan(500);
     expect(await api.release(session)).toBe(404);

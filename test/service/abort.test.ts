@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
-import { FakeService, session } from '../support/fake-service.js';
+import { FakeService, reply, session } from '../support/fake-service.js';
 import { drip, expectNoSecret, hang, rejection, until } from './support.js';
 
 const REASON = new Error('enough');
@@ -27,13 +27,15 @@ it('sends nothing for a signal that was aborted before', async () => {
 it.each([REASON, 'a string', 0, null])('rejects with the reason %s unchanged', async (reason) => {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 204, delay: 50 });
+  let answer!: () => void;
+  service.script('acquire', (response) => void (answer = () => reply(response, { status: 204 })));
   service.script('flush', hang);
   const controller = new AbortController();
   const calls = [pool.acquire({}, controller), pool.flush(controller)].map((call) => rejection(call));
   await until(() => service.requests.length === 2);
   controller.abort(reason);
   for (const call of calls) expect(await call).toBe(reason);
+  answer();
   await pool.close();
 });
 

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
+import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { rejection, until } from './support.js';
 
 it('shares keep-alive connections among pools of one origin, and closes them with the last pool', async () => {
@@ -49,14 +50,13 @@ it('shares nothing between pools of different origins', async () => {
 it('does not delay requests behind a waiting request', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 204, delay: 500 });
+  const held: ServerResponse[] = [];
+  service.script('acquire', (response) => void held.push(response));
   const waits = Array.from({ length: 20 }, () => pool.acquire());
-  await until(() => service.of('acquire').length === 20);
-  let waiting = true;
-  void Promise.all(waits).then(() => (waiting = false));
+  await until(() => held.length === 20);
   await pool.flush();
-  expect(waiting).toBe(true);
-  await Promise.all(waits);
+  for (const response of held) reply(response, { status: 204 });
+  expect(await Promise.all(waits)).toEqual(waits.map(() => null));
 });
 
 it('refuses every call after close', async () => {
