@@ -11,7 +11,7 @@ import { startCli, type Program } from './support.js';
 it('serves a pool, prints its address, and prints a line for each event', async () => {
   const serve = startServe(['--pool', 'tests=1', '--port', '0']);
   const { baseUrl, token } = await address(serve);
-  const acquire = { name: 'mine', acquire_timeout_seconds: 20 };
+  const acquire = { name: 'mine', acquire_timeout_seconds: 60 };
   const granted = await post(baseUrl, token, 'tests/acquire', acquire);
   expect(granted.status).toBe(200);
   const { session_id } = (await granted.json()) as { session_id: string };
@@ -53,7 +53,7 @@ it('causes faults with --chaos, the same for the same seed, and prints them', as
 it('prints the start of a recording, and its length and size', async () => {
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
-  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 60 });
   const { session_id } = (await granted.json()) as { session_id: string };
   const replays = `${baseUrl}/browsers/${session_id}/replays`;
   const options = { method: 'POST', headers: { authorization: `Bearer ${token}`, connection: 'close' } };
@@ -72,7 +72,7 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   async (signal) => {
     const serve = startServe(['--size', '2']);
     const { baseUrl, token } = await address(serve);
-    await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+    await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 60 });
     expect(serve.leftovers().length).toBeGreaterThan(1);
     expect(await serve.end(signal)).toMatchObject({ code: 0 });
     await serve.leavesNothing();
@@ -111,7 +111,7 @@ it('exits, and leaves nothing behind, when the reader of its output is gone', as
   const serve = startServe(['--size', '1']);
   const { baseUrl, token } = await address(serve);
   serve.child.stdout!.destroy();
-  await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 }).catch(() => {});
+  await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 60 }).catch(() => {});
   expect(await serve.ended).toMatchObject({ code: 1 });
   await serve.leavesNothing();
 });
@@ -141,7 +141,7 @@ it('prints one line of JSON for each event with --json, the address first', asyn
 it('opens windows of the size of --viewport, and refuses another notation', async () => {
   const serve = startServe(['--size', '1', '--viewport', '1000x700']);
   const { baseUrl, token } = await address(serve);
-  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 20 });
+  const granted = await post(baseUrl, token, 'default/acquire', { acquire_timeout_seconds: 60 });
   expect(await granted.json()).toMatchObject({ viewport: { width: 1000, height: 700 } });
   await serve.end('SIGINT');
   const { code, stderr } = await startServe(['--viewport', 'big']).ended;

@@ -54,7 +54,7 @@ describe('the tracing channels', () => {
   it('report a failed release, although the run does not fail', async () => {
     const { pool, local } = used;
     await using service = await FakeService.start();
-    const lent = await pool.acquire({ acquire_timeout_seconds: 10 });
+    const lent = await pool.acquire({ acquire_timeout_seconds: 60 });
     const json = { ...lent, cdp_ws_url: lent!.cdp_ws_url, webdriver_ws_url: lent!.webdriver_ws_url };
     service.script('acquire', { status: 200, json });
     service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } });

@@ -67,7 +67,7 @@ export class Api {
 
   /** Acquires a browser. Throws when the response is not a session. */
   async lease(body: AcquireRequest = {}, pool = 'default'): Promise<BrowserSession> {
-    const { status, body: answer } = await this.acquire({ acquire_timeout_seconds: 20, ...body }, pool);
+    const { status, body: answer } = await this.acquire({ acquire_timeout_seconds: 60, ...body }, pool);
     if (status !== 200) throw new Error(`${status} ${JSON.stringify(answer)}`);
     return answer as unknown as BrowserSession;
   }

@@ -100,7 +100,7 @@ describe('a release that is under way when the process ends', () => {
   /** Leases the browser for another client as soon as it is free. */
   async function leaseForOther(): Promise<void> {
     await using other = new BrowserPool('test', { baseUrl: local.baseUrl, token: local.token });
-    expect(await other.acquire({ acquire_timeout_seconds: 20 })).not.toBeNull();
+    expect(await other.acquire({ acquire_timeout_seconds: 60 })).not.toBeNull();
   }
 
   it('is awaited after a signal, and not repeated', async () => {

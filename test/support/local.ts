@@ -33,7 +33,7 @@ export async function look<Value>(
   pool: BrowserPool,
   fn: (session: BrowserSession) => Promise<Value>,
 ): Promise<Value> {
-  const session = await pool.acquire({ acquire_timeout_seconds: 10 });
+  const session = await pool.acquire({ acquire_timeout_seconds: 60 });
   if (!session) throw new Error('No browser became available');
   try {
     return await fn(session);

@@ -5,7 +5,7 @@ export async function realSession(local: LocalPool): Promise<Record<string, unkn
   const response = await fetch(`${local.baseUrl}/browser_pools/${local.pools[0]}/acquire`, {
     method: 'POST',
     headers: { authorization: `Bearer ${local.token}`, 'content-type': 'application/json' },
-    body: '{"acquire_timeout_seconds":10}',
+    body: '{"acquire_timeout_seconds":60}',
   });
   return (await response.json()) as Record<string, unknown>;
 }
