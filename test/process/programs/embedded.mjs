@@ -14,11 +14,11 @@ if (process.argv[2] === 'late-files') writeLateFiles();
 process.stdout.write('leased\n');
 if (process.argv[2] === 'exit') process.exit(7);
 
-/** Writes files to the profile as soon as its first file is removed. */
+/** Writes files to the profile as soon as its first file is removed. Ends after a minute in any case. */
 function writeLateFiles() {
   const folders = readdirSync(tmpdir()).map((name) => join(tmpdir(), name, 'Default'));
   const folder = folders.find((path) => existsSync(path));
   writeFileSync(join(folder, '0-first'), '');
   const script = 'while [ -e "$1/0-first" ]; do :; done; for i in $(seq 3000); do : > "$1/late-$i"; done';
-  spawn('sh', ['-c', script, 'sh', folder], { stdio: 'ignore' });
+  spawn('timeout', ['60', 'sh', '-c', script, 'sh', folder], { stdio: 'ignore' });
 }
