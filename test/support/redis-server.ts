@@ -41,7 +41,9 @@ export class TestRedis implements AsyncDisposable {
   async begin(): Promise<void> {
     const address = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.#folder];
     const secret = this.#password === undefined ? [] : ['--requirepass', this.#password];
-    const args = [...address, '--save', '', '--appendonly', 'yes', ...secret];
+    // By default, a slow disk postpones writes by up to two seconds, and a killed Redis loses them.
+    const storage = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
+    const args = [...address, ...storage, ...secret];
     const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#server = server;
     let output = '';
