@@ -107,7 +107,7 @@ it('rethrows an error of a token function unchanged', async () => {
   expect(service.requests).toHaveLength(0);
 });
 
-it('includes a slow token function in the timeout of a release', async () => {
+it('includes a slow token function in the timeout of a release', { timeout: 2000 }, async () => {
   await using service = await FakeService.start();
   const token = () => new Promise<string>(() => {});
   const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
@@ -117,7 +117,7 @@ it('includes a slow token function in the timeout of a release', async () => {
   await pool.close();
 });
 
-it('rejects on abort during a slow token function, and sends nothing', async () => {
+it('rejects on abort during a slow token function, and sends nothing', { timeout: 2000 }, async () => {
   await using service = await FakeService.start();
   let give!: (token: string) => void;
   const token = () => new Promise<string>((resolve) => (give = resolve));
