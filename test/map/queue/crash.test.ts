@@ -8,27 +8,42 @@ import { collectAll } from './support.js';
 describeWithRedis('a worker that is killed (SIGKILL)', () => {
   const used = useRedis();
 
-  function startWorker(bench: MapBench, queueName: string, duration: number, maxStalledCount = 5): Program {
+  interface WorkerOptions {
+    /** Duration of each task in ms. */
+    duration: number;
+    lockDuration?: number;
+    maxStalledCount?: number;
+  }
+
+  function startWorker(
+    bench: MapBench,
+    queueName: string,
+    { duration, lockDuration = 1000, maxStalledCount = 5 }: WorkerOptions,
+  ): Program {
     vi.stubEnv('REDIS_URL', used.redis.url);
-    const args = ['test/map/queue/programs/worker.mjs', queueName, `${duration}`, `${maxStalledCount}`];
+    const numbers = [duration, lockDuration, maxStalledCount].map(String);
+    const args = ['test/map/queue/programs/worker.mjs', queueName, ...numbers];
     return startClient(args, bench.service.options, { command: process.execPath });
   }
 
   it('loses no input and no browser', async () => {
     await using bench = await MapBench.start(8);
     await enqueueInputs('killed', range(60), { connection: used.redis.url });
-    const workers = Array.from({ length: 2 }, () => startWorker(bench, 'killed', 200));
-    const collected = collectAll('killed', used.redis.url);
-    await workers[0]!.prints(/began/);
-    await workers[0]!.end('SIGKILL');
-    const killed = workers[0]!.child.pid;
-    workers.push(startWorker(bench, 'killed', 200));
-    const outcomes = await collected;
+    const start = (duration: number) => startWorker(bench, 'killed', { duration });
+    // It ends no task before it is killed.
+    const killed = start(600_000);
+    await killed.prints(/began/);
+    const others = [start(200)];
+    await others[0]!.prints(/began/);
+    await killed.end('SIGKILL');
+    others.push(start(200));
+    const outcomes = await collectAll('killed', used.redis.url);
     expect(outcomes.map(({ index }) => index)).toEqual(range(60));
     expect(outcomes.every(({ status }) => status === 'fulfilled')).toBe(true);
-    expect(outcomes.some((outcome) => 'value' in outcome && outcome.value === killed)).toBe(false);
-    for (const worker of workers.slice(1))
+    for (const worker of others) {
+      await worker.prints(/ready/);
       expect((await worker.end('SIGTERM')).stdout).toContain('"failed":0');
+    }
     await expect.poll(() => bench.leased).toBe(0);
   });
 
@@ -36,16 +51,26 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
     await using bench = await MapBench.start(8);
     await enqueueInputs('poison', ['poison'], { connection: used.redis.url });
     const collected = collectAll('poison', used.redis.url);
+    // So long that it never expires: a busy worker would lose a short one while it lives.
+    const locks = { lockDuration: 600_000, maxStalledCount: 1 };
     for (let kill = 0; kill < 2; kill++) {
-      const worker = startWorker(bench, 'poison', 100_000, 1);
+      const worker = startWorker(bench, 'poison', { duration: 600_000, ...locks });
       await worker.prints(/began poison/);
       await worker.end('SIGKILL');
+      await expireLock('poison');
     }
-    const last = startWorker(bench, 'poison', 0, 1);
-    // On a busy machine, the second worker's own lock may expire, so that the input fails before this worker has started.
-    await last.prints(/ready/);
+    const last = startWorker(bench, 'poison', { duration: 0, ...locks });
     const reason = { message: 'job stalled more than allowable limit' };
     expect(await collected).toMatchObject([{ status: 'rejected', input: 'poison', reason }]);
     expect((await last.end('SIGTERM')).stdout).toBe('ready\n{"done":0,"failed":0}\n');
   });
+
+  /** Ends the only lock of a queue at once. */
+  async function expireLock(queueName: string): Promise<void> {
+    const client = await used.redis.connect();
+    const locks = await client.keys(`bull:${queueName}:*:lock`);
+    expect(locks).toHaveLength(1);
+    await client.del(...locks);
+    client.disconnect();
+  }
 });
