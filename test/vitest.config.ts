@@ -41,15 +41,17 @@ const MORE = [
 const SHARED = { pool: 'threads', isolate: false } as const;
 
 /**
- * Needs a third of the time of a whole Chromium, on which the other layers run. With both, tests prove that both work.
- * Debian's package is chromium-headless-shell.
+ * Costs half as much processor time as a whole Chromium, on which only the examples, the matrix and the test files with
+ * `useWholeBrowser` run. Debian's package is chromium-headless-shell.
  */
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell';
 const hasShell = process.env['CHROME_PATH'] === undefined && existsSync(HEADLESS_SHELL);
+const browser = hasShell ? { env: { CHROME_PATH: HEADLESS_SHELL } } : {};
 
 const settings: Record<string, object> = {
   unit: SHARED,
-  more: hasShell ? { env: { CHROME_PATH: HEADLESS_SHELL } } : {},
+  real: browser,
+  more: browser,
 };
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })

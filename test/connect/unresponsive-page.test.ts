@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { RunEvent } from '../../src/index.js';
 import { DRIVERS } from '../support/drivers.js';
 import { look, titled, useLocalPool } from '../support/local.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
 
 // In a headless shell, another page can get the process of the unresponsive page.
-delete process.env['CHROME_PATH'];
+useWholeBrowser();
 
 describe.each(DRIVERS)('$name', ({ name, run }) => {
   const used = useLocalPool();

@@ -3,6 +3,9 @@ import puppeteer from 'puppeteer-core';
 import { expect, it } from 'vitest';
 import { look, titled, useLocalPool } from '../support/local.js';
 import { DRIVERS } from '../support/drivers.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
+
+useWholeBrowser();
 
 const used = useLocalPool();
 

@@ -6,6 +6,9 @@ import puppeteer, { type Browser, type ConnectOptions } from 'puppeteer-core';
 import { expect, it, onTestFinished } from 'vitest';
 import type { BrowserSession } from '../../src/service/wire.js';
 import { startApi, titled } from './support.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
+
+useWholeBrowser();
 
 const api = await startApi();
 

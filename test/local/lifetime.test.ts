@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { startLocalPool } from '../../src/local.js';
 import { browsersBelow, profilesIn, startChild } from './children/child.js';
 import { Api, closed, tryWebSocket, until } from './support.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
 
 // The child processes of a headless shell do not show whose they are.
-delete process.env['CHROME_PATH'];
+useWholeBrowser();
 
 describe('close', () => {
   it('ends waiting requests, WebSockets, browsers and profiles, and can be called again', async () => {

@@ -1,6 +1,9 @@
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { ask, closed, startApi, titled, tryWebSocket, until } from './support.js';
+import { useWholeBrowser } from '../support/whole-browser.js';
+
+useWholeBrowser();
 
 const api = await startApi({ pools: [{ size: 2 }, { name: 'slow', fillRatePerMinute: 6000 }] });
 await until('all browsers have started', () => api.pool.stats().idle === 3);

@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { useWholeBrowser } from '../support/whole-browser.js';
+
+useWholeBrowser();
 
 const program = fileURLToPath(new URL('programs/embedded.mjs', import.meta.url));
 
