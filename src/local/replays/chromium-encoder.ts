@@ -148,7 +148,10 @@ globalThis.encoder = {
     return this.chunks.splice(0);
   },
   async decode(jpeg) {
-    const bytes = Uint8Array.from(atob(jpeg), (character) => character.charCodeAt(0));
+    const text = atob(jpeg);
+    // Many times faster than Uint8Array.from, which calls a function for each byte.
+    const bytes = new Uint8Array(text.length);
+    for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
     return createImageBitmap(new Blob([bytes], { type: 'image/jpeg' }));
   },
   serialize(chunk, meta) {

@@ -34,10 +34,10 @@ const HOUR = 3_600_000;
 it('writes a video of an hour without holding it in memory', { timeout: 600_000 }, async () => {
   const pictures = await Promise.all(['red', 'lime', 'blue'].map((colour) => player.picture(colour)));
   // Decoders ignore bytes after the picture. The padding makes it as large as a full page.
-  const padding = Buffer.alloc(512 * 1024);
-  const frames = Array.from({ length: 120 }, (_, index) => ({
-    at: index * 30_000,
-    jpeg: Buffer.concat([pictures[Math.floor(index / 40)]!, padding]),
+  const padding = Buffer.alloc(256 * 1024);
+  const frames = Array.from({ length: 360 }, (_, index) => ({
+    at: index * 10_000,
+    jpeg: Buffer.concat([pictures[Math.floor(index / 120)]!, padding]),
   }));
   const file = await fill('hour', frames);
   frames.length = 0;
