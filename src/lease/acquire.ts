@@ -110,10 +110,11 @@ class Acquire {
     let early = Number.POSITIVE_INFINITY;
     const hasWaited = () => performance.now() >= early;
     const send = () => {
-      const wait = this.#secondsToWait();
+      const { timeLeft } = this.#deadline;
+      const wait = this.#secondsToWait(timeLeft);
       // Clocks and rounding differ: half of the requested time counts as waited.
       early = performance.now() + (wait === undefined ? EARLY : wait * 500);
-      return this.#send(wait);
+      return this.#send(wait, timeLeft);
     };
     const { signal } = this.#deadline;
     const isGateClosing = (error: unknown) => isOutage(error) && !hasWaited();
@@ -132,21 +133,20 @@ class Acquire {
     return null;
   }
 
-  #send(wait: number | undefined): Promise<BrowserSession | null> {
+  #send(wait: number | undefined, timeLeft: number): Promise<BrowserSession | null> {
     const { pool, settings, emit } = this.#call;
     const { signal } = this.#deadline;
     signal.throwIfAborted();
-    emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.round(this.#deadline.timeLeft) });
+    emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
     this.#nested?.endDeadlock();
     return pool.acquire(acquireBody(settings, wait), { signal, onEvent: emit });
   }
 
   /** Whole seconds, as the API requires, and never past the deadline. */
-  #secondsToWait(): number | undefined {
+  #secondsToWait(timeLeft: number): number | undefined {
     const { pollTimeout } = this.#call.settings;
     if (pollTimeout === false) return undefined;
-    const left = Math.floor(this.#deadline.timeLeft / 1000);
-    return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), left));
+    return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
   }
 
   #mayRetry(error: Error): boolean {

@@ -10,17 +10,6 @@ import { expectNoSecret } from '../service/support.js';
 export const GRANT: Answer = { status: 200, json: session() };
 export const NONE: Answer = { status: 204 };
 
-/** Answers shortly after the requested wait has elapsed. */
-export function waitAsAsked(answer: Exclude<Answer, (...args: never[]) => unknown>): Answer {
-  return (response, { body }) => {
-    const wait = Number(body?.['acquire_timeout_seconds'] ?? 1) * 1000 + 50;
-    setTimeout(() => {
-      response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
-      response.end(answer.json === undefined ? '' : JSON.stringify(answer.json));
-    }, wait);
-  };
-}
-
 export interface Outcome {
   session?: BrowserSession;
   // The tests check the fields of any error.
