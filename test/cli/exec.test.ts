@@ -120,7 +120,10 @@ describe('exec', () => {
   });
 
   it('releases the browser when it is killed, with --release-on-crash', async () => {
-    const running = start('--release-on-crash', '--', 'sh', '-c', 'echo runs; read nothing');
+    // Waits for a line that never comes. After the kill, the end of its input ends it.
+    const command = ['sh', '-c', 'echo runs; read line'];
+    const args = ['exec', 'test', '--release-on-crash', '--', ...command];
+    const running = startClient(args, used.local, { stdin: 'pipe' });
     await running.prints(/runs/);
     expect(leased()).toBe(1);
     await running.end('SIGKILL');
