@@ -188,7 +188,7 @@ function calculateWithPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
 }
 
 /** In ms: until a page is usable, and until the page has calculated the sum. */
-const LIMITS = { connectTimeout: 15_000, timeout: 10_000 };
+const LIMITS = { connectTimeout: 60_000, timeout: 30_000 };
 
 async function checkConnection(library: string, calculate: Calculate, on: Case): Promise<Result> {
   if (on.pool === undefined) return NEEDS_POOL;

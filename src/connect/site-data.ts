@@ -1,4 +1,7 @@
-/** Time until the page must be blank, and until the browser must have cleared its data, in ms. */
+import { raceTimeout } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
+
+/** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */
 const CLEAR_TIMEOUT = 2000;
 
 const BLANK = 'about:blank';
@@ -37,20 +40,19 @@ export class SiteDataCleaner {
   /** Resolves to false, or rejects, if some data may be left. */
   async clear(): Promise<boolean> {
     if (!this.#canClear) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<false>((resolve) => {
-      timer = setTimeout(resolve, CLEAR_TIMEOUT, false);
-    });
-    const isCleared = await Promise.race([this.#clearAll(), timeout]).finally(() => clearTimeout(timer));
+    await inTime(() => this.#makeBlank());
+    // An earlier navigation may have completed first.
+    if (!this.#canClear) return false;
+    await inTime(() => this.#clearData());
     this.#origins.clear();
-    return isCleared;
+    return true;
   }
 
   get #canClear(): boolean {
     return !this.#isUnsafe && this.#origins.size <= 1;
   }
 
-  async #clearAll(): Promise<boolean> {
+  async #makeBlank(): Promise<void> {
     const blank = new Promise<void>((resolve) => {
       this.#onBlank = resolve;
     });
@@ -61,15 +63,15 @@ export class SiteDataCleaner {
       this.#send('Runtime.evaluate', { expression: `location.replace('${BLANK}')` }),
       blank,
     ]);
-    // An earlier navigation may have completed first.
-    if (!this.#canClear) return false;
+  }
+
+  async #clearData(): Promise<void> {
     await Promise.all([
       ...[...this.#origins].flatMap((origin) => this.#clearOrigin(origin)),
       this.#send('Network.clearBrowserCookies'),
       this.#send('Network.clearBrowserCache'),
       this.#send('Runtime.evaluate', { expression: "window.name = ''" }),
     ]);
-    return true;
   }
 
   #clearOrigin(origin: string): Promise<unknown>[] {
@@ -80,4 +82,9 @@ export class SiteDataCleaner {
       this.#send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
     ];
   }
+}
+
+function inTime(work: () => Promise<void>): Promise<void> {
+  const late = () => new Error(`The browser did not respond within ${duration(CLEAR_TIMEOUT)}.`);
+  return raceTimeout(CLEAR_TIMEOUT, work, late);
 }

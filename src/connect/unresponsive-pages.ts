@@ -1,4 +1,4 @@
-import { startTimer } from '../shared/abort.js';
+import { raceTimeout, startTimer } from '../shared/abort.js';
 import type { Socket } from './socket.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
@@ -62,15 +62,14 @@ async function findUnresponsive(cdp: CdpClient): Promise<TargetInfo[]> {
 async function answersInTime(cdp: CdpClient, targetId: string): Promise<boolean> {
   const attached = { targetId, flatten: true };
   const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_TIMEOUT, false);
-  });
-  const answer = cdp.send('Runtime.evaluate', { expression: '0' }, sessionId).then(() => true);
+  const answer = () => cdp.send('Runtime.evaluate', { expression: '0' }, sessionId);
+  const late = new Error('The page does not respond.');
   try {
-    return await Promise.race([answer, timeout]);
-  } finally {
-    clearTimeout(timer);
+    await raceTimeout(ANSWER_TIMEOUT, answer, () => late);
+    return true;
+  } catch (error) {
+    if (error === late) return false;
+    throw error;
   }
 }
 

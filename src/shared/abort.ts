@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** The longest time that `setTimeout` accepts, in ms. */
 export const LONGEST_TIMER = 2 ** 31 - 1;
@@ -104,6 +105,9 @@ export function raceAbort<T>(
   });
 }
 
+/** Turns of the event loop in which it reads what arrived while it was blocked. A WebSocket delivers one message per turn. */
+const READING_TURNS = 100;
+
 /** Settles as `work` does within `milliseconds`; otherwise throws the error that `onTimeout` creates. */
 export async function raceTimeout<T>(
   milliseconds: number,
@@ -111,12 +115,19 @@ export async function raceTimeout<T>(
   onTimeout: () => Error,
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
+  let isSettled = false;
   const timeout = new Promise<never>((_resolve, reject) => {
-    timer = startTimer(milliseconds, () => reject(onTimeout()));
+    const expire = async () => {
+      // After the event loop was blocked, timers fire before the answers that have arrived meanwhile are read.
+      for (let turn = 0; turn < READING_TURNS && !isSettled; turn++) await nextTurn();
+      if (!isSettled) reject(onTimeout());
+    };
+    timer = startTimer(milliseconds, () => void expire());
   });
   try {
     return await Promise.race([work(), timeout]);
   } finally {
+    isSettled = true;
     clearTimeout(timer);
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
 import {
@@ -11,7 +11,7 @@ import {
   refuse,
   textFrame,
 } from '../support/fault-road.js';
-import { JWT } from '../support/fake-service.js';
+import { JWT, UNREACHABLE } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, settle, until } from '../support/played-browser.js';
 
@@ -152,6 +152,7 @@ describe('the end of a socket', () => {
 
   it('gives the server time to answer the close frame', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { socket, client } = await browser.connect();
     let hasEnded = false;
     void socket.ended.then(() => (hasEnded = true));
@@ -162,7 +163,6 @@ describe('the end of a socket', () => {
     expect(hasEnded).toBe(false);
     client.resume();
     expect((await once(client, 'close'))[0]).toBe(1000);
-    vi.useRealTimers();
   });
 
   it('drops messages that are sent after it, without an error', async () => {
@@ -178,6 +178,7 @@ describe('the end of a socket', () => {
 
   it('leaves no timer, whichever side closes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { socket, client } = await browser.connect();
     client.close(1000);
     await socket.ended;
@@ -185,7 +186,6 @@ describe('the end of a socket', () => {
     second.socket.close('closed-by-us');
     await second.socket.ended;
     await until(() => vi.getTimerCount() === 0);
-    vi.useRealTimers();
   });
 });
 
@@ -335,12 +335,9 @@ describe('opening a socket', () => {
   });
 
   it('fails with the cause if nothing listens', async () => {
-    const { url } = browser;
-    await browser[Symbol.asyncDispose]();
-    const error = await rejection(Socket.open(url, never));
+    const error = await rejection(Socket.open(UNREACHABLE.replace('http', 'ws'), never));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
-    browser = await PlayedBrowser.start();
   });
 
   it('opens nothing after an abort', async () => {

@@ -17,8 +17,8 @@ describe.each(DRIVERS)('$name', ({ name, run }) => {
       const browser = await chromium.connectOverCDP(cdp_ws_url);
       const page = await browser.contexts()[0]!.newPage();
       await page.goto(titled('stuck'));
-      // Injected fault: a script that never ends. The page's renderer no longer responds.
-      void page.evaluate('for (;;) {}').catch(() => {});
+      // Injected fault: a script that never ends. It starts after this answer; then the page's renderer no longer responds.
+      await page.evaluate('void setTimeout(() => { for (;;) {} })');
       await page.waitForTimeout(200);
       await browser.close();
     });

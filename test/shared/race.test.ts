@@ -1,4 +1,5 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { raceAbort, raceEnd, raceTimeout, startTimer } from '../../src/shared/abort.js';
 import { rejection } from '../service/support.js';
@@ -95,6 +96,24 @@ describe('raceTimeout', () => {
     expect(onEnd).not.toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(1);
     expect(await race).toBe(REASON);
+  });
+
+  it('settles with what arrived while the event loop was blocked for longer than the timeout', async () => {
+    vi.useRealTimers();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const [peer] = (await once(server, 'connection')) as [Socket];
+    // After a check phase, timers fire before sockets are read.
+    await new Promise(setImmediate);
+    const work = () => once(client, 'data').then(String);
+    const race = raceTimeout(20, work, () => REASON);
+    peer.write('answer');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    expect(await race).toBe('answer');
+    peer.destroy();
+    client.destroy();
+    await once(server.close(), 'close');
   });
 
   it('leaves no timer after the work has ended', async () => {
