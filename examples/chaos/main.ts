@@ -7,8 +7,8 @@ const [seed = '7'] = process.argv.slice(2);
 const faults: LocalPoolFault[] = [];
 
 await using local = await startLocalPool({
-  // A lost lease expires after two seconds without a connection.
-  pools: [{ size: 2, timeoutSeconds: 2 }],
+  // A lost lease expires after six seconds without a connection.
+  pools: [{ size: 2, timeoutSeconds: 6 }],
   chaos: {
     seed: Number(seed),
     faults: {

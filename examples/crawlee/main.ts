@@ -16,7 +16,11 @@ const titles: string[] = [];
 const crawler = new PlaywrightCrawler(
   {
     launchContext: { launcher: chromium.launcher, useIncognitoPages: true },
-    browserPoolOptions: { useFingerprints: false, prePageCreateHooks: [withoutLocalProxy] },
+    browserPoolOptions: {
+      useFingerprints: false,
+      prePageCreateHooks: [withoutLocalProxy],
+      operationTimeoutSecs: 60, // to open a page; 15 by default
+    },
     maxConcurrency: 2,
     requestHandler: async ({ page, enqueueLinks }) => {
       titles.push(await page.title());

@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL('.', import.meta.url));
 // Jest needs this flag for ES modules.
 const runner = spawn(
   process.execPath,
-  ['--experimental-vm-modules', jest, '--rootDir', folder, '--config', '{"transform":{}}'],
+  ['--experimental-vm-modules', jest, '--rootDir', folder, '--config={"transform":{},"testTimeout":60000}'],
   {
     env: { ...process.env, ...service },
     stdio: 'inherit',

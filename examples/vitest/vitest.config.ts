@@ -9,5 +9,8 @@ export default defineConfig({
     root: import.meta.dirname,
     globalSetup: 'local-pool.ts',
     provide: { pooledBrowser },
+    // Fixtures and hooks may wait for a browser to start.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 });

@@ -1,12 +1,13 @@
 /**
  * `npm run simulate`: a million lifecycles under a simulated clock, network and chance, then the ends of real
  * processes. LIFECYCLES and FIRST_SEED set their number and the first seed; `SEED=…` repeats one world and prints its
- * log.
+ * log, of a world with given callers with their WAYS.
  */
 import { describeCampaign, explainFailure, runCampaign } from '../simulation/campaign.js';
+import type { Way } from '../simulation/caller.js';
 import { simulate } from '../simulation/simulate.js';
 
-const { SEED, LIFECYCLES = '1000000', FIRST_SEED = '1' } = process.env;
+const { SEED, WAYS, LIFECYCLES = '1000000', FIRST_SEED = '1' } = process.env;
 const PROGRESS = 50_000;
 
 process.exitCode = SEED === undefined ? await runAll() : await replay(Number(SEED));
@@ -30,7 +31,10 @@ async function runAll(): Promise<number> {
 }
 
 async function replay(seed: number): Promise<number> {
-  const { story, violations, ...figures } = await simulate(seed, { story: true });
+  const { story, violations, ...figures } = await simulate(seed, {
+    story: true,
+    ...(WAYS && { ways: WAYS.split(',') as Way[] }),
+  });
   console.log(story.join('\n'));
   console.log(figures);
   console.error(violations.join('\n'));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeService, JWT, reply, session } from '../support/fake-service.js';
 import { look, useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { startClient } from './support.js';
+import { SLOW_START, startClient } from './support.js';
 
 describe('acquire', () => {
   const used = useLocalPool();
@@ -81,7 +81,7 @@ describe('acquire', () => {
   it('exits with 130 when it is interrupted while it waits, and leases no browser later', async () => {
     const granted = await look(used.pool, async () => {
       const waiting = start();
-      await expect.poll(() => used.local.stats().waiting).toBe(1);
+      await expect.poll(() => used.local.stats().waiting, SLOW_START).toBe(1);
       const { code, stdout } = await waiting.end('SIGINT');
       expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
       expect(waiting.stderr).toContain('pooled-browser: Interrupted by SIGINT.');
@@ -110,13 +110,13 @@ describe('acquire', () => {
 it('prints once that it waits, and fails if no browser becomes available in time', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 204 });
-  const args = ['acquire', 'pool', '--acquire-timeout', '4s'];
+  const args = ['acquire', 'pool', '--acquire-timeout', '12s'];
   const { code, stdout, stderr } = await startClient(args, service.options).ended;
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 4 s in total\./g)).toHaveLength(
+  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 12 s in total\./g)).toHaveLength(
     1,
   );
-  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 4/);
+  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 12/);
 });
 
 it('releases a browser that is leased after the interruption', async () => {
@@ -127,7 +127,7 @@ it('releases a browser that is leased after the interruption', async () => {
     (response) => void (grant = () => reply(response, { status: 200, json: session() })),
   );
   const waiting = startClient(['acquire', 'pool'], service.options);
-  await expect.poll(() => service.of('acquire').length).toBe(1);
+  await expect.poll(() => service.of('acquire').length, SLOW_START).toBe(1);
   waiting.child.kill('SIGINT');
   await waiting.prints(/to release the browser if it leases one/);
   grant();
@@ -137,13 +137,16 @@ it('releases a browser that is leased after the interruption', async () => {
 
 it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {
   await using service = await FakeService.start();
-  service.script('release', () => {}, { status: 204 });
+  service.script('release', () => {});
   const held = startClient(['acquire', 'pool'], service.options);
   await held.prints(/timeout/);
   held.child.kill('SIGINT');
-  await expect.poll(() => service.released.length).toBe(1);
+  await expect.poll(() => service.released.length).toBeGreaterThan(0);
+  const sent = service.released.length;
   expect(await held.insist(() => held.child.kill('SIGINT'))).toMatchObject({ code: 130 });
-  expect(service.released).toEqual(['session-1', 'session-1']);
+  // Another process sends the release, which may start after the exit.
+  await expect.poll(() => service.released.length, SLOW_START).toBeGreaterThan(sent);
+  expect(new Set(service.released)).toEqual(new Set(['session-1']));
 });
 
 it('fails with a message when the browser could not be released', async () => {

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { installWithoutLibraries, Program, startCli } from './support.js';
+import { installWithoutLibraries, interruptInTime, Program, startCli } from './support.js';
 
 it('leases with each library and protocol, lets one job wait, and prints each step', async () => {
   const demo = wholeDemo();
@@ -91,11 +91,14 @@ it('prints what to install without any library', async () => {
 it.each([/3 jobs/, /requests a browser/, /callback runs/, /waits: no browser/])(
   'leaves nothing behind when it is interrupted after %s',
   async (step) => {
-    const demo = startDemo();
-    await demo.prints(step);
-    const { code, stderr } = await demo.end('SIGINT');
+    const { code, stderr } = await interruptInTime(async () => {
+      const demo = startDemo();
+      await demo.prints(step);
+      const ended = await demo.end('SIGINT');
+      await demo.leavesNothing();
+      return ended;
+    });
     expect({ code, stderr }).toEqual({ code: 130, stderr: 'pooled-browser: Interrupted by SIGINT.\n' });
-    await demo.leavesNothing();
   },
 );
 

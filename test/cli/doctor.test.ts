@@ -7,6 +7,7 @@ import { look, useLocalPool } from '../support/local.js';
 import {
   hasTerminals,
   installWithoutLibraries,
+  interruptInTime,
   Program,
   startAtTerminal,
   startCli,
@@ -22,6 +23,9 @@ interface Report {
 const CONNECTIONS = ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi'];
 const CHECKS = ['node', 'libraries', 'address', 'reachable', 'token', 'pool', 'lease', ...CONNECTIONS];
 
+/** A busy machine may take longer than the default to start a browser. */
+const PATIENT = ['--acquire-timeout', '60s'];
+
 /** Returns the failed checks with their texts; fails unless doctor failed and hid the secrets. */
 function faults({ code, stdout, stderr }: Ended): Record<string, string> {
   const { ok, checks } = JSON.parse(stdout) as Report;
@@ -33,11 +37,11 @@ function faults({ code, stdout, stderr }: Ended): Record<string, string> {
 }
 
 function examine(service: { baseUrl: string; token: string }, ...args: string[]): Promise<Ended> {
-  return startClient(['doctor', 'test', '--json', ...args], service).ended;
+  return startClient(['doctor', 'test', '--json', ...PATIENT, ...args], service).ended;
 }
 
 it('passes on the browsers of this machine, with local as the address', async () => {
-  const doctor = startCli(['doctor', 'any', '--base-url', 'local', '--acquire-timeout', '60s']);
+  const doctor = startCli(['doctor', 'any', '--base-url', 'local', ...PATIENT]);
   const { code, stdout, stderr } = await doctor.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/✓ address +local: Chromium on this machine/);
@@ -50,7 +54,7 @@ describe('doctor, on a pool', () => {
   const used = useLocalPool();
 
   it('passes on a working pool, leases with each library and protocol, and prints each step with its time', async () => {
-    const { code, stdout, stderr } = await startClient(['doctor', 'test'], used.local).ended;
+    const { code, stdout, stderr } = await startClient(['doctor', 'test', ...PATIENT], used.local).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const lines = stdout.trim().split('\n');
     expect(lines).toHaveLength(CHECKS.length);
@@ -99,9 +103,12 @@ describe('doctor, on a pool', () => {
   });
 
   it('releases its browser when it is interrupted', async () => {
-    const doctor = startClient(['doctor', 'test'], used.local);
-    await doctor.prints(/lease /);
-    expect(await doctor.end('SIGINT')).toMatchObject({ code: 130 });
+    const ended = await interruptInTime(async () => {
+      const doctor = startClient(['doctor', 'test', ...PATIENT], used.local);
+      await doctor.prints(/lease /);
+      return doctor.end('SIGINT');
+    });
+    expect(ended).toMatchObject({ code: 130 });
     expect(used.local.stats().leased).toBe(0);
   });
 
@@ -124,7 +131,7 @@ it('reports, like serve, that BiDi needs chromium-bidi', async () => {
   const serve = new Program([main, 'serve', '--size', '1'], environment);
   onTestFinished(() => void serve.child.kill());
   const [, baseUrl] = await serve.prints(/BASE_URL=(.*)[^]*CDP only.* npm install chromium-bidi/);
-  const args = [main, 'doctor', 'default', '--json', '--base-url', baseUrl!];
+  const args = [main, 'doctor', 'default', '--json', ...PATIENT, '--base-url', baseUrl!];
   const ended = await new Program(args, environment).ended;
   const { checks } = JSON.parse(ended.stdout) as Report;
   expect(checks.find(({ check }) => check === 'libraries')?.detail).toContain(

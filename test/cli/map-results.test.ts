@@ -139,7 +139,8 @@ describe('--resume with other inputs', () => {
       stderr: expect.stringContaining('Done: 1 fulfilled, 0 failed, 1 done before') as string,
     });
     expect(await run('a\nc\nd\n', '--resume')).toMatchObject({ code: 0 });
-  });
+    // Starts a program four times.
+  }, 600_000);
 
   it('is accepted if there are only more inputs at the end', async () => {
     expect(await run('a\nb\n')).toMatchObject({ code: 0 });

@@ -7,7 +7,7 @@ import { Site } from '../examples/support.js';
 import { FakeService, reply } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { realSession } from '../support/real-session.js';
-import { hasTerminals, startAtTerminal, startClient, type ProgramOptions } from './support.js';
+import { hasTerminals, SLOW_START, startAtTerminal, startClient, type ProgramOptions } from './support.js';
 
 // Several programs run one after the other, which takes long on a busy machine.
 const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
@@ -135,7 +135,7 @@ describe('a job that ends early', () => {
     const urls = Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`);
     const args = [script(ASKS), file('urls.txt', urls.join('\n')), '--out', out];
     const killed = start(...args, '--concurrency', '2', '--release-on-crash');
-    await expect.poll(() => held.length, { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => held.length, SLOW_START).toBe(2);
     await killed.end('SIGKILL');
     const done = results().map(({ input }) => input);
     expect(done.length).toBeGreaterThan(0);
@@ -177,7 +177,7 @@ describe('a job that ends early', () => {
       await using site = await Site.open((_request, response) => void held.push(response));
       const running = start(script(ASKS), '-', '--out', out, { stdin: 'pipe' });
       running.child.stdin!.write(`${site.url}/1\n${site.url}/2\n`);
-      await expect.poll(() => held.length, { timeout: 60_000 }).toBe(2);
+      await expect.poll(() => held.length, SLOW_START).toBe(2);
       expect(leased()).toBe(2);
       const { code, stderr } = await running.end(signal);
       expect(code).toBe(signal === 'SIGINT' ? 130 : 143);
@@ -249,15 +249,18 @@ describe('at a service that records', () => {
 
   it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {
     const { service, sessionId } = await startService();
-    service.script('release', () => {}, { status: 204 });
+    service.script('release', () => {});
     const task = script("export default () => { console.log('at work'); return new Promise(() => {}); };");
     const running = startClient(['map', 'pool', ...LIBRARY, task, file('in.txt', 'a\n')], service.options);
     await running.prints(/at work/);
     running.child.kill('SIGINT');
     await running.prints(/Press Ctrl-C again to quit immediately\./);
-    await expect.poll(() => service.released.length).toBe(1);
+    await expect.poll(() => service.released.length).toBeGreaterThan(0);
+    const sent = service.released.length;
     expect(await running.insist(() => running.child.kill('SIGINT'))).toMatchObject({ code: 130 });
-    expect(service.released).toEqual([sessionId, sessionId]);
+    // Another process sends the release, which may start after the exit.
+    await expect.poll(() => service.released.length, SLOW_START).toBeGreaterThan(sent);
+    expect(new Set(service.released)).toEqual(new Set([sessionId]));
   });
 
   it('releases a browser that is leased after Ctrl-C', async () => {
@@ -269,7 +272,7 @@ describe('at a service that records', () => {
     );
     const inputs = file('in.txt', 'a\n');
     const running = startClient(['map', 'pool', ...LIBRARY, script(SLOW), inputs], service.options);
-    await expect.poll(() => service.of('acquire').length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => service.of('acquire').length, SLOW_START).toBe(1);
     running.child.kill('SIGINT');
     await running.prints(/Press Ctrl-C again/);
     grant();

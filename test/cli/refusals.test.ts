@@ -51,16 +51,19 @@ describe.each(CLIENTS)('$args', ({ args, route }) => {
     expect(stderr).not.toContain(TOKEN);
     expect(service.of(route)).toHaveLength(1);
   });
+});
 
-  it('reports an unreachable service', async () => {
-    const [command, ...rest] = args;
-    const wait = route === 'acquire' ? ['--acquire-timeout', '3s'] : [];
+it('reports an unreachable service with every command', async () => {
+  const ends = CLIENTS.map(async ({ args: [command, ...rest], route }) => {
+    const wait = route === 'acquire' ? ['--acquire-timeout', '10s'] : [];
     const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
-    const { code, stdout, stderr } = await startClient(whole, { baseUrl: 'https://other.test', token: TOKEN })
-      .ended;
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain(`The service at ${UNREACHABLE} could not be reached: connect ECONNREFUSED`);
+    const client = startClient(whole, { baseUrl: 'https://other.test', token: TOKEN });
+    return { command, ...(await client.ended) };
   });
+  for (const { command, code, stdout, stderr } of await Promise.all(ends)) {
+    expect({ command, code, stdout }).toEqual({ command, code: 1, stdout: '' });
+    expect(stderr).toContain(`The service at ${UNREACHABLE} could not be reached: connect ECONNREFUSED`);
+  }
 });
 
 it('fails immediately if the service does not speak TLS', async () => {
@@ -86,11 +89,11 @@ it('prints an error on one line, and everything with --debug', async () => {
 });
 
 it('ends early for a service that was never reached', async () => {
-  const args = ['acquire', 'pool', '--unreachable-timeout', '1s'];
+  const args = ['acquire', 'pool', '--unreachable-timeout', '5s'];
   const { code, stderr } = await startClient(args, { baseUrl: UNREACHABLE, token: TOKEN }).ended;
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 1 s\./,
+    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 5 s\./,
   );
 });
 

@@ -22,6 +22,9 @@ export interface ProgramOptions {
   cwd?: string;
 }
 
+/** For polls that include the start of a program or a browser, which takes long on a busy machine. */
+export const SLOW_START = { timeout: 150_000 };
+
 /** Minimum time between two signals, in ms: an earlier signal counts as a copy of the first. */
 export const NO_ECHO = 400;
 
@@ -44,6 +47,8 @@ export class Program {
     this.child = spawn(command, args, { env, cwd, stdio: [stdin, 'pipe', 'pipe'] });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    // A key may be written after the end of the program.
+    this.child.stdin?.on('error', () => {});
     this.ended = once(this.child, 'close').then(([code]) => {
       return { code: code as number | null, stdout: this.stdout, stderr: this.stderr };
     });
@@ -57,7 +62,7 @@ export class Program {
         if (match) return match;
         throw new Error(`It did not print ${pattern}, but:\n${this.stdout}${this.stderr}`);
       },
-      { timeout: 150_000, interval: 10 },
+      { ...SLOW_START, interval: 10 },
     );
   }
 
@@ -67,14 +72,14 @@ export class Program {
   }
 
   /** Sends the signal until the program ends: on a busy machine, two signals may arrive as one. */
-  async insist(send: () => unknown): Promise<Ended> {
-    const again = setInterval(send, NO_ECHO);
+  async insist(send: () => unknown, interval = NO_ECHO): Promise<Ended> {
+    const again = setInterval(send, interval);
     return this.ended.finally(() => clearInterval(again));
   }
 
   /** Fails when a process or a file outlives the program. A killed process ends with a delay. */
   async leavesNothing(): Promise<void> {
-    await expect.poll(() => this.leftovers(), { timeout: 3_000, interval: 20 }).toEqual([]);
+    await expect.poll(() => this.leftovers(), { timeout: 20_000, interval: 20 }).toEqual([]);
   }
 
   /** Returns its processes and the files in its TMPDIR, such as browser profiles. */
@@ -116,6 +121,16 @@ export function installWithoutLibraries(...others: string[]): string {
     symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
   }
   return join(folder, 'dist/cli/main.js');
+}
+
+/**
+ * Repeats an attempt to interrupt a program while the program exits with 0: on a busy machine, the signal may arrive after
+ * the work.
+ */
+export async function interruptInTime(attempt: () => Promise<Ended>): Promise<Ended> {
+  let ended = await attempt();
+  for (let tries = 1; ended.code === 0 && tries < 10; tries++) ended = await attempt();
+  return ended;
 }
 
 export async function runCli(

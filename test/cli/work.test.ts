@@ -3,21 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { Site } from '../examples/support.js';
-import { titled, useLocalPool } from '../support/local.js';
+import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { describeWithRedis } from '../support/redis.js';
 import { TestRedis } from '../support/redis-server.js';
-import { runCli, startClient, type Program } from './support.js';
-
-// Several programs run at the same time, with browsers.
-vi.setConfig({ testTimeout: 240_000 });
-/** For several browsers that start on a busy machine. */
-const SLOW = { timeout: 120_000 };
+import { runCli, SLOW_START, startClient, type Program } from './support.js';
 
 /** Loads in half the time of the default. */
 const LIBRARY = ['--library', 'puppeteer'];
 const PASSWORD = 'canary-password-123';
-const TITLE = 'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
+const TITLE =
+  'export default async ({ input, page }) => { await page.goto(input, { timeout: 0 }); return page.title(); };';
 /** Fetches the URL of its input, whose response may be held back. */
 const ASKS = 'export default async ({ input, signal }) => (await fetch(input, { signal })).text();';
 
@@ -73,14 +69,19 @@ describeWithRedis('map --queue and work', () => {
   }
 
   it('adds the inputs, works with other processes, and collects every result once', async () => {
-    const inputs = file(
-      'urls.txt',
-      Array.from({ length: 24 }, (_, index) => titled(`page ${index}`)).join('\n'),
-    );
+    let visits = 0;
+    const held: (() => void)[] = [];
+    // Holds the pages until both processes load one: otherwise one process could finish all of them.
+    await using site = await Site.open((request, response) => {
+      held.push(() => response.setHeader('content-type', 'text/html').end(`<title>${request.url}</title>`));
+      if (++visits >= 3) held.splice(0).forEach((answer) => answer());
+    });
+    const urls = Array.from({ length: 24 }, (_, index) => `${site.url}/${index}`);
+    const inputs = file('urls.txt', urls.join('\n'));
     const worker = start('work', TITLE, '--concurrency', '1');
     await worker.prints(/Working for the queue titles/);
     const map = start('map', TITLE, inputs, '--out', out, '--concurrency', '2');
-    await expect.poll(() => used.local.stats().leased, SLOW).toBeGreaterThan(1);
+    await expect.poll(() => used.local.stats().leased, SLOW_START).toBeGreaterThan(1);
     const visible = [map, worker].flatMap(({ folder: own }) =>
       processesOf(own).map(({ command }) => command),
     );
@@ -88,9 +89,7 @@ describeWithRedis('map --queue and work', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toMatch(/^pooled-browser: Done: 24 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
     expect(results().map(({ index, input, value }) => ({ index, input, value }))).toEqual(
-      Array.from({ length: 24 }, (_, index) => {
-        return { index, input: titled(`page ${index}`), value: `page ${index}` };
-      }),
+      urls.map((input, index) => ({ index, input, value: `/${index}` })),
     );
     const work = await worker.end('SIGINT');
     expect(work.code).toBe(0);
@@ -108,7 +107,7 @@ describeWithRedis('map --queue and work', () => {
     const worker = start('work', ASKS, '--concurrency', '2');
     await worker.prints(/Working/);
     const map = start('map', ASKS, inputs, '--concurrency', '1');
-    await expect.poll(() => waiting.length, SLOW).toBe(2);
+    await expect.poll(() => waiting.length, SLOW_START).toBe(2);
     expect((await worker.end('SIGINT')).code).toBe(0);
     expect(worker.stderr).toMatch(/Returning the running tasks to the queue/);
     const again = setInterval(() => waiting.splice(0).forEach((answer) => answer()), 50);
@@ -130,12 +129,12 @@ describeWithRedis('map --queue and work', () => {
       Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`).join('\n'),
     );
     const first = start('map', ASKS, inputs, '--out', out);
-    await expect.poll(count, SLOW).toBe(4);
+    await expect.poll(count, SLOW_START).toBe(4);
     await first.end('SIGKILL');
     await expireLocks();
     most = 8;
     const second = start('map', ASKS, inputs, '--out', out, '--resume');
-    await expect.poll(count, SLOW).toBe(8);
+    await expect.poll(count, SLOW_START).toBe(8);
     const interrupted = await second.end('SIGINT');
     expect(interrupted.code).toBe(130);
     expect(interrupted.stderr).toMatch(/To continue, add --resume to the same command/);
@@ -172,7 +171,7 @@ describeWithRedis('map --queue and work', () => {
     await using site = await Site.open(() => {});
     const inputs = file('urls.txt', `${site.url}\n`);
     const first = start('map', ASKS, inputs, '--out', out);
-    await expect.poll(() => first.stderr, SLOW).toMatch(/running/);
+    await expect.poll(() => first.stderr, SLOW_START).toMatch(/running/);
     const second = await start('map', ASKS, inputs).ended;
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(/The outcomes of the queue titles are collected by process \d+/);

@@ -6,7 +6,7 @@ import { startClient } from '../cli/support.js';
 import { processesOf } from '../support/processes.js';
 
 /** Milliseconds. Examples start several programs one after the other, which takes long on a busy machine. */
-export const EXAMPLE_TIMEOUT = 180_000;
+export const EXAMPLE_TIMEOUT = 600_000;
 
 /** Runs an example that has its own folder, as a client of a service. */
 export function startExample(

@@ -35,12 +35,16 @@ describe.each(DRIVERS)('$name', (driver) => {
     'reports the unreleased browser by its session id when each release gets %s, and returns the value',
     async (_what, answer, released) => {
       await using bench = await FaultBench.start(used.local);
-      bench.service.script('release', answer);
-      const outcome = await bench.run(driver, () => 'value', { releaseTimeout: 1500 });
+      // A permanent error ends the repetitions: a short timeout could also end before an answer of a busy machine.
+      const isFinal = released === 'failed';
+      bench.service.script('release', answer, answer, isFinal ? { status: 400 } : answer);
+      const limits = isFinal ? {} : { releaseTimeout: 1500 };
+      const outcome = await bench.run(driver, () => 'value', limits);
       expect(outcome).toMatchObject({ value: 'value', run: { released } });
       const facts = { code: 'ERR_RELEASE', sessionId: 'lease-1', cause: expect.any(Error) };
       expect(outcome.run!.cleanupErrors).toMatchObject([facts]);
-      expect(outcome.run!.timings.release).toBeLessThan(1500 + 5000);
+      if (isFinal) expect(bench.service.released).toHaveLength(3);
+      else expect(outcome.run!.timings.release).toBeLessThan(1500 + 20_000);
       await bench.settle({ unreleased: ['lease-1'] });
     },
   );
@@ -100,8 +104,8 @@ describe.each(DRIVERS)('$name', (driver) => {
         const answers = isSecond ? [{ status: 200, json: [] }, answer] : [answer, { status: 200, json: [] }];
         bench.service.script('replays', ...answers);
         // Short only for a list that never comes: a busy machine may need longer for the others.
-        const replaysTimeout = answer === hang ? 300 : 10_000;
-        const { value, run } = await bench.run(driver, () => 'value', { replaysTimeout });
+        const limits = answer === hang ? { replaysTimeout: 300 } : {};
+        const { value, run } = await bench.run(driver, () => 'value', limits);
         expect(value).toBe('value');
         expect(run!.released).toBe('reused');
         expect(run!.replayStatus).toBe(isSecond || status === 'unavailable' ? status : 'none');
@@ -109,7 +113,7 @@ describe.each(DRIVERS)('$name', (driver) => {
         // A request that has timed out is neither waited for nor keeps a socket open.
         const began = performance.now();
         await bench.settle();
-        expect(performance.now() - began).toBeLessThan(5000);
+        expect(performance.now() - began).toBeLessThan(20_000);
       }
     },
   );
@@ -122,7 +126,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     expect(error).toMatchObject({ code: 'ERR_CONNECT' });
     const began = performance.now();
     await bench.settle();
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(performance.now() - began).toBeLessThan(20_000);
   });
 
   it.each([
@@ -146,7 +150,7 @@ describe.each(DRIVERS)('$name', (driver) => {
       await sleep(100);
       return [signal.aborted, await page.evaluate('1')];
     };
-    const { value, run, elapsed } = await bench.run(driver, work, { timeout: 20_000 });
+    const { value, run, elapsed } = await bench.run(driver, work, { timeout: 60_000 });
     expect(value).toEqual([false, 1]);
     expect(run).toMatchObject({ released: 'reused', acquireAttempts: 2 });
     expect(run!.timings.callback).toBeGreaterThan(90);

@@ -21,17 +21,19 @@ import { useLocalPool } from '../support/local.js';
 const WRONG_KEY =
   'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n';
 
-const UPGRADES: [string, Upgrade, { status?: number }][] = [
+const TIMED_OUT = { message: expect.stringContaining('option connectTimeout') as string };
+
+const UPGRADES: [string, Upgrade, { status?: number; message?: string }][] = [
   ['a 401', refuse(401), { status: 401 }],
   ['a 403', refuse(403), { status: 403 }],
   ['a 404', refuse(404), { status: 404 }],
   ['a 500', refuse(500), { status: 500 }],
   ['a 200', answerWith('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), { status: 200 }],
-  ['no answer', ignore, {}],
+  ['no answer', ignore, TIMED_OUT],
   ['a reset', resetUpgrade, {}],
   ['no HTTP', answerWith('SSH-2.0-no-http\r\n'), {}],
   ['a 101 with a wrong key', answerWith(WRONG_KEY), {}],
-  ['a 101, then silence', accept, {}],
+  ['a 101, then silence', accept, TIMED_OUT],
   ['a 101, then bytes that are no frame', acceptWith(Buffer.alloc(64, 0xff)), {}],
   ['a 101, then a message that is no JSON', acceptWith(textFrame('<html>no JSON')), {}],
   ['a 101, then JSON that is no message', acceptWith(textFrame('[1, null]')), {}],

@@ -141,7 +141,8 @@ describe.concurrent('an acquire', () => {
   });
 
   it('repeats the request while the service is unreachable', async () => {
-    const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
+    // Its own address: unreachableTimeout begins with the first failure of any test at the same one.
+    const pool = new BrowserPool('pool', { baseUrl: `${UNREACHABLE}/acquire`, token: TOKEN });
     const events: RunEvent[] = [];
     const options = {
       acquireTimeout: 60_000,

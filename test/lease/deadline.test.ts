@@ -7,30 +7,37 @@ import { acquireWith, GRANT, NONE, waits } from './support.js';
 // Loads the lazy modules first, so that the short times below measure requests only.
 beforeAll(() => acquireWith([GRANT]));
 
+/** An answer that comes after the call has settled. */
+function afterSettling(answer: Parameters<typeof reply>[1]) {
+  let settle!: () => void;
+  const settled = new Promise<void>((resolve) => (settle = resolve));
+  const late = (response: Parameters<typeof reply>[0]) => void settled.then(() => reply(response, answer));
+  return { late, onSettled: settle };
+}
+
 describe.concurrent('the deadline of acquireSession', () => {
   it('throws AcquireTimeoutError with the number of requests and the time waited', async () => {
-    const late: Answer = { status: 204, delay: 6000 };
-    const { error, requests, elapsed } = await acquireWith([NONE, NONE, late], { acquireTimeout: 4000 });
+    const { late, onSettled } = afterSettling({ status: 204 });
+    const options = { acquireTimeout: 10_000 };
+    const { error, requests } = await acquireWith([NONE, NONE, late], options, { onSettled });
     expect(isAcquireTimeoutError(error)).toBe(true);
     expect(requests).toHaveLength(3);
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', pool: 'pool', attempts: 3 });
-    expect(error?.['waited']).toBeGreaterThanOrEqual(3990);
+    expect(error?.['waited']).toBeGreaterThanOrEqual(9990);
     expect(error?.['waited']).toBe(error?.['elapsed']);
-    expect(error?.message).toMatch(/pool "pool" within 4 s.*acquireTimeout/);
-    expect(elapsed).toBeLessThan(30_000);
+    expect(error?.message).toMatch(/pool "pool" within 10 s.*acquireTimeout/);
   });
 
   it('reports the last error of the service', async () => {
     const answer: Answer = { status: 503, json: { code: 'pool_empty', message: 'none' } };
-    const { error } = await acquireWith([answer], { acquireTimeout: 2_000 });
+    const { error } = await acquireWith([answer], { acquireTimeout: 10_000 });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { status: 503, code: 'pool_empty' } });
   });
 
   it('applies to a service that never answers, and releases a browser that it leases later', async () => {
-    const late: Answer = { status: 200, json: session(), delay: 6000 };
-    const { error, released, elapsed, events } = await acquireWith([late], { acquireTimeout: 1_000 });
+    const { late, onSettled } = afterSettling({ status: 200, json: session() });
+    const { error, released, events } = await acquireWith([late], { acquireTimeout: 10_000 }, { onSettled });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
-    expect(elapsed).toBeLessThan(6000);
     expect(released).toStrictEqual(['session-1']);
     expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
   });
@@ -56,10 +63,6 @@ describe.concurrent('the deadline of acquireSession', () => {
   ])('rounds a pollTimeout of %i ms to %i seconds', async (pollTimeout, expected) => {
     const outcome = await acquireWith([GRANT], { acquireTimeout: 200_000, pollTimeout });
     expect(waits(outcome)).toStrictEqual([expected]);
-  });
-
-  it('requests one second if less time is left', async () => {
-    expect(waits(await acquireWith([GRANT], { acquireTimeout: 999 }))).toStrictEqual([1]);
   });
 
   it('lets the service decide about the wait with pollTimeout: false', async () => {
@@ -98,13 +101,12 @@ describe.concurrent('Retry-After', () => {
   });
 
   it('is capped by the deadline', async () => {
-    const { error, requests, elapsed } = await acquireWith(
+    const { error, requests } = await acquireWith(
       [{ status: 503, headers: { 'retry-after': '1000000000' } }, GRANT],
-      { acquireTimeout: 3000 },
+      { acquireTimeout: 10_000 },
     );
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1, cause: { status: 503 } });
     expect(requests).toHaveLength(1);
-    expect(elapsed).toBeLessThan(10_000);
   });
 });
 
@@ -113,13 +115,13 @@ describe.concurrent('an abort of acquireSession', () => {
 
   it('during a request rejects immediately with its reason', async () => {
     const caller = new AbortController();
+    const { late, onSettled } = afterSettling({ status: 204 });
     const answer: Answer = (response) => {
       caller.abort(REASON);
-      setTimeout(() => response.writeHead(204).end(), 4000);
+      late(response);
     };
-    const { error, elapsed, requests } = await acquireWith([answer], { signal: caller.signal });
+    const { error, requests } = await acquireWith([answer], { signal: caller.signal }, { onSettled });
     expect(error).toBe(REASON);
-    expect(elapsed).toBeLessThan(4000);
     expect(requests).toHaveLength(1);
   });
 
@@ -151,11 +153,12 @@ describe.concurrent('an abort of acquireSession', () => {
 
   it('releases a browser that the service leases later', async () => {
     const caller = new AbortController();
-    const late: Answer = (response) => {
+    const { late, onSettled } = afterSettling({ status: 200, json: session() });
+    const answer: Answer = (response) => {
       caller.abort(REASON);
-      setTimeout(() => reply(response, { status: 200, json: session() }), 400);
+      late(response);
     };
-    const { error, released } = await acquireWith([late], { signal: caller.signal });
+    const { error, released } = await acquireWith([answer], { signal: caller.signal }, { onSettled });
     expect(error).toBe(REASON);
     expect(released).toStrictEqual(['session-1']);
   });

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   BrowserLostError,
   CallbackTimeoutError,
@@ -8,9 +8,19 @@ import {
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
+import { until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
+import { LONG, useClock } from './support.js';
 
 const never = () => new Promise<never>(() => {});
+
+/** Stops all timers before the cleanup. The cleanup starts them again with `vi.useRealTimers()`. */
+function stopTimers(): RunOptions {
+  onTestFinished(() => void vi.useRealTimers());
+  const onEvent: RunOptions['onEvent'] = ({ type }) =>
+    type === 'callback-ended' && vi.useFakeTimers({ toFake: ['setTimeout'] });
+  return { replays: 'off', onEvent };
+}
 
 describe('the callback', () => {
   it('receives the handles of the library, the session and a signal', async () => {
@@ -188,10 +198,7 @@ describe('the end of a lease', () => {
         return never();
       },
     });
-    const { run } = await played.run(undefined, {
-      replays: 'off',
-      onEvent: ({ type }) => type === 'callback-ended' && vi.useFakeTimers({ toFake: ['setTimeout'] }),
-    });
+    const { run } = await played.run(undefined, stopTimers());
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toMatchObject([
       { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5 s/ } },
@@ -216,10 +223,12 @@ describe('the end of a lease', () => {
     await using played = await PlayedLease.start({
       cleanup: async () => {
         played.requests[0]!.socket.send('closing pages');
-        await expect.poll(() => played.browser.received).toEqual(['closing pages']);
+        await until(() => played.browser.received.length > 0);
+        vi.useRealTimers();
       },
     });
-    expect((await played.run()).run).toMatchObject({ released: 'reused' });
+    expect((await played.run(undefined, stopTimers())).run).toMatchObject({ released: 'reused' });
+    expect(played.browser.received).toEqual(['closing pages']);
   });
 
   it('cuts the connection of a callback that continues after an abort, and skips the cleanup', async () => {
@@ -478,8 +487,13 @@ describe('a run', () => {
 
   it('ends the release at releaseTimeout', async () => {
     await using played = await PlayedLease.start();
-    played.service.script('release', { status: 500 });
-    const { run } = await played.run(undefined, { releaseTimeout: 100 });
-    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 100 ms/ }]);
+    const advance = useClock();
+    played.service.script('release', { status: 500 }, (response) => {
+      advance(LONG);
+      response.writeHead(500).end();
+    });
+    const { run } = await played.run(undefined, { releaseTimeout: LONG });
+    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 7200 s/ }]);
+    expect(played.releases).toHaveLength(2);
   });
 });

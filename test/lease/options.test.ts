@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   BrowserPool,
   InvalidOptionError,
@@ -133,14 +133,12 @@ it('reports a missing automation library with the command that installs it', asy
 });
 
 it('accepts the name of a pool at the service of the environment', async () => {
-  process.env['BROWSER_POOL_BASE_URL'] = service.baseUrl;
-  process.env['BROWSER_POOL_ACCESS_TOKEN'] = 'token-of-the-environment';
+  vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
+  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'token-of-the-environment');
   service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });
   await expect(playwright.withPooledBrowser('by-name', () => {})).rejects.toMatchObject({ status: 404 });
   expect(service.requests.at(-1)).toMatchObject({
     path: '/browser_pools/by-name/acquire',
     headers: { authorization: 'Bearer token-of-the-environment' },
   });
-  delete process.env['BROWSER_POOL_BASE_URL'];
-  delete process.env['BROWSER_POOL_ACCESS_TOKEN'];
 });

@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
 import { FakeService, reply, session } from '../support/fake-service.js';
 import { acquire as acquireFrom } from './support.js';
 
-const CALLERS = 200;
+/** The queue of a pool limits the callers that send requests at the same time. */
+const ACTIVE = 32;
+const CALLERS = 48;
 
 let service: FakeService;
 let pool: BrowserPool;
@@ -18,15 +21,33 @@ afterEach(async () => {
   await service.close();
 });
 
-function acquire(signal?: AbortSignal) {
+function acquire({ pollTimeout = 60_000, signal }: { pollTimeout?: number; signal?: AbortSignal } = {}) {
   const retry = { minTimeout: 20, maxTimeout: 100 };
-  return acquireFrom(pool, { acquireTimeout: 60_000, pollTimeout: 1000, retry, signal });
+  return acquireFrom(pool, { acquireTimeout: Number.POSITIVE_INFINITY, pollTimeout, retry, signal });
 }
 
-it('sends about one request per caller during an outage, and serves all callers after it', async () => {
-  service.script('acquire', { status: 503, text: 'down' });
+/** Answers with an error after a pause, the first requests all together. Counts how many of the others overlap. */
+function overlapAfter(first: number, status: number, pause: number): { seen: number; most: number } {
+  const count = { seen: 0, most: 0 };
+  let open = 0;
+  let arrive!: () => void;
+  const arrived = new Promise<void>((resolve) => (arrive = resolve));
+  service.script('acquire', async (response) => {
+    if (++count.seen === first) arrive();
+    if (count.seen <= first) return arrived.then(() => reply(response, { status, delay: pause }));
+    count.most = Math.max(count.most, ++open);
+    await sleep(pause);
+    open--;
+    reply(response, { status });
+  });
+  return count;
+}
+
+it('sends one request at a time during an outage, and serves all callers after it', async () => {
+  const overlap = overlapAfter(ACTIVE, 503, 20);
   const callers = Array.from({ length: CALLERS }, () => acquire());
-  await expect.poll(() => service.of('acquire').length).toBeGreaterThanOrEqual(CALLERS + 5);
+  await expect.poll(() => overlap.seen).toBeGreaterThanOrEqual(ACTIVE + 10);
+  expect(overlap.most).toBe(1);
   const during = service.of('acquire').length;
   let granted = 0;
   service.script('acquire', (response) =>
@@ -34,15 +55,13 @@ it('sends about one request per caller during an outage, and serves all callers 
   );
   const sessions = await Promise.all(callers);
   expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(CALLERS);
-  // One caller at a time retries, instead of every caller.
-  expect(during).toBeLessThan(CALLERS * 1.5);
-  expect(service.of('acquire').length - during).toBeLessThan(CALLERS * 1.2);
+  expect(service.of('acquire').length - during).toBe(CALLERS);
 });
 
 it('passes the turn on when the caller whose turn it is aborts', async () => {
   service.script('acquire', { status: 503, text: 'down' });
   const controllers = Array.from({ length: 20 }, () => new AbortController());
-  const callers = controllers.map(({ signal }) => acquire(signal));
+  const callers = controllers.map(({ signal }) => acquire({ signal }));
   await expect.poll(() => service.of('acquire').length).toBeGreaterThan(20);
   for (const controller of controllers.slice(1)) controller.abort(new Error('gone'));
   await Promise.allSettled(callers.slice(1));
@@ -68,10 +87,11 @@ it('ends the outage when the service lets a request wait, and lets the other cal
 });
 
 it('does not count a 504 after the requested wait as an outage', async () => {
-  service.script('acquire', { status: 504, delay: 700 });
+  const overlap = overlapAfter(10, 504, 700);
   const controller = new AbortController();
-  const callers = Array.from({ length: 10 }, () => acquire(controller.signal));
-  await expect.poll(() => service.of('acquire').length).toBeGreaterThanOrEqual(30);
+  const { signal } = controller;
+  const callers = Array.from({ length: 10 }, () => acquire({ pollTimeout: 1000, signal }));
+  await expect.poll(() => overlap.most).toBeGreaterThan(1);
   controller.abort(new Error('enough'));
   await Promise.allSettled(callers);
 });

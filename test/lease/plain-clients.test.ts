@@ -12,7 +12,8 @@ const used = useLocalPool();
 it('a browser that this library released works with plain Playwright and plain Puppeteer, and vice versa', async () => {
   const { pool, local } = used;
   for (const { run } of DRIVERS) {
-    await run(pool, ({ page }) => page.goto(titled('ours')));
+    // A slow cleanup must not destroy the browser.
+    await run(pool, ({ page }) => page.goto(titled('ours')), { release: 'reuse' });
     await look(pool, async ({ cdp_ws_url }) => {
       const browser = await chromium.connectOverCDP(cdp_ws_url);
       const page = browser.contexts()[0]!.pages()[0]!;

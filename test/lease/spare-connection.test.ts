@@ -28,7 +28,7 @@ describe.runIf(hasOpenSsl)('while an acquire request waits', () => {
     url = `wss://127.0.0.1:${(server.address() as AddressInfo).port}/?jwt=secret`;
     service = await FakeService.start();
     pool = new BrowserPool('pool', service.options);
-    const json = session({ cdp_ws_url: url });
+    const json = session({ webdriver_ws_url: url });
     service.script('acquire', { status: 200, json }, (response) => {
       grant = () => reply(response, { status: 200, json });
     });
@@ -47,6 +47,8 @@ describe.runIf(hasOpenSsl)('while an acquire request waits', () => {
   const lease = (options: { signal?: AbortSignal } = {}) =>
     withPooledBrowser(pool, () => connections.length, {
       connector: plainConnector,
+      // A slow connect opens a second WebSocket over CDP, which must not count.
+      protocol: 'bidi',
       replays: 'off',
       connectAttempts: 1,
       ...options,

@@ -11,14 +11,19 @@ it('a pool counts its calls, requests and leases', async () => {
   const { pool } = used;
   expect(pool.stats()).toMatchObject({ calls: 0, waiting: 0, waits: { count: 0, sum: 0, max: 0 } });
 
-  await withPooledBrowser(pool, () => {});
-  await expect(withPooledBrowser(pool, () => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
+  // A slow cleanup must not change the counts.
+  const options = { release: 'reuse' } as const;
+  await withPooledBrowser(pool, () => {}, options);
+  const failing = withPooledBrowser(pool, () => Promise.reject(new Error('mine')), options);
+  await expect(failing).rejects.toThrow('mine');
   await withPooledBrowser(pool, () => {}, { release: 'destroy' });
-  await using browser = await leaseBrowser(pool);
+  await using browser = await leaseBrowser(pool, options);
   expect(pool.stats().leases.active).toBe(1);
   const tooLate = withPooledBrowser(pool, () => {}, { acquireTimeout: 1500, pollTimeout: 1000 });
   expect(pool.stats()).toMatchObject({ calls: 5, waiting: 1 });
   await expect(tooLate).rejects.toThrow(AcquireTimeoutError);
+  // The service could still lease the browser to the last request of that call.
+  await expect.poll(() => used.local.stats().waiting).toBe(0);
   await browser.release();
 
   const stats = pool.stats();

@@ -1,3 +1,4 @@
+import { onTestFinished, vi } from 'vitest';
 import type { BrowserSession, RunEvent } from '../../src/index.js';
 import { acquireSession } from '../../src/lease/acquire.js';
 import { LeaseCall } from '../../src/lease/lease-call.js';
@@ -17,8 +18,6 @@ export interface Outcome {
   events: RunEvent[];
   requests: SeenRequest[];
   released: unknown[];
-  /** Milliseconds until the call settled. */
-  elapsed: number;
 }
 
 /** Acquires a session, as the first step of a call with these options. */
@@ -38,18 +37,21 @@ export async function acquire(
   }
 }
 
-/** One acquire against a service with these answers, and its outcome after all releases. */
+/**
+ * One acquire against a service with these answers, and its outcome after all releases.
+ *
+ * @param onSettled Called when the acquire has settled, before the wait for the releases.
+ */
 export async function acquireWith(
   answers: Answer[],
   { retry, ...options }: SessionLeaseOptions = {},
-  unknownAcquires = 0,
+  { unknownAcquires = 0, onSettled = () => {} }: { unknownAcquires?: number; onSettled?: () => void } = {},
 ): Promise<Outcome> {
   await using service = await FakeService.start();
   const pool = new BrowserPool('pool', service.options);
   service.script('acquire', ...answers);
   const events: RunEvent[] = [];
   const { onEvent } = options;
-  const started = performance.now();
   const acquiring = acquire(
     pool,
     {
@@ -69,14 +71,36 @@ export async function acquireWith(
     (session) => ({ session }),
     (error: Error & Record<string, unknown>) => ({ error }),
   );
-  const elapsed = performance.now() - started;
+  onSettled();
   await pool.close();
   for (const shown of [settled, events]) expectNoSecret(shown);
   if ('error' in settled) expectNoSecret(settled.error);
-  return { ...settled, events, requests: service.of('acquire'), released: service.released, elapsed };
+  return { ...settled, events, requests: service.of('acquire'), released: service.released };
 }
 
 /** The requested wait of each request, in seconds. */
 export function waits({ requests }: Outcome): unknown[] {
   return requests.map(({ body }) => body?.['acquire_timeout_seconds']);
+}
+
+/** A timeout in ms that elapses only when a test says so. */
+export const LONG = 7_200_000;
+
+/** Returns a function that ends the latest timeout of about `LONG`, if there is one. */
+export function watchTimeouts(): () => void {
+  const start = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => start.mockRestore());
+  return () => {
+    const latest = start.mock.calls.findLast(([, delay = 0]) => delay > LONG / 2);
+    latest?.[0]();
+  };
+}
+
+/** Returns a function that advances `performance.now` by some milliseconds until the end of the test. */
+export function useClock(): (milliseconds: number) => void {
+  const now = performance.now.bind(performance);
+  let skipped = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + skipped);
+  onTestFinished(() => clock.mockRestore());
+  return (milliseconds) => void (skipped += milliseconds);
 }

@@ -60,10 +60,10 @@ describe('the tracing channels', () => {
     service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } });
     const refused = new BrowserPool('test', service.options);
     const seen = listen();
-    const run = await withPooledBrowser(refused, () => {}, { releaseTimeout: 5000 });
+    const run = await withPooledBrowser(refused, () => {}, { releaseTimeout: 60_000 });
     expect(run.released).toBe('failed');
-    const failure = seen.find(({ event }) => event === 'error');
-    expect(failure).toMatchObject({ stage: 'release', trace: { error: { code: 'ERR_RELEASE' } } });
+    const failure = seen.find(({ stage, event }) => stage === 'release' && event === 'error');
+    expect(failure).toMatchObject({ trace: { error: { code: 'ERR_RELEASE' } } });
     await pool.release(lent!.session_id, { reuse: false });
     await refused.close();
     expect(local.stats().leased).toBe(0);

@@ -8,7 +8,7 @@ import type { SessionLeaseOptions } from '../../src/lease/options.js';
 import { FakeService, reply, session, TOKEN } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
-import { acquire } from './support.js';
+import { acquire, LONG, watchTimeouts } from './support.js';
 
 const RETRY = { minTimeout: 10, maxTimeout: 50 };
 
@@ -122,21 +122,29 @@ describe('unreachableTimeout', () => {
   });
 
   it('does not end a call whose service was reached before: it may restart', async () => {
-    const service = await FakeService.start();
-    const { port } = new URL(service.baseUrl);
-    await using pool = new BrowserPool('pool', service.options);
+    // The system never assigns a port of this range, so that no other process can take it in the meantime.
+    const port = 20_000 + (process.pid % 10_000);
+    const start = async () => {
+      const server = createHttpServer((_request, response) =>
+        reply(response, { status: 200, json: session() }),
+      );
+      const stop = async () => {
+        server.closeAllConnections();
+        if (server.listening) await once(server.close(), 'close');
+      };
+      onTestFinished(stop);
+      await once(server.listen(port, '127.0.0.1'), 'listening');
+      return stop;
+    };
+    const stop = await start();
+    await using pool = new BrowserPool('pool', { baseUrl: `http://127.0.0.1:${port}`, token: TOKEN });
     await acquire(pool);
-    await service.close();
+    await stop();
     const events: RunEvent[] = [];
     const onEvent = (event: RunEvent) => void events.push(event);
     const waiting = acquire(pool, { retry: RETRY, unreachableTimeout: 1, onEvent });
     await expect.poll(() => events.filter(({ type }) => type === 'waiting').length).toBeGreaterThan(2);
-    const restarted = createHttpServer((_request, response) =>
-      reply(response, { status: 200, json: session() }),
-    );
-    onTestFinished(() => restarted.closeAllConnections());
-    onTestFinished(() => void restarted.close());
-    restarted.listen(Number(port), '127.0.0.1');
+    await start();
     expect(await waiting).toMatchObject({ session_id: 'session-1' });
   });
 
@@ -148,7 +156,11 @@ describe('unreachableTimeout', () => {
   });
 
   it('leads the message of AcquireTimeoutError with the last failure if acquireTimeout ends first', async () => {
-    const { error } = await fail(closedPort(), { acquireTimeout: 2000 });
+    const endTimeout = watchTimeouts();
+    const { error } = await fail(closedPort(), {
+      acquireTimeout: LONG,
+      onEvent: ({ type }) => type === 'waiting' && endTimeout(),
+    });
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', cause: { code: 'ERR_POOL_UNREACHABLE' } });
     expect(error.message).toMatch(/^The service at .* could not be reached: connect ECONNREFUSED/);
     expect(error.message).not.toContain('enlarge the pool');

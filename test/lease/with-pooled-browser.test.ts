@@ -169,6 +169,8 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
       { signal: caller.signal },
     ).catch((thrown: unknown) => thrown);
     expect(error).toBe(reason);
+    // On a busy machine, an aborted call rejects before its end.
+    await expect.poll(() => runOf(error)).toBeDefined();
     expect(runOf(error)?.released).toBe('destroyed');
     expect(local.stats().leased).toBe(0);
   });
@@ -176,7 +178,8 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
   it('emits every step, in order', async () => {
     const events: RunEvent[] = [];
     await run(used.pool, () => {}, { onEvent: (event) => events.push(event) });
-    const types = events.map(({ type }) => type);
+    // A slow connect closes such pages.
+    const types = events.map(({ type }) => type).filter((type) => type !== 'unresponsive-pages-closed');
     expect(types.slice(0, 6)).toEqual([
       'acquiring',
       'acquired',

@@ -23,7 +23,7 @@ describe('close', () => {
     expect(await waiting).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
     await Promise.all(sockets.map(({ socket }) => closed(socket)));
     expect(profilesIn(tmpdir())).toEqual([]);
-    await until('every process has ended', () => browsersBelow(tmpdir()).length === 0, 2_000);
+    await until('every process has ended', () => browsersBelow(tmpdir()).length === 0, 20_000);
     await expect(fetch(pool.baseUrl)).rejects.toThrow('fetch failed');
     expect(pool.stats()).toMatchObject({ idle: 0, leased: 0, starting: 0, waiting: 0 });
     await pool.close();

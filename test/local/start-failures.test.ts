@@ -55,10 +55,10 @@ describe('a browser that no longer starts', () => {
       body: { code: 'internal_error', inner_error: { code: 'browser_start_failed' } },
     });
     expect((await api.acquire()).body.inner_error?.message).toContain('disk full');
-    await until('the start has failed again', () => failures() >= 3);
+    await until('the start has failed again', () => failures() >= 3, 150_000);
     expect(failures()).toBeLessThan(6);
     script('fickle', `exec ${real} "$@"`);
-    await until('the pool has recovered', () => api.pool.stats().idle === 1);
+    await until('the pool has recovered', () => api.pool.stats().idle === 1, 150_000);
     await api.release(await api.lease());
   });
 });

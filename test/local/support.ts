@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import { WebSocket } from 'ws';
 import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
 import type { AcquireRequest } from '../../src/service/pool-options.js';
@@ -128,8 +128,9 @@ export async function until(
 /** Opens a WebSocket. The outcome is `open` or the status of the refusal. */
 export async function tryWebSocket(url: string, headers: Record<string, string> = {}): Promise<TriedSocket> {
   const socket = new WebSocket(url, { headers });
-  socket.on('error', () => {});
-  return await new Promise((resolve) => {
+  return await new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.once('close', () => reject(new Error('The WebSocket closed before it opened.')));
     socket.once('open', () => resolve({ outcome: 'open', socket, body: {} }));
     socket.once('unexpected-response', (_request, response) => {
       let text = '';
@@ -147,10 +148,32 @@ export interface TriedSocket {
   body: ErrorBody;
 }
 
+/** Leases a browser and opens its WebSocket. On a busy machine, a lease with a short timeout may expire before. */
+export async function leaseConnected(
+  api: Api,
+  pool: string,
+  url: 'cdp_ws_url' | 'webdriver_ws_url' = 'cdp_ws_url',
+): Promise<{ session: BrowserSession; socket: WebSocket }> {
+  for (;;) {
+    const session = await api.lease({}, pool);
+    const { outcome, socket } = await tryWebSocket(session[url]);
+    if (outcome === 'open') return { session, socket };
+    expect(outcome).toBe(401);
+  }
+}
+
 /** Sends a message and returns the next message from the server. */
 export async function ask(socket: WebSocket, message: object | string): Promise<Record<string, unknown>> {
-  const answer = new Promise<Buffer>((resolve) => socket.once('message', resolve));
-  socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+  const answer = new Promise<Buffer>((resolve, reject) => {
+    const onClose = () => reject(new Error('The WebSocket closed before it answered.'));
+    socket.once('close', onClose);
+    socket.once('message', (data: Buffer) => {
+      socket.off('close', onClose);
+      resolve(data);
+    });
+    const text = typeof message === 'string' ? message : JSON.stringify(message);
+    socket.send(text, (error) => error && reject(error));
+  });
   return JSON.parse((await answer).toString()) as Record<string, unknown>;
 }
 

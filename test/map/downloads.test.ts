@@ -20,7 +20,7 @@ interface Driver {
   listen(page: PlaywrightPage | PuppeteerPage): Promise<string[]>;
 }
 
-const onOnePage = { concurrency: 1, ordered: true, taskTimeout: 20_000 } as const;
+const onOnePage = { concurrency: 1, ordered: true, taskTimeout: 240_000 } as const;
 
 const PLAYWRIGHT: Driver = {
   name: 'Playwright',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { AcquireTimeoutError } from '../../src/index.js';
+import { AcquireTimeoutError, type RunEvent } from '../../src/index.js';
 import { collect, counted, gate, MapBench, range } from './support.js';
 
 /** Tasks that never end, except the first. */
@@ -182,9 +182,14 @@ describe('a service that grants no browser', () => {
 
   it('continues with the available browsers in a pool smaller than the concurrency', async () => {
     await using bench = await MapBench.start(2);
-    // The other six workers give up after two seconds, in the middle of the job.
-    const options = { concurrency: 8, acquireTimeout: 2000, tasksPerLease: 10 };
-    const outcomes = await collect(bench.map(range(60), () => sleep(120), options));
+    // The first two tasks end when one of the other six workers has waited in vain.
+    const timedOut = gate();
+    const onEvent = (event: RunEvent) => {
+      if (event.type === 'ended' && event.error instanceof AcquireTimeoutError) timedOut.open();
+    };
+    const task = ({ input }: { input: number }) => (input < 2 ? timedOut.promise : sleep(20));
+    const options = { concurrency: 8, acquireTimeout: 5000, tasksPerLease: 10, onEvent };
+    const outcomes = await collect(bench.map(range(60), task, options));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
     expect(bench.mostLeased).toBe(2);
     // A browser that was granted after its worker had stopped is released in the background.

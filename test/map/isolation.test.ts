@@ -32,7 +32,7 @@ interface Driver {
 }
 
 const run = ({ input, ...task }: AnyTask & { input: Step }) => input(task);
-const onOnePage = { concurrency: 1, ordered: true, taskTimeout: 20_000 } as const;
+const onOnePage = { concurrency: 1, ordered: true, taskTimeout: 240_000 } as const;
 
 const PLAYWRIGHT: Driver = {
   name: 'Playwright over CDP',

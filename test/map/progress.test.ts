@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { MapProgress } from '../../src/index.js';
 import { collect, gate, MapBench, range } from './support.js';
 
@@ -72,10 +72,13 @@ it('reports timeLeft only if the number of inputs is known or given as total', a
 
 it('warns when the listener throws, and continues', async () => {
   await using bench = await MapBench.start();
-  const warned = new Promise((resolve) => process.once('warning', resolve));
+  const warnings: string[] = [];
+  const onWarning = (warning: Error) => warnings.push(String(warning));
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
   const onProgress = () => {
     throw new Error('bad listener');
   };
   expect(await collect(bench.map([1], () => {}, { onProgress }))).toHaveLength(1);
-  expect(String(await warned)).toContain('onProgress threw: Error: bad listener');
+  await expect.poll(() => warnings.join('\n')).toContain('onProgress threw: Error: bad listener');
 });

@@ -52,7 +52,7 @@ it('lets many tasks wait for their retries without a warning about a listener le
   const retry = { minTimeout: 200, randomize: false };
   const outcomes = await collect(bench.map(range(15), task, { pagesPerLease: 5, retries: 1, retry }));
   expect(outcomes.map(({ attempts }) => attempts)).toEqual(range(15).map(() => 2));
-  expect(warnings).toEqual([]);
+  expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
 });
 
 describe('shouldRetry', () => {

@@ -53,10 +53,16 @@ for (const [way, library, protocol] of WAYS) {
     });
 
     it('ends with BrowserLostError when the browser is killed', async () => {
-      const faults = [{ fault: 'killBrowser', at: 'lease', nth: 1, milliseconds: 3000 }];
-      const fragile = await startLocalPool({ chaos: { faults } });
+      let pid;
+      const onLog = (event) => {
+        if (event.type === 'browser-started') ({ pid } = event);
+      };
+      const fragile = await startLocalPool({ pools: [{ name: 'default', size: 1 }], onLog });
       const service = new BrowserPool('default', { baseUrl: fragile.baseUrl, token: fragile.token });
-      const work = ({ page }) => page.evaluate('new Promise(() => {})').catch(() => 'ignored');
+      const work = ({ page }) => {
+        process.kill(pid, 'SIGKILL');
+        return page.evaluate('new Promise(() => {})').catch(() => 'ignored');
+      };
       await assert.rejects(withPooledBrowser(service, work, options), BrowserLostError);
       await service.close();
       await fragile.close();

@@ -1,1 +1,1 @@
-export default { testMatch: 'fixtures.playwright.mjs', reporter: 'list' };
+export default { testMatch: 'fixtures.playwright.mjs', reporter: 'list', timeout: 60_000 };

@@ -31,11 +31,16 @@ describe('a process that ends during a lease', () => {
   }
 
   async function ends(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {
-    return (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+    return (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   }
 
   async function seen(text: string, output: string[]): Promise<void> {
-    await expect.poll(() => output.join('')).toContain(text);
+    await expect.poll(() => output.join(''), { timeout: 240_000 }).toContain(text);
+  }
+
+  /** A process waits at most 2 s for its release process. */
+  async function expectRelease(): Promise<void> {
+    await expect.poll(() => used.local.stats().leased).toBe(0);
   }
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
@@ -46,7 +51,7 @@ describe('a process that ends during a lease', () => {
       expect(used.local.stats().leased).toBe(1);
       child.kill(signal);
       expect(await ends(child)).toEqual([null, signal]);
-      expect(used.local.stats().leased).toBe(0);
+      await expectRelease();
     },
   );
 
@@ -60,7 +65,7 @@ describe('a process that ends during a lease', () => {
   ])('releases the browser at %s, and keeps the exit code', async (_name, ending, code) => {
     const { child } = await start(ending);
     expect(await ends(child)).toEqual([code, null]);
-    expect(used.local.stats().leased).toBe(0);
+    await expectRelease();
   });
 
   it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments contain no secret', async () => {
@@ -71,7 +76,7 @@ describe('a process that ends during a lease', () => {
     expect(watcher).not.toContain(used.local.token);
     child.kill('SIGKILL');
     expect(await ends(child)).toEqual([null, 'SIGKILL']);
-    await expect.poll(() => used.local.stats().leased).toBe(0);
+    await expectRelease();
   });
 
   it('does not end a process whose own handler takes the signal, and releases the browser when the handler exits', async () => {
@@ -80,6 +85,6 @@ describe('a process that ends during a lease', () => {
     child.kill('SIGTERM');
     expect(await ends(child)).toEqual([3, null]);
     expect(output.join('')).toContain('my own handler');
-    expect(used.local.stats().leased).toBe(0);
+    await expectRelease();
   });
 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { processesOf } from '../support/processes.js';
 
 const PROGRAM = fileURLToPath(new URL('programs/local.mjs', import.meta.url));
@@ -34,9 +34,10 @@ it('leases Chromium of this machine without a service, and ends', async () => {
 
 it('starts no more browsers than leases need', async () => {
   const { child, lines } = start(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
-  await expect.poll(lines).toEqual(['leased']);
-  const browsers = running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
-  expect(browsers).toHaveLength(1);
+  await expect.poll(lines, { timeout: 240_000 }).toEqual(['leased']);
+  const browsers = () => running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
+  // A process that the browser is starting has the command of the browser at first.
+  await expect.poll(browsers).toHaveLength(1);
   child.kill('SIGKILL');
   await expect.poll(() => running('--user-data-dir')).toEqual([]);
 });
@@ -46,11 +47,12 @@ it('ends with the pool', async () => {
 });
 
 it('is shared by all processes with the same owner, and ends with the owner', async () => {
-  const owner = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 100_000)'], { stdio: 'ignore' });
+  const owner = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 900_000)'], { stdio: 'ignore' });
+  onTestFinished(() => void owner.kill());
   const args = ['shared', String(owner.pid)];
   const sessions = await Promise.all([run(args), run(args), run(args)]);
   expect(new Set(sessions.flat()).size).toBe(1);
-  expect(running('local-process')).toHaveLength(1);
+  await expect.poll(() => running('local-process')).toHaveLength(1);
   owner.kill();
   await expect.poll(() => running('local-process')).toEqual([]);
 });

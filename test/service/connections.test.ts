@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
+import * as played from '../support/played-browser.js';
 import { rejection, until } from './support.js';
 
 it('shares keep-alive connections among pools of one origin, and closes them with the last pool', async () => {
@@ -141,7 +142,7 @@ it('does not keep the process alive with an idle pool', async () => {
         BROWSER_POOL_ACCESS_TOKEN: TOKEN,
       },
       // Longer than the start of a process, and far shorter than the server's keep-alive timeout.
-      timeout: 15_000,
+      timeout: 200_000,
     },
   );
   expect(stdout.trim()).toBe('done');
@@ -171,29 +172,32 @@ it('reads a response that arrived while the event loop was blocked for longer th
   const server = new Worker(ANSWERING_SERVER, { eval: true, workerData: state });
   const [port] = (await once(server, 'message')) as [number];
   await using pool = new BrowserPool('pool', { baseUrl: `http://127.0.0.1:${port}`, token: 'a-token' });
-  const timeout = 1500;
-  const started = performance.now();
-  const release = pool.release('session-1', { reuse: true, timeout });
-  await expect.poll(() => Atomics.load(state, 0), { interval: 5 }).toBe(RECEIVED);
-  // The event loop is blocked from here on. After a check phase, timers fire before sockets are read.
-  await new Promise(setImmediate);
+  // The first request starts the timer that all connections share: it must be a real one.
+  await pool.flush();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const release = pool.release('session-1', { reuse: true, timeout: 1500 });
+  await played.until(() => Atomics.load(state, 0) === RECEIVED);
+  // The event loop is blocked until the timer has fired: the response is in the socket, and not read.
   Atomics.store(state, 0, MAY_ANSWER);
   Atomics.notify(state, 0);
   Atomics.wait(state, 0, MAY_ANSWER);
   expect(Atomics.load(state, 0)).toBe(ANSWERED);
-  while (performance.now() - started < timeout + 500);
+  vi.advanceTimersByTime(2000);
   await expect(release).resolves.toBeUndefined();
   await server.terminate();
 });
 
-/** Notes a request, and answers it when it may. */
+/** Notes a release, and answers it when it may. */
 const ANSWERING_SERVER = `
   const { createServer } = require('node:http');
   const { parentPort, workerData: state } = require('node:worker_threads');
   const server = createServer((request, response) => {
+    response.statusCode = 204;
+    if (request.url.endsWith('/flush')) return response.end();
     Atomics.store(state, 0, 1);
     Atomics.wait(state, 0, 1);
-    response.writeHead(204).end(() => {
+    response.end(() => {
       Atomics.store(state, 0, 3);
       Atomics.notify(state, 0);
     });

@@ -133,7 +133,12 @@ it.each<[string, EndpointOptions['startReplay']]>([
 
 it('a stopReplay that ignores its signal does not delay the release beyond replaysTimeout', async () => {
   pool = newPool({ ...OWN_PATHS, stopReplay: () => new Promise(() => {}) });
-  const result = await run({ replays: 'record', replaysTimeout: 300 });
+  let start!: () => void;
+  const started = new Promise<void>((resolve) => (start = resolve));
+  const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'recording-started' && start();
+  // The timeout, which also covers the end of the start, begins when the callback ends.
+  const options = { connector: plainConnector, replays: 'record', replaysTimeout: 300, onEvent } as const;
+  const result = await withPooledBrowser(pool, () => started.then(() => 'value'), options);
   expect(result).toMatchObject({ value: 'value', released: 'reused', replays: [REPLAY] });
 });
 

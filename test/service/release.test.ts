@@ -20,7 +20,7 @@ it.each<[string, Answer]>([
   service.script('release', answer, answer, { status: 204 });
   const outcome = await releaseWithRetry(releaserOf(pool), unmarked('session-1'), {
     reuse: false,
-    timeout: 10_000,
+    timeout: 120_000,
   });
   expect(outcome).toBe('destroyed');
   expect(service.of('release').map(({ body }) => body)).toStrictEqual(
@@ -33,7 +33,7 @@ it('counts a 404 as released: the session no longer exists', async () => {
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status: 404, json: { code: 'not_found', message: 'gone' } });
   expect(
-    await releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 10_000 }),
+    await releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 120_000 }),
   ).toBe('destroyed');
   expect(service.released).toStrictEqual(['session-1']);
 });
@@ -43,7 +43,7 @@ it.each([400, 401, 403])('fails immediately after a %i, which is permanent', asy
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', { status, text: 'no' });
   const error = await rejection(
-    releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 10_000 }),
+    releaseWithRetry(releaserOf(pool), unmarked('session-1'), { reuse: true, timeout: 120_000 }),
   );
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error).toMatchObject({
@@ -55,11 +55,11 @@ it.each([400, 401, 403])('fails immediately after a %i, which is permanent', asy
   expect(service.released).toStrictEqual(['session-1']);
 });
 
-it('fails immediately for arguments that are never sent', { timeout: 3000 }, async () => {
+it('fails immediately for arguments that are never sent', { timeout: 60_000 }, async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   const error = await rejection(
-    releaseWithRetry(releaserOf(pool), unmarked('a/b'), { reuse: true, timeout: 10_000 }),
+    releaseWithRetry(releaserOf(pool), unmarked('a/b'), { reuse: true, timeout: 200_000 }),
   );
   expect(error).toMatchObject({ code: 'ERR_RELEASE', sessionId: 'a/b' });
   expect(error.cause).toBeInstanceOf(InvalidOptionError);
@@ -100,7 +100,7 @@ describe('after a release for reuse whose outcome is unknown', () => {
     await using pool = new BrowserPool('pool', service.options);
     service.script('release', ...answers.release);
     service.script('session', ...answers.session);
-    const request = { reuse: true, timeout: 10_000 };
+    const request = { reuse: true, timeout: 120_000 };
     const released = await releaseWithRetry(releaserOf(pool), lease, request).catch(
       (error: ReleaseError) => error.released,
     );
@@ -196,7 +196,7 @@ it('repeats a release for destruction without a check: its session id is not reu
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
   service.script('release', reset, { status: 204 });
-  const request = { reuse: false, timeout: 10_000 };
+  const request = { reuse: false, timeout: 120_000 };
   expect(await releaseWithRetry(releaserOf(pool), unmarked('session-1'), request)).toBe('destroyed');
   expect(service.of('session')).toEqual([]);
 });
@@ -204,14 +204,20 @@ it('repeats a release for destruction without a check: its session id is not reu
 it('leaves time for another attempt after an unanswered one', async () => {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
-  service.script('release', hang, { status: 204 });
+  let isPending = false;
+  const unanswered: Answer = (response) => {
+    isPending = true;
+    response.once('close', () => (isPending = false));
+  };
+  service.script('release', unanswered, { status: 204 });
   const request = { reuse: false, timeout: 60_000 };
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
   try {
     const released = releaseWithRetry(releaserOf(pool), unmarked('session-1'), request);
     while (service.released.length < 2) {
       await new Promise((resolve) => setImmediate(resolve));
-      vi.advanceTimersByTime(service.released.length === 1 ? 1000 : 0);
+      if (service.released.length === 0) continue;
+      vi.advanceTimersByTime(isPending ? 1000 : 10);
     }
     expect(performance.now()).toBeLessThan(45_000);
     expect(await released).toBe('destroyed');

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BrowserPool, InvalidOptionError, PoolServiceError } from '../../src/index.js';
-import { FakeService } from '../support/fake-service.js';
+import { FakeService, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { expectNoSecret, rejection } from './support.js';
 
 let service: FakeService;
@@ -86,8 +86,9 @@ it('name the pool and the session in a connection error', async () => {
     sessionId: 's',
   });
   expect(await rejection(pool.flush())).toMatchObject({ code: 'ERR_POOL_NO_RESPONSE', pool: 'pool' });
-  await service.close();
-  // The client may still have a connection that the service has closed.
-  const describe = () => rejection(pool.describe());
-  await expect.poll(describe).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', pool: 'pool' });
+  await using unreachable = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
+  expect(await rejection(unreachable.describe())).toMatchObject({
+    code: 'ERR_POOL_UNREACHABLE',
+    pool: 'pool',
+  });
 });

@@ -139,7 +139,8 @@ it.each(REQUIRED)('rejects a session without %s, and releases it if its id is pr
 
 it.each(['', '..', 'a/b', 'a%2fb', 'a\r\nb'])(
   'rejects a session whose id %j could not be released later',
-  { timeout: 5000 },
+  // Less than the time after which the release of an orphan is given up.
+  { timeout: 25_000 },
   async (id) => {
     await using service = await FakeService.start();
     const pool = new BrowserPool('pool', service.options);

@@ -4,7 +4,7 @@ import { Lease } from '../../src/lease/lease.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
 // A broken release shows after some thousand lifecycles.
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 900_000 });
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -53,10 +53,11 @@ async function shrink(seed: number, options: SimulationOptions = {}): Promise<Ve
 export async function explainFailure(seed: number, options: SimulationOptions = {}): Promise<string> {
   const { violations } = await simulate(seed, options);
   const { story } = await shrink(seed, options);
+  const ways = options.ways ? `WAYS=${options.ways.join()} ` : '';
   return [
     `Seed ${seed}:`,
     ...violations,
-    `Repeat it: SEED=${seed} npm run simulate`,
+    `Repeat it: ${ways}SEED=${seed} npm run simulate`,
     'With the fewest faults:',
     ...story,
   ].join('\n');

@@ -61,6 +61,8 @@ export class FakeService implements AsyncDisposable {
       service.connections.open++;
       socket.on('close', () => service.connections.open--);
     });
+    // With Node's 5 s, a busy machine could lose a connection between two requests of a test.
+    service.#server.keepAliveTimeout = 600_000;
     service.#server.listen(0, '127.0.0.1');
     await once(service.#server, 'listening');
     service.script('acquire', { status: 200, json: session() });

@@ -11,20 +11,21 @@ import { FaultRoad } from './fault-road.js';
 
 type Options = NonNullable<Parameters<Driver['run']>[2]>;
 
-/** Default timeouts of a case. They are long, for steps that do not fail. */
+/** Default timeouts of a case. They are long, for steps that do not fail: on a busy machine, a browser may start for 30 s. */
 const LIMITS = {
-  acquireTimeout: 10_000,
-  pollTimeout: 1000,
-  connectTimeout: 15_000,
+  acquireTimeout: 90_000,
+  // `grant` answers when there is a browser, however long the request asked it to wait.
+  pollTimeout: 90_000,
+  connectTimeout: 90_000,
   connectAttempts: 1,
-  releaseTimeout: 5000,
-  replaysTimeout: 3000,
+  releaseTimeout: 60_000,
+  replaysTimeout: 30_000,
   retry: { minTimeout: 10, maxTimeout: 50 },
 } satisfies Options;
 /** Timeouts that are not options: for the cleanup and the disconnect. */
 const FIXED = 5000 + 2000;
-/** Tolerance in ms: of the library beyond its timeouts, and of a busy machine. */
-const TOLERANCE = 1000 + 4000;
+/** Tolerance in ms: of the library beyond its timeouts, and of a busy machine. Far shorter than `LIMITS`. */
+const TOLERANCE = 1000 + 20_000;
 /** Milliseconds for which an aborted call may continue before it rejects. */
 const ABORT_GRACE = 1000;
 /** Most requests of one kind in a case: faults last for a few answers, or for up to two seconds. */
@@ -142,7 +143,7 @@ export class FaultBench implements AsyncDisposable {
 
   async lend(): Promise<Record<string, unknown>> {
     if (!this.#local) return this.fakeSession();
-    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 90 });
+    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 300 });
     const [cdp, bidi] = [real['cdp_ws_url'], real['webdriver_ws_url']] as [string, string];
     const lent = this.fakeSession({ cdp_ws_url: this.road.to(cdp), webdriver_ws_url: this.road.to(bidi) });
     this.#lent.set(String(lent['session_id']), String(real['session_id']));
@@ -155,6 +156,8 @@ export class FaultBench implements AsyncDisposable {
     fn: (lease: AnyLease) => unknown,
     { within, ...options }: Options & { within?: number } = {},
   ): Promise<Outcome> {
+    // The first import of a library takes seconds on a busy machine, and no timeout of a call includes it.
+    await Promise.all([import('playwright-core'), import('puppeteer-core')]);
     const events: RunEvent[] = [];
     const caller = new AbortController();
     const { signal = caller.signal } = options;
@@ -209,6 +212,8 @@ export class FaultBench implements AsyncDisposable {
     await this.pool.close();
     await this.road[Symbol.asyncDispose]();
     for (const id of this.#lent.keys()) await this.#return(id, !this.destroys);
+    // The replacement of a browser that ended uses sockets and timers until it runs.
+    while (this.#local && !isReady(this.#local)) await sleep(25);
   }
 
   async #return(id: string, reuse: boolean): Promise<void> {
@@ -229,6 +234,11 @@ function sumOf(options: Options, { run }: Outcome): number {
   return acquireTimeout + connecting + callback + replaysTimeout + FIXED;
 }
 
+function isReady(local: LocalPool): boolean {
+  const { idle, starting } = local.stats();
+  return idle > 0 && starting === 0;
+}
+
 /** Sends a request to the local pool over a new connection, because a kept-alive connection would count as a leak. */
 async function ask(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
   const { baseUrl, pools, token } = local;
@@ -244,6 +254,11 @@ async function ask(local: LocalPool, call: string, body: object): Promise<Record
   });
 }
 
+/** Milliseconds until handles have ended: less than the library's timeout for a request, whose timer must not remain. */
+const QUIET_TIMEOUT = 20_000;
+/** Fewest looks until then, because a blocked event loop does not read that a socket has ended. */
+const FEWEST_LOOKS = 100;
+
 /** Fails a test that leaves a socket, a server, a child process or a timer (I5). */
 export function useQuiet(): void {
   let before: string[] = [];
@@ -251,8 +266,11 @@ export function useQuiet(): void {
     before = process.getActiveResourcesInfo();
   });
   afterEach(async () => {
-    const end = performance.now() + 5000;
-    while (newResources(before).length > 0 && performance.now() < end) await sleep(50);
+    const end = performance.now() + QUIET_TIMEOUT;
+    for (let look = 0; look < FEWEST_LOOKS || performance.now() < end; look++) {
+      if (newResources(before).length === 0) return;
+      await sleep(50);
+    }
     expect(newResources(before)).toEqual([]);
   });
 }

@@ -85,9 +85,19 @@ export class PlayedLease implements AsyncDisposable {
     options: RunOptions = {},
     pool: BrowserPool | string = this.pool,
   ): Promise<Ending> {
-    return withPooledBrowser(pool, fn, this.#with(options)).then(
+    let end!: () => void;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const onEvent = (event: RunEvent) => {
+      if (event.type === 'ended') end();
+      return options.onEvent?.(event);
+    };
+    return withPooledBrowser(pool, fn, this.#with({ ...options, onEvent })).then(
       (run) => ({ value: run.value, run }),
-      (error: unknown) => ({ error, run: runOf(error) }),
+      async (error: unknown) => {
+        // On a busy machine, an aborted call rejects before its end.
+        if (options.signal?.aborted) await ended;
+        return { error, run: runOf(error) };
+      },
     );
   }
 

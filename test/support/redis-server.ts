@@ -1,10 +1,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+
+const READY = 'Ready to accept connections';
 
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 
@@ -16,9 +18,18 @@ export class TestRedis implements AsyncDisposable {
   #server: ChildProcess | undefined;
 
   static async start({ password }: { password?: string } = {}): Promise<TestRedis> {
-    const redis = new TestRedis(await freePort(), password);
-    await redis.begin();
-    return redis;
+    for (let attempt = 1; ; attempt++) {
+      // Below the ports that systems assign, so that a restart gets it again.
+      const redis = new TestRedis(randomInt(20_000, 30_000), password);
+      try {
+        await redis.begin();
+        return redis;
+      } catch (error) {
+        await redis[Symbol.asyncDispose]();
+        // Another process may use the port.
+        if (attempt === 5) throw error;
+      }
+    }
   }
 
   private constructor(port: number, password: string | undefined) {
@@ -49,16 +60,19 @@ export class TestRedis implements AsyncDisposable {
     let output = '';
     for await (const text of server.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
       output += text as string;
-      if (output.includes('Ready to accept connections')) break;
+      if (output.includes(READY)) break;
     }
-    if (server.exitCode !== null) throw new Error(`Redis did not start:\n${output}`);
+    if (!output.includes(READY)) {
+      await this.end();
+      throw new Error(`Redis did not start:\n${output}`);
+    }
     server.stdout.resume();
   }
 
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    if (!server) return;
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
     const exited = once(server, 'exit');
     server.kill(signal);
     await exited;
@@ -68,12 +82,4 @@ export class TestRedis implements AsyncDisposable {
     await this.end('SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
 }

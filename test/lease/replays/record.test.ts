@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hang, reset, until } from '../../service/support.js';
 import { useCollected } from '../../support/collected.js';
 import { JWT, reply, session, TOKEN, type Answer } from '../../support/fake-service.js';
+import { LONG, useClock, watchTimeouts } from '../support.js';
 import { expectUnharmed, SESSION_ID, typesOf, useRecordingBench } from './support.js';
 
 useCollected();
@@ -25,6 +26,15 @@ const REFUSALS: [string, Answer][] = [
   ['a page', { status: 200, text: '<html>', headers: { 'content-type': 'text/html' } }],
   ['no object', { status: 201, json: ['replay-1'] }],
 ];
+
+/** A list during which `replaysTimeout`, which must be `LONG`, ends. */
+function endTimeoutWith(json: object[]): Answer {
+  const endTimeout = watchTimeouts();
+  return (response) => {
+    endTimeout();
+    reply(response, { status: 200, json });
+  };
+}
 
 describe('a recorded run', () => {
   it('starts the recording after the lease, stops it before the release, and then waits for the video', async () => {
@@ -61,15 +71,16 @@ describe('a recorded run', () => {
 
   it('releases the browser and returns the link if the video is never written', async () => {
     bench.list([], [STARTED]);
-    const recorded = await bench.run({ replaysTimeout: 1500 });
+    const recorded = await bench.run({ replaysTimeout: 10_000 });
     expectUnharmed(recorded);
     expect(recorded.run).toMatchObject({ replays: [STARTED], replayStatus: 'pending', cleanupErrors: [] });
-    expect(bench.service.of('replays').length).toBeLessThan(6);
+    // The pauses grow: without that, the lists would be about forty.
+    expect(bench.service.of('replays').length).toBeLessThan(14);
   });
 
   it('keeps the link of the start response if the list does not contain the recording', async () => {
-    bench.list([]);
-    expect((await bench.run({ replaysTimeout: 1500 })).run).toMatchObject({
+    bench.list([], [], endTimeoutWith([]));
+    expect((await bench.run({ replaysTimeout: LONG })).run).toMatchObject({
       replays: [STARTED],
       replayStatus: 'pending',
     });
@@ -163,9 +174,14 @@ describe('a recording that does not stop', () => {
   it.each<[string, Answer]>([...REFUSALS.slice(0, 5), ['nothing', hang]])(
     'does not fail the run after %s, and ends with the lease',
     async (what, answer) => {
-      bench.service.script('stop-replay', answer);
+      const [endTimeout, advance] = [watchTimeouts(), useClock()];
+      const hangUntilTimeout = () => {
+        advance(LONG);
+        endTimeout();
+      };
+      bench.service.script('stop-replay', what === 'nothing' ? hangUntilTimeout : answer);
       bench.list([], [STARTED], [FINISHED]);
-      const recorded = await bench.run({ replaysTimeout: what === 'nothing' ? 1500 : 10_000 });
+      const recorded = await bench.run({ replaysTimeout: LONG });
       expectUnharmed(recorded);
       const stopped = recorded.events.find(({ type }) => type === 'recording-stopped');
       expect(stopped).toMatchObject({ replay: STARTED, error: expect.any(Error) });
@@ -181,7 +197,8 @@ describe('a recording that does not stop', () => {
       status: 201,
       json: { replay_id: null, replay_view_url: 'https://x/1' },
     });
-    const recorded = await bench.run({ replaysTimeout: 1500 });
+    bench.list([], [], endTimeoutWith([]));
+    const recorded = await bench.run({ replaysTimeout: LONG });
     expectUnharmed(recorded);
     expect(recorded.run).toMatchObject({
       replays: [{ replay_view_url: 'https://x/1' }],
@@ -205,7 +222,7 @@ describe('a list that fails', () => {
 
   it('returns only our own recording if it fails at the start', async () => {
     bench.list({ status: 500 }, [EARLIER, FINISHED]);
-    const { run } = await bench.run({ replaysTimeout: 1500 });
+    const { run } = await bench.run();
     expect(run!.replays).toMatchObject([{ replay_id: 'replay-1' }]);
   });
 

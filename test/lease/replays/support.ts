@@ -52,7 +52,12 @@ export class RecordingBench {
 
   async run(options: Options = {}, fn: (signal: AbortSignal) => unknown = () => 'value'): Promise<Recorded> {
     const events: RunEvent[] = [];
-    const settings: Options = { replays: 'record', onEvent: (event) => events.push(event), ...options };
+    const settings: Options = {
+      replays: 'record',
+      replaysTimeout: 60_000,
+      onEvent: (event) => events.push(event),
+      ...options,
+    };
     const recorded = await withPooledBrowser(this.pool, ({ signal }) => fn(signal), {
       ...settings,
       connector: plainConnector,

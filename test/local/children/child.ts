@@ -21,7 +21,7 @@ export async function startChild(way: string): Promise<Child> {
   const child = spawnChild(way);
   const { process: started } = child;
   const hasStarted = () => child.output().includes('ready') || started.exitCode !== null;
-  await until('the child has started', hasStarted, 120_000);
+  await until('the child has started', hasStarted, 240_000);
   return child;
 }
 
@@ -45,7 +45,7 @@ export function spawnChild(way: string): Child {
     expectNothingLeft: async () => {
       expect(output).toContain('ready');
       expect(profilesIn(folder)).toEqual([]);
-      await until('every process has ended', () => browsersBelow(folder).length === 0, 2_000);
+      await until('every process has ended', () => browsersBelow(folder).length === 0, 20_000);
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -53,25 +53,21 @@ describe.runIf(process.platform === 'linux' && findXvfb())(
 
       expect((await api.lease({}, 'headless')).browser_live_view_url).toBeUndefined();
       await api.pool.close();
-    }, 90_000);
+    });
 
     it.each([
       ['while its windows are open', (child: Child) => child.output().includes('ready')],
       ['while Xvfb starts', (child: Child) => runs(child, 'Xvfb')],
-    ])(
-      'leaves neither Xvfb nor browser when its process is killed %s',
-      async (_when, holds) => {
-        withoutScreen();
-        const child = spawnChild('windows');
-        await until('the condition holds', () => holds(child));
-        expect(runs(child, 'Xvfb')).toBe(true);
-        child.process.kill('SIGKILL');
-        await child.ended;
-        await expect.poll(() => processesOf(child.folder)).toEqual([]);
-        rmSync(child.folder, { recursive: true });
-      },
-      60_000,
-    );
+    ])('leaves neither Xvfb nor browser when its process is killed %s', async (_when, holds) => {
+      withoutScreen();
+      const child = spawnChild('windows');
+      await until('the condition holds', () => holds(child), 120_000);
+      expect(runs(child, 'Xvfb')).toBe(true);
+      child.process.kill('SIGKILL');
+      await child.ended;
+      await expect.poll(() => processesOf(child.folder)).toEqual([]);
+      rmSync(child.folder, { recursive: true });
+    });
   },
 );
 

@@ -4,7 +4,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { startApi } from '../support.js';
 import { faults, record, usePerson } from './support.js';
 
-const api = await startApi({ pools: [{ size: 2 }], quirks: { liveViewsHeadless: true } });
+const api = await startApi({
+  pools: [{ size: 2, timeoutSeconds: 600 }],
+  quirks: { liveViewsHeadless: true },
+});
 /** Widths of a phone, a half window and a laptop, in pixels. */
 const WIDTHS = [390, 900, 1280];
 const person = usePerson();
@@ -27,7 +30,7 @@ beforeAll(async () => {
   urls['replay'] = replay.replay_view_url!;
   urls['confirmation'] = urls['dashboard']!;
   urls['dead link'] = replay.replay_view_url!.replace(/=.*/, '=0');
-}, 120_000);
+});
 
 /** Wait until each page shows its content. */
 const FILLED: Record<string, (page: Page) => Promise<unknown>> = {
@@ -69,7 +72,6 @@ describe.each([
       }
       await page.context().close();
     },
-    60_000,
   );
 });
 

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { startApi, tryWebSocket } from '../support.js';
 import { changed, jwtIn, tokenIn } from './support.js';
 
-const api = await startApi({ pools: [{ size: 2 }], quirks: { liveViewsHeadless: true } });
+const api = await startApi({
+  pools: [{ size: 2, timeoutSeconds: 600 }],
+  quirks: { liveViewsHeadless: true },
+});
 const { port } = new URL(api.pool.baseUrl);
 const [one, two] = [await api.lease(), await api.lease()];
 const replaysPath = `/browsers/${one.session_id}/replays`;

@@ -20,6 +20,7 @@ export function usePerson(): Person {
   return {
     open: async (url, options = {}) => {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+      context.setDefaultTimeout(150_000);
       const page = await context.newPage();
       watch(page, new URL(url).origin);
       await page.goto(url);
@@ -61,7 +62,7 @@ export async function record(api: Api, session: BrowserSession, work: () => Prom
       ({ replay_id, finished_at }) => replay_id === replay.replay_id && finished_at !== undefined,
     );
   };
-  await until('the video is written', isWritten, 60_000);
+  await until('the video is written', isWritten, 150_000);
   return replay;
 }
 

@@ -12,55 +12,47 @@ afterAll(() => player.close());
 const VIEWPORT = { width: 640, height: 480 };
 
 describe.skipIf(whyNoDisks)(`a full disk${whyNoDisks ? `: ${whyNoDisks}` : ''}`, () => {
-  it(
-    'ends the recording, whose video until then is kept and listed; the pool keeps working',
-    async () => {
-      const disk = mountedDisk(24);
+  it('ends the recording, whose video until then is kept and listed; the pool keeps working', async () => {
+    const disk = mountedDisk(24);
+    const events: LocalPoolEvent[] = [];
+    await using pool = await observed(disk.folder, events);
+    const api = new Api(pool);
+    const session = await api.lease();
+    const id = await recordUntilFull(api, session, disk, events);
+    await expectVideo(api, session, id);
+    expect(end(events, id)).toMatchObject({ reason: 'disk-full', bytes: expect.any(Number) });
+    expect(end(events, id)).not.toHaveProperty('failure');
+
+    // The video needed less space than was reserved.
+    disk.fill();
+    const refused = await new Replays(api).ask(session);
+    expect(refused).toMatchObject({ status: 507, body: { code: 'insufficient_storage' } });
+    expect(refused.body.message).toBe('The disk is full: there is no space for a video.');
+    expect(disk.files()).toEqual([`${id}.webm`]);
+
+    disk.makeRoom();
+    await drive(session, async (page) => expect(await page.title()).toBe(''));
+    const next = await new Replays(api).start(session);
+    await new Replays(api).stop(session, next);
+    await new Replays(api).video(session, next);
+    expect(await api.release(session)).toBe(204);
+  });
+
+  it('loses no video, even if it also holds the frames and the browser profiles', async () => {
+    const disk = mountedDisk(96);
+    const before = process.env['TMPDIR'];
+    process.env['TMPDIR'] = disk.folder;
+    try {
       const events: LocalPoolEvent[] = [];
-      await using pool = await observed(disk.folder, events);
+      await using pool = await observed(undefined, events);
       const api = new Api(pool);
       const session = await api.lease();
       const id = await recordUntilFull(api, session, disk, events);
       await expectVideo(api, session, id);
-      expect(end(events, id)).toMatchObject({ reason: 'disk-full', bytes: expect.any(Number) });
-      expect(end(events, id)).not.toHaveProperty('failure');
-
-      // The video needed less space than was reserved.
-      disk.fill();
-      const refused = await new Replays(api).ask(session);
-      expect(refused).toMatchObject({ status: 507, body: { code: 'insufficient_storage' } });
-      expect(refused.body.message).toBe('The disk is full: there is no space for a video.');
-      expect(disk.files()).toEqual([`${id}.webm`]);
-
-      disk.makeRoom();
-      await drive(session, async (page) => expect(await page.title()).toBe(''));
-      const next = await new Replays(api).start(session);
-      await new Replays(api).stop(session, next);
-      await new Replays(api).video(session, next);
-      expect(await api.release(session)).toBe(204);
-    },
-    3 * VIDEO_TIMEOUT,
-  );
-
-  it(
-    'loses no video, even if it also holds the frames and the browser profiles',
-    async () => {
-      const disk = mountedDisk(96);
-      const before = process.env['TMPDIR'];
-      process.env['TMPDIR'] = disk.folder;
-      try {
-        const events: LocalPoolEvent[] = [];
-        await using pool = await observed(undefined, events);
-        const api = new Api(pool);
-        const session = await api.lease();
-        const id = await recordUntilFull(api, session, disk, events);
-        await expectVideo(api, session, id);
-      } finally {
-        process.env['TMPDIR'] = before;
-      }
-    },
-    3 * VIDEO_TIMEOUT,
-  );
+    } finally {
+      process.env['TMPDIR'] = before;
+    }
+  });
 });
 
 function mountedDisk(megabytes: number): Disk {
@@ -71,7 +63,11 @@ function mountedDisk(megabytes: number): Disk {
 
 function observed(folder: string | undefined, events: LocalPoolEvent[]): Promise<LocalPool> {
   const onLog = (event: LocalPoolEvent) => void events.push(event);
-  return startLocalPool({ pools: [{ viewport: VIEWPORT }], recording: { folder }, onLog });
+  return startLocalPool({
+    pools: [{ viewport: VIEWPORT, timeoutSeconds: 600 }],
+    recording: { folder },
+    onLog,
+  });
 }
 
 /** Records two seconds of noise, which is hard to compress; then something else fills the disk. */

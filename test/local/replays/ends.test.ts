@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { startLocalPool, type LocalPoolEvent, type LocalPoolOptions } from '../../../src/local.js';
 import { Api, startApi } from '../support.js';
-import { borrow, drive, VIDEO_TIMEOUT, NOISE, RAINBOW, Replays } from './support.js';
+import { borrow, drive, NOISE, RAINBOW, Replays } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'videos-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -12,7 +12,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Starts a pool and collects its events. */
 async function observed(options: LocalPoolOptions = {}): Promise<{ api: Api; events: LocalPoolEvent[] }> {
   const events: LocalPoolEvent[] = [];
-  return { api: await startApi({ ...options, onLog: (event) => events.push(event) }), events };
+  return {
+    api: await startApi({
+      pools: [{ timeoutSeconds: 600 }],
+      ...options,
+      onLog: (event) => events.push(event),
+    }),
+    events,
+  };
 }
 
 it.each([
@@ -22,7 +29,6 @@ it.each([
   ['killed', 'browser-gone', (_api: Api, _session, pid) => process.kill(pid, 'SIGKILL')],
 ] as [string, string, (api: Api, session: Awaited<ReturnType<typeof borrow>>, pid: number) => unknown][])(
   'keeps the video of a browser that is %s during the recording',
-  { timeout: 2 * VIDEO_TIMEOUT },
   async (_what, reason, end) => {
     const { api, events } = await observed();
     const replays = new Replays(api);
@@ -39,7 +45,7 @@ it.each([
   },
 );
 
-it('stops and has a video although the page is unresponsive', { timeout: VIDEO_TIMEOUT }, async () => {
+it('stops and has a video although the page is unresponsive', async () => {
   const { api, events } = await observed();
   const replays = new Replays(api);
   const session = await borrow(api);
@@ -53,17 +59,24 @@ it('stops and has a video although the page is unresponsive', { timeout: VIDEO_T
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('stopped');
 });
 
-it('ends after the maximum duration', { timeout: VIDEO_TIMEOUT }, async () => {
+it('ends after the maximum duration', async () => {
   const { api, events } = await observed();
   const replays = new Replays(api);
   const session = await borrow(api);
-  const id = await replays.start(session, { max_duration_in_seconds: 4 });
-  await replays.video(session, id);
-  expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('max-duration');
-  expect(await replays.stop(session, id)).toBe(204);
+  let video: Buffer | undefined;
+  // On a busy machine, a short recording may have no frame, and thus no video.
+  for (const max_duration_in_seconds of [4, 20, 60]) {
+    const id = await replays.start(session, { max_duration_in_seconds });
+    video = await replays.video(session, id).catch(() => undefined);
+    const ends = events.filter((event) => event.type === 'recording-finished');
+    expect(ends.at(-1)).toMatchObject({ replayId: id, reason: 'max-duration' });
+    expect(await replays.stop(session, id)).toBe(204);
+    if (video) break;
+  }
+  expect(video).toBeDefined();
 });
 
-it('ends at the size limit, and keeps the video until then', { timeout: VIDEO_TIMEOUT }, async () => {
+it('ends at the size limit, and keeps the video until then', async () => {
   const { api, events } = await observed({ recording: { maxBytes: 30_000 } });
   const replays = new Replays(api);
   const session = await borrow(api);
@@ -75,31 +88,27 @@ it('ends at the size limit, and keeps the video until then', { timeout: VIDEO_TI
   expect(events.find((event) => event.type === 'recording-finished')?.reason).toBe('disk-limit');
 });
 
-it(
-  'removes the oldest videos when all videos exceed the size limit',
-  { timeout: 2 * VIDEO_TIMEOUT },
-  async () => {
-    const limit = 3 * 1024 * 1024;
-    const { api, events } = await observed({ recording: { maxBytes: limit, maxTotalBytes: limit } });
-    const replays = new Replays(api);
-    const session = await borrow(api);
-    const ids: string[] = [];
-    await drive(session, async (page) => {
-      await page.goto(NOISE);
-      // Both grow up to the limit, so there is no room for the first video beside the second.
-      for (let count = 0; count < 2; count++) {
-        ids.push(await replays.start(session));
-        await replays.video(session, ids.at(-1)!);
-      }
-    });
-    const ends = events.filter((event) => event.type === 'recording-finished');
-    expect(ends.map(({ reason }) => reason)).toEqual(['disk-limit', 'disk-limit']);
-    expect((await replays.list(session)).map(({ replay_id }) => replay_id)).toEqual([ids[1]]);
-    expect((await replays.get(session, ids[0]!)).status).toBe(404);
-  },
-);
+it('removes the oldest videos when all videos exceed the size limit', async () => {
+  const limit = 3 * 1024 * 1024;
+  const { api, events } = await observed({ recording: { maxBytes: limit, maxTotalBytes: limit } });
+  const replays = new Replays(api);
+  const session = await borrow(api);
+  const ids: string[] = [];
+  await drive(session, async (page) => {
+    await page.goto(NOISE);
+    // Both grow up to the limit, so there is no room for the first video beside the second.
+    for (let count = 0; count < 2; count++) {
+      ids.push(await replays.start(session));
+      await replays.video(session, ids.at(-1)!);
+    }
+  });
+  const ends = events.filter((event) => event.type === 'recording-finished');
+  expect(ends.map(({ reason }) => reason)).toEqual(['disk-limit', 'disk-limit']);
+  expect((await replays.list(session)).map(({ replay_id }) => replay_id)).toEqual([ids[1]]);
+  expect((await replays.get(session, ids[0]!)).status).toBe(404);
+});
 
-it('keeps as many of the last videos as the option says', { timeout: 2 * VIDEO_TIMEOUT }, async () => {
+it('keeps as many of the last videos as the option says', async () => {
   const { api } = await observed({ recording: { keep: 2 } });
   const replays = new Replays(api);
   const session = await borrow(api);
@@ -114,7 +123,7 @@ it('keeps as many of the last videos as the option says', { timeout: 2 * VIDEO_T
   expect((await replays.get(session, ids[0]!)).status).toBe(404);
 });
 
-it('leaves only the videos in the folder of the option', { timeout: VIDEO_TIMEOUT }, async () => {
+it('leaves only the videos in the folder of the option', async () => {
   const before = temporaryFolders();
   const pool = await startLocalPool({ recording: { folder } });
   const api = new Api(pool);
@@ -126,7 +135,7 @@ it('leaves only the videos in the folder of the option', { timeout: VIDEO_TIMEOU
   expect(temporaryFolders()).toEqual(before);
 });
 
-it('leaves no files without the option', { timeout: VIDEO_TIMEOUT }, async () => {
+it('leaves no files without the option', async () => {
   const before = temporaryFolders();
   const pool = await startLocalPool();
   const api = new Api(pool);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
@@ -18,7 +19,7 @@ export class Replays {
 
   /** Starts a recording; returns its id. */
   async start(session: BrowserSession, body: unknown = {}): Promise<string> {
-    const reply = await this.ask(session, body);
+    const reply = await firstFrame(() => this.ask(session, body));
     expect(reply.status, JSON.stringify(reply.body)).toBe(201);
     return (reply.body as Replay).replay_id!;
   }
@@ -65,7 +66,18 @@ export async function borrow(api: Api): Promise<BrowserSession> {
 }
 
 /** Milliseconds in which even a busy machine writes a video. */
-export const VIDEO_TIMEOUT = 60_000;
+export const VIDEO_TIMEOUT = 150_000;
+
+/**
+ * Starts a recording. The service waits 5 s for the first frame, without which there is no video: a busy machine may need
+ * more time.
+ */
+export async function firstFrame<Value>(start: () => Promise<Value>): Promise<Value> {
+  const asked = performance.now();
+  const value = await start();
+  if (performance.now() - asked > 4_900) await sleep(15_000);
+  return value;
+}
 
 /** What a browser shows when it plays a video. */
 export interface Playback {

@@ -19,6 +19,6 @@ function writeLateFiles() {
   const folders = readdirSync(tmpdir()).map((name) => join(tmpdir(), name, 'Default'));
   const folder = folders.find((path) => existsSync(path));
   writeFileSync(join(folder, '0-first'), '');
-  const script = 'while [ -e "$1/0-first" ]; do :; done; for i in $(seq 3000); do : > "$1/late-$i"; done';
+  const script = 'while [ -e "$1/0-first" ]; do :; done; for i in $(seq 300); do : > "$1/late-$i"; done';
   spawn('timeout', ['60', 'sh', '-c', script, 'sh', folder], { stdio: 'ignore' });
 }

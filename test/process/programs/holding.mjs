@@ -21,7 +21,9 @@ const { leaseBrowser } = await import('../../../dist/puppeteer.js');
 
 const rotating = () => (isLeased ? 'second-token' : 'first-token');
 const pool = new BrowserPool('test', tokens ? { token: rotating } : {});
-const lease = await leaseBrowser(pool, { releaseOnCrash: ending.startsWith('guarded') });
+// Longer than the test: this process itself repeats no release that takes long.
+const releaseTimeout = 600_000;
+const lease = await leaseBrowser(pool, { releaseOnCrash: ending.startsWith('guarded'), releaseTimeout });
 process.stdout.write('leased\n');
 if (ending === 'exit') process.exit(7);
 isLeased = true;

@@ -7,5 +7,9 @@ export default defineConfig({
     setupFiles: ['test/support/leaks.ts'],
     pool: 'forks',
     maxWorkers: 1,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    // Most of these suites really leak.
+    env: { LEAK_GRACE: '1000' },
   },
 });
