@@ -86,7 +86,8 @@ it('detects a silent WebSocket within 10 s, and does not count an empty result a
     DRIVERS.map(async (driver, index) => {
       const seen = await loseInCallback(benches[index]!, driver, (road) => road.lose('silence'));
       expectLost(seen, 'dropped');
-      expect(seen.beats).toBeLessThan(10_000 / BEAT);
+      // The last beat may come before the abort, in the same turn of the event loop.
+      expect(seen.beats).toBeLessThanOrEqual(10_000 / BEAT);
     }),
   );
   for (const bench of benches) {
