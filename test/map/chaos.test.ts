@@ -34,7 +34,8 @@ it.each([
     const random = new Random(seed);
     const events: RunEvent[] = [];
     const task = async ({ input, attempt, page, browser }: AnyTask) => {
-      if (random.chance(0.02)) killABrowser(random);
+      // The pool gives up when several browsers in a row end while they start.
+      if (random.chance(0.02) && used.local.stats().starting === 0) killABrowser(random);
       if (random.chance(0.02)) void browser.close().catch(() => {});
       // Few, because each of them takes the whole timeout.
       const hang = attempt === 1 ? input % 150 : 0;

@@ -71,6 +71,12 @@ const SCENARIOS: readonly Scenario[] = [
     rates: { 'upgrade: refused': 0.3 },
   },
   {
+    name: 'slow responses',
+    seeds: [1, 2, 3],
+    ways: ['run', 'run'],
+    rates: { 'http: slow': 0.5 },
+  },
+  {
     name: 'slow releases',
     seeds: [1],
     ways: ['run', 'run'],
