@@ -17,8 +17,9 @@ const NOT_UNIT = [
 ];
 
 /**
- * `npm run test:more`: whole programs, pages, videos and jobs, and what other tests of a guarantee repeat with more kinds
- * of faults. `npm test` has one file for each guarantee of the README, and real Chromium over all protocols.
+ * `npm run test:more`: whole programs, pages, videos and jobs, simulations, and what other tests of a guarantee repeat
+ * with more kinds of faults. `npm test` has one file for each guarantee of the README, and real Chromium over all
+ * protocols.
  */
 const MORE = [
   /^test\/(cli|examples|package|lease\/replays)\//,
@@ -41,7 +42,7 @@ const MORE = [
 const SHARED = { pool: 'threads', isolate: false } as const;
 
 /**
- * Costs half as much processor time as a whole Chromium, on which only the examples, the matrix and the test files with
+ * Needs less processor time than a whole Chromium, on which only the examples, the matrix and the test files with
  * `useWholeBrowser` run. Debian's package is chromium-headless-shell.
  */
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell';

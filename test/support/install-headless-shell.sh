@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Debian's headless shell of Chromium, with which the tests need half the processor time (test/vitest.config.ts).
+# Installs Debian's headless shell of Chromium, with which the tests take 40 % less time (test/vitest.config.ts).
 # Elsewhere, and if the installation fails, the tests run on the browser that is installed.
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0
 command -v chromium-headless-shell >/dev/null && exit 0
