@@ -27,10 +27,10 @@ it.each(DRIVERS)('records a run on the local pool, whose video can be downloaded
   expect(finished_at).toBeTypeOf('string');
   const folder = await mkdtemp(join(tmpdir(), 'video-'));
   try {
-    const film = join(folder, 'video.webm');
-    const { bytes, type } = await used.pool.downloadReplay(session.session_id, id!, film);
+    const path = join(folder, 'video.webm');
+    const { bytes, type } = await used.pool.downloadReplay(session.session_id, id!, path);
     expect(type).toBe('video/webm');
-    const content = await readFile(film);
+    const content = await readFile(path);
     expect(content.length).toBe(bytes);
     const { duration, colours } = await player.play(content, [1]);
     expect(duration).toBeGreaterThan(0);
