@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { send } from '../../src/local/http/answer.js';
 import { silentUrl, startApi, titled, until } from './support.js';
@@ -162,6 +163,21 @@ describe('start_url', () => {
     const session = await api.lease({ start_url: await silentUrl() });
     expect(performance.now() - start).toBeLessThan(15_000);
     await api.release(session, false);
+  });
+
+  it('is opened after the lease if the browser was too busy before', async () => {
+    let pid = 0;
+    const busy = await startApi({
+      onLog: (event) => void (event.type === 'browser-started' && (pid = event.pid)),
+    });
+    await until('the browser is idle', () => busy.pool.stats().idle === 1);
+    process.kill(pid, 'SIGSTOP');
+    const session = await busy.lease({ start_url: titled('late') });
+    process.kill(pid, 'SIGCONT');
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url, { timeout: 150_000 });
+    await expect.poll(() => browser.contexts()[0]!.pages()[0]!.title()).toBe('late');
+    await browser.close();
+    await busy.release(session);
   });
 
   it('belongs to one lease only', async () => {

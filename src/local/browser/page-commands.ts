@@ -18,9 +18,13 @@ export async function openUrl(browser: CdpBrowser, url: string, signal?: AbortSi
     if (method === 'Page.frameNavigated') isNavigated = true;
     if (method === 'Page.loadEventFired' && isNavigated) onLoad();
   });
+  let onSent!: () => void;
+  const sent = new Promise<void>((resolve) => (onSent = resolve));
+  // A client that connects while a page changes its process may see no page: hence the wait for the load event.
+  const work = opening.then(
+    async (connection) => (await navigate(connection, url, onSent)) && (await loaded),
+  );
   try {
-    // A client that connects while a page changes its process may see no page: hence the wait for the load event.
-    const work = opening.then(async (connection) => (await navigate(connection, url)) && (await loaded));
     await raceTimeout(
       LOAD_TIMEOUT,
       () => raceAbort(work, signal),
@@ -29,16 +33,25 @@ export async function openUrl(browser: CdpBrowser, url: string, signal?: AbortSi
   } catch {
     // The page shows the failure.
   } finally {
-    void opening.then((connection) => connection.close()).catch(() => {});
+    // A busy browser opens the URL later than the timeout. An aborted lease opens none.
+    const end = signal?.aborted ? Promise.resolve() : Promise.race([sent, work.catch(() => {})]);
+    void end.then(async () => (await opening).close()).catch(() => {});
   }
 }
 
-/** @returns Whether a load event follows: a URL that differs only in its fragment has none. */
-async function navigate(connection: CdpConnection, url: string): Promise<boolean> {
+/**
+ * @param onSent Called when the browser has the command.
+ * @returns Whether a load event follows: a URL that differs only in its fragment has none.
+ */
+async function navigate(connection: CdpConnection, url: string, onSent: () => void): Promise<boolean> {
   const targetId = (await findPage(connection)) ?? (await createPage(connection));
   const { sessionId } = await connection.ask('Target.attachToTarget', { targetId, flatten: true });
-  await connection.ask('Page.enable', {}, String(sessionId));
-  const { errorText, loaderId } = await connection.ask('Page.navigate', { url }, String(sessionId));
+  const answers = Promise.all([
+    connection.ask('Page.enable', {}, String(sessionId)),
+    connection.ask('Page.navigate', { url }, String(sessionId)),
+  ]);
+  onSent();
+  const [, { errorText, loaderId }] = await answers;
   return errorText === undefined && loaderId !== undefined;
 }
 
