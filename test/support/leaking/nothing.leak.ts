@@ -9,11 +9,11 @@ it('closes everything that it opened, the socket a little late', async () => {
   const server = createServer().listen(0);
   const socket = connect((server.address() as AddressInfo).port);
   await new Promise((resolve) => socket.once('connect', resolve));
+  await rm(folder, { recursive: true });
   setTimeout(() => {
     socket.destroy();
     server.close();
   }, 200);
-  await rm(folder, { recursive: true });
   vi.useFakeTimers();
   expect(socket.destroyed).toBe(false);
 });
