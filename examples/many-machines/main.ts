@@ -24,7 +24,7 @@ async function run(): Promise<void> {
   const workers = new Map<string, ChildProcess>();
   await using site = await openSite(async () => {
     workers.get(await workerOf(connection, '/3'))!.kill('SIGKILL');
-    console.log('A worker is killed while it reads page 3.');
+    console.log('A worker is killed while it reads page 3. The other one takes it over after 30 to 40 s.');
   });
 
   const urls = [1, 2, 3, 4, 5].map((number) => `${site.url}/${number}`);

@@ -21,9 +21,6 @@ await workPooledBrowsers<PlaywrightHandles, string, string>(
     // At most this many browsers; pagesPerLease: 2 would run two tasks at once in each.
     concurrency: 1,
     replays: 'off',
-    // Milliseconds after which others take over the input of a dead worker. The defaults are 30,000 and 10,000.
-    lockDuration: 10_000,
-    stalledInterval: 1000,
     signal: stop.signal,
   },
 );

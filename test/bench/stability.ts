@@ -38,7 +38,7 @@ for (let run = 1; run <= RUNS; run++) {
   const name = `${run}${isBusy ? ' (busy)' : ''}`;
   console.log(`Run ${name} of ${RUNS}: ${passed} passed, ${failed.length} failed, ${seconds} s`);
   for (const [test, message] of failed) {
-    console.log(`  ${test}\n    ${message.split('\n', 1)[0]}`);
+    console.log(`  ${test}\n${indent(message)}`);
     const before = failures.get(test)?.runs ?? [];
     failures.set(test, { runs: [...before, name], message });
   }
@@ -53,6 +53,15 @@ if (failures.size > 0) {
   printTable(['test', 'failed in run', 'last error'], rows);
 }
 process.exit(failures.size > 0 ? 1 : 0);
+
+/** The beginning of an error, with the difference that an assertion found. */
+function indent(message: string): string {
+  return message
+    .split('\n')
+    .slice(0, 30)
+    .map((line) => `    ${line}`)
+    .join('\n');
+}
 
 /** Keeps every core busy. @returns A function that ends it. */
 function occupyCores(): () => void {

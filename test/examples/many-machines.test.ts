@@ -17,7 +17,7 @@ it.skipIf(lack !== undefined)(
     expect(await example.ended).toEqual({
       code: 0,
       stdout: [
-        'A worker is killed while it reads page 3.',
+        'A worker is killed while it reads page 3. The other one takes it over after 30 to 40 s.',
         'Page 1: fulfilled, 1 attempt',
         'Page 2: fulfilled, 2 attempts',
         'Page 3: fulfilled, 1 attempt',

@@ -1,7 +1,12 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type * as Mediabunny from 'mediabunny';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
+import { readFrames, type Frame } from '../../../src/local/replays/frames.js';
 import type { BrowserSession, Replay } from '../../../src/service/wire.js';
 import type { Api, Reply } from '../support.js';
 
@@ -79,6 +84,14 @@ export async function firstFrame<Value>(start: () => Promise<Value>): Promise<Va
   return value;
 }
 
+/** The frames that a recording has written so far. The latest one is not among them. */
+export async function recordedFrames(replayId: string): Promise<Frame[]> {
+  const paths = readdirSync(tmpdir()).map((name) => join(tmpdir(), name, `${replayId}.frames`));
+  const frames: Frame[] = [];
+  for await (const frame of readFrames(paths.find((path) => existsSync(path))!)) frames.push(frame);
+  return frames;
+}
+
 /** What a browser shows when it plays a video. */
 export interface Playback {
   /** In seconds. */
@@ -94,14 +107,11 @@ export type Colour = [red: number, green: number, blue: number];
 /** Plays videos in a browser that is not part of a pool. */
 export class VideoPlayer {
   #browser: Promise<Browser> | undefined;
+  #player: Promise<Page> | undefined;
 
   /** @param times Positions from 0, the start, to 1, the end. */
   async play(video: Buffer, times: readonly number[]): Promise<Playback> {
-    const page = await (await this.#open()).newPage();
-    await page.setContent('<video muted></video>');
-    const playback = await page.evaluate(watch, { base64: video.toString('base64'), times });
-    await page.close();
-    return playback;
+    return await (await this.#page()).evaluate(watch, { base64: video.toString('base64'), times });
   }
 
   /** Makes a JPEG picture of one colour. */
@@ -112,6 +122,12 @@ export class VideoPlayer {
     return await page.screenshot({ type: 'jpeg' }).finally(() => page.close());
   }
 
+  /** The mean colours of JPEG pictures. */
+  async colours(pictures: readonly Buffer[]): Promise<Colour[]> {
+    const encoded = pictures.map((picture) => picture.toString('base64'));
+    return await (await this.#page()).evaluate(lookAt, encoded);
+  }
+
   async close(): Promise<void> {
     await (await this.#browser)?.close();
   }
@@ -119,39 +135,67 @@ export class VideoPlayer {
   #open(): Promise<Browser> {
     return (this.#browser ??= launch());
   }
+
+  #page(): Promise<Page> {
+    return (this.#player ??= this.#open().then(openPlayer));
+  }
 }
 
 async function launch(): Promise<Browser> {
   return await chromium.launch({ executablePath: await findBrowser(), args: ['--no-sandbox'] });
 }
 
+/** Decoding needs an https page. No request for it leaves the browser. */
+const PLAYER = 'https://player.invalid/';
+
+const DECODER = 'node_modules/mediabunny/dist/bundles/mediabunny.min.mjs';
+
+const PLAYER_PAGE = `<script type="module">
+  import * as mediabunny from '/mediabunny.mjs';
+  const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  globalThis.mediabunny = mediabunny;
+  globalThis.meanColour = (picture) => {
+    canvas.drawImage(picture, 0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data.subarray(0, 3)];
+  };
+</script>`;
+
+declare const mediabunny: typeof Mediabunny;
+declare const meanColour: (picture: CanvasImageSource) => Colour;
+
+async function openPlayer(browser: Browser): Promise<Page> {
+  const page = await browser.newPage();
+  await page.route(PLAYER, (route) => route.fulfill({ contentType: 'text/html', body: PLAYER_PAGE }));
+  await page.route('**/mediabunny.mjs', (route) => route.fulfill({ path: DECODER }));
+  await page.goto(PLAYER);
+  return page;
+}
+
 async function watch({ base64, times }: { base64: string; times: readonly number[] }): Promise<Playback> {
-  const video = document.querySelector('video')!;
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const video = document.createElement('video');
   video.src = URL.createObjectURL(new Blob([bytes], { type: 'video/webm' }));
   await new Promise((resolve, reject) => {
     video.onloadeddata = resolve;
     video.onerror = () => reject(new Error(video.error?.message));
   });
   const { duration, videoWidth: width, videoHeight: height } = video;
-  const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true })!;
+  // A paused video may show the picture before the one of its position.
+  const { BufferSource, CanvasSink, Input, WEBM } = mediabunny;
+  const track = await new Input({ formats: [WEBM], source: new BufferSource(bytes) }).getPrimaryVideoTrack();
+  const pictures = new CanvasSink(track!);
   const colours: Colour[] = [];
-  for (const time of times) {
-    const seeked = new Promise((resolve) => (video.onseeked = resolve));
-    video.currentTime = time * duration;
-    await seeked;
-    let picture: Uint8ClampedArray;
-    do {
-      // On a busy machine, the browser draws nothing until it has decoded the picture.
-      await new Promise((resolve) => requestAnimationFrame(resolve));
-      canvas.clearRect(0, 0, 1, 1);
-      canvas.drawImage(video, 0, 0, 1, 1);
-      picture = canvas.getImageData(0, 0, 1, 1).data;
-    } while (picture[3] === 0);
-    const [red = 0, green = 0, blue = 0] = picture;
-    colours.push([red, green, blue]);
-  }
+  for (const time of times) colours.push(meanColour((await pictures.getCanvas(time * duration))!.canvas));
   return { duration, width, height, colours };
+}
+
+async function lookAt(pictures: readonly string[]): Promise<Colour[]> {
+  const colours: Colour[] = [];
+  for (const base64 of pictures) {
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    colours.push(meanColour(await createImageBitmap(new Blob([bytes]))));
+  }
+  return colours;
 }
 
 /** The primary colour nearest to a colour, or grey. */

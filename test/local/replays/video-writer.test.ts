@@ -31,7 +31,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 const HOUR = 3_600_000;
 
-it('writes a video of an hour without holding it in memory', { timeout: 600_000 }, async () => {
+it('writes a video of an hour without holding it in memory', { timeout: 1_800_000 }, async () => {
   const pictures = await Promise.all(['red', 'lime', 'blue'].map((colour) => player.picture(colour)));
   // Decoders ignore bytes after the picture. The padding makes it as large as a full page.
   const padding = Buffer.alloc(256 * 1024);
