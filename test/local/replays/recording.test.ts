@@ -36,7 +36,7 @@ afterAll(() => player.close());
 const TOLERANCE = 0.1;
 
 /** Minimum distance of different colours, and maximum distance of equal colours after encoding. Black and white: 441. */
-const DIFFERENT = 20;
+const DIFFERENT = 40;
 const ALIKE = 8;
 
 it('writes a video with the length and the motion of the page', async () => {
@@ -48,7 +48,7 @@ it('writes a video with the length and the motion of the page', async () => {
     const id = await replays.start(session, { framerate: 10 });
     const started = performance.now();
     await sleep(5_000);
-    await expect.poll(async () => (await recordedFrames(id)).length).toBeGreaterThan(20);
+    await expect.poll(async () => (await recordedFrames(id)).length).toBeGreaterThan(26);
     const frames = await recordedFrames(id);
     const shortest = performance.now() - started;
     expect(await replays.stop(session, id)).toBe(204);
@@ -57,7 +57,8 @@ it('writes a video with the length and the motion of the page', async () => {
   const length = await lengthOf(session, id);
   expect(length).toBeGreaterThan(shortest);
   expect(length).toBeLessThan(longest);
-  const indexes = [0, 4, 8, 12, 16, 20];
+  // Half a second apart, or more.
+  const indexes = [0, 5, 10, 15, 20, 25];
   const moments = indexes.map((index) => between(frames[index]!, frames[index + 1]!));
   const { duration, width, height, colours } = await play(session, id, moments);
   expect(Math.abs(duration * 1000 - length)).toBeLessThan(length * TOLERANCE);
