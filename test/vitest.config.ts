@@ -1,39 +1,18 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import type { Reporter, TestCase } from 'vitest/node';
 
-/** Tests without Chromium, other processes and long waits: `npm run test:unit`. */
-const UNIT = [
-  /^test\/(connect|fixtures|lease|map|service|shared|structure|types)\/[\w-]+\.test\.ts$/,
-  /\/(cdp-message|command-queue|frames|jwt|recording-store|start-screencast)\.test\.ts$/,
-];
-
-/** Files that the patterns above should not match. `npm test` runs these and `UNIT`. */
-const NOT_UNIT = [
-  /^test\/connect\/existing-bidi-session\./,
-  /^test\/lease\/(acquire-pauses|deadline|detach|faults|lease-browser|long-leases|nested|plain-clients)\./,
-  /^test\/lease\/(reconnect|replays|stats|tracing|with-pooled-browser)\./,
-  /^test\/(map\/(killed-compaction|task-value)|service\/(download-replay|release))\./,
-];
-
 /**
- * `npm run test:more`: whole programs, pages, videos and jobs, simulations, and what other tests of a guarantee repeat
- * with more kinds of faults. `npm test` has one file for each guarantee of the README, and real Chromium over all
- * protocols.
+ * The layers, by the end of the file name:
+ * - `*.test.ts`: no Chromium, no other process, no long wait: `npm run test:unit`;
+ * - `*.real.test.ts`: real Chromium and processes, one file for each guarantee of the README: `npm test` runs both;
+ * - `*.more.test.ts`: whole programs, pages, videos, jobs and simulations: `npm run test:more`.
  */
-const MORE = [
-  /^test\/(cli|examples|package|lease\/replays)\//,
-  /^test\/connect\/unresponsive-page\./,
-  /^test\/faults\/(abort|browser|callback|http|release|upgrade)\./,
-  /^test\/fixtures\/(playwright-test|vitest)\./,
-  /^test\/lease\/(artifacts|outage)\./,
-  /^test\/local\/(display|pages)\//,
-  /^test\/local\/(live\/live-view|replays\/(disk-full|ends|recording|timeline|video-writer))\./,
-  /^test\/local\/(browser-loss|chaos|lifetime|start-failures)\./,
-  /^test\/map\/(artifacts|chaos|downloads|ends|isolation|queue\/.*)\./,
-  /^test\/process\/(freeze|local-service|release)\./,
-  /^test\/simulation\/(broken-release|failpoints\/failpoints|map)\./,
-];
+const LAYERS = {
+  unit: { include: ['test/**/*.test.ts'], exclude: ['test/**/*.{real,more}.test.ts'] },
+  real: { include: ['test/**/*.real.test.ts'] },
+  more: { include: ['test/**/*.more.test.ts'] },
+};
 
 /**
  * Files without mocked modules share the modules that they load, which halves the time of the unit tests. The other layers
@@ -56,18 +35,6 @@ const settings: Record<string, object> = {
   more: browser,
 };
 
-const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .map((name) => `test/${name.replaceAll('\\', '/')}`)
-  .filter((name) => name.endsWith('.test.ts'));
-export const layers: Record<string, string[]> = { unit: [], real: [], more: [] };
-for (const file of files) layers[layerOf(file)]!.push(file);
-
-function layerOf(file: string): string {
-  const matches = (layer: RegExp[]) => layer.some((pattern) => pattern.test(file));
-  if (matches(MORE)) return 'more';
-  return matches(UNIT) && !matches(NOT_UNIT) ? 'unit' : 'real';
-}
-
 /** After a failure: how to repeat the test. */
 const repeatHint = {
   onTestCaseResult(test: TestCase) {
@@ -79,9 +46,9 @@ const repeatHint = {
 
 export default defineConfig({
   test: {
-    projects: Object.entries(layers).map(([name, include]) => ({
+    projects: Object.entries(LAYERS).map(([name, files]) => ({
       extends: true as const,
-      test: { name, include, ...settings[name] },
+      test: { name, ...files, ...settings[name] },
     })),
     reporters: ['default', repeatHint],
     // One line for each file.

@@ -1,27 +1,27 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { layers } from '../vitest.config.js';
 
 const { MUTATED_FOLDER: folder = 'lease', MUTATION_TESTS: tests = 'all' } = process.env;
-const unit = layers['unit']!.filter((file) => new RegExp(`^test/${folder}/[^/]*$`).test(file));
 
 /** The tests that should detect a change in the folder. */
 const include =
-  tests === 'fast' ? unit : [`test/${folder}/*.test.ts`, 'test/lease/replays/{abort,record}.test.ts'];
+  tests === 'fast'
+    ? [`test/${folder}/!(*.real|*.more).test.ts`]
+    : [`test/${folder}/*.test.ts`, 'test/lease/replays/{abort,record}.more.test.ts'];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser or with waits in real time, each change would take minutes. */
 const SLOW = [
-  'test/lease/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.test.ts',
-  'test/connect/{existing-bidi-session,unresponsive-page}.test.ts',
-  'test/map/{chaos,downloads,isolation}.test.ts',
+  'test/lease/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.*.test.ts',
+  'test/connect/{existing-bidi-session,unresponsive-page}.*.test.ts',
+  'test/map/{chaos,downloads,isolation}.*.test.ts',
 ];
 
 /** The first failure ends a run. */
 class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const ranks = [...unit, 'simulation.mutation.ts', ''];
-    const rank = ({ moduleId }: TestSpecification) => ranks.findIndex((end) => moduleId.endsWith(end));
+    const rank = ({ moduleId }: TestSpecification) =>
+      moduleId.endsWith('.mutation.ts') ? 1 : /\.(real|more)\.test/.test(moduleId) ? 2 : 0;
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }

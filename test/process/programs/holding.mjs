@@ -1,4 +1,4 @@
-// Leases a browser whose release the test controls, and ends as the test says. Used by ../release.test.ts.
+// Leases a browser whose release the test controls, and ends as the test says. Used by ../release.more.test.ts.
 const [, , ending, tokens] = process.argv;
 
 let isLeased = false;

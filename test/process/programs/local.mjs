@@ -1,4 +1,4 @@
-// Leases from `baseUrl: 'local'` in the way that its first argument names. Used by ../local-service.test.ts.
+// Leases from `baseUrl: 'local'` in the way that its first argument names. Used by ../local-service.more.test.ts.
 import { BrowserPool } from '../../../dist/index.js';
 import { leaseBrowser, withPooledBrowser } from '../../../dist/puppeteer.js';
 

@@ -1,4 +1,4 @@
-// A worker whose tasks take a while, on browsers without pages. Run by ../crash.test.ts.
+// A worker whose tasks take a while, on browsers without pages. Run by ../crash.more.test.ts.
 import { workPooledBrowsers } from '../../../../dist/bullmq.js';
 import { connector } from './connector.mjs';
 
