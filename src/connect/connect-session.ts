@@ -1,9 +1,11 @@
+import type { Grant } from '../service/browser-service.js';
+import type { SpareConnection } from '../service/spare-connection.js';
 import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
+import { isRecord } from '../shared/json.js';
 import { duration, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import { webSocketFault } from '../shared/urls.js';
-import type { SpareConnection } from '../service/spare-connection.js';
-import type { BrowserSession } from '../service/wire.js';
+import { webSocketFault, type Trust } from '../shared/urls.js';
+import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
 import { openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
@@ -17,8 +19,8 @@ export interface ConnectPlan {
     readonly connectOptions: object;
     readonly connectTimeout: number;
   };
-  /** Address of the service: it decides which WebSocket URLs are allowed. */
-  readonly baseUrl: string;
+  /** Decides which WebSocket URLs are allowed. */
+  readonly trust: Trust;
   /** A connection that may be open already. */
   readonly spare: SpareConnection;
   /** URL of the page for the callback. */
@@ -34,6 +36,12 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
   readonly ended: Promise<SocketEnd>;
   /** Closes the socket immediately: no further command reaches the browser. */
   cut(): void;
+  /**
+   * Takes the browser from the library, and removes everything that the lease left there.
+   *
+   * @throws If something may be left.
+   */
+  clean(how: { isOwnContextUsed: boolean }): Promise<void>;
   /** The socket that carries it. */
   readonly socket: Pick<Socket, 'ping' | 'roundTrip'>;
 }
@@ -41,18 +49,18 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
 export async function connectSession<Handles>(
   connector: Connector<Handles>,
-  session: BrowserSession,
+  grant: Grant,
   plan: ConnectPlan,
 ): Promise<OpenConnection<Handles>> {
   const { connectTimeout } = plan.settings;
   const limit = new LinkedAbort(plan.signal, connectTimeout);
-  const openCdp = (signal: AbortSignal) => openSocket(session, 'cdp', plan.baseUrl, signal);
+  const openCdp = (signal: AbortSignal) => openSocket(grant, 'cdp', plan.trust, signal);
   const pages = closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
   try {
-    return await connectOnce(connector, session, plan, limit.signal).catch((error: unknown) => {
+    return await connectOnce(connector, grant, plan, limit.signal).catch((error: unknown) => {
       // Closing a page during the connect can make it fail.
       if (!pages.wereClosed() || limit.signal.aborted) throw error;
-      return connectOnce(connector, session, plan, limit.signal);
+      return connectOnce(connector, grant, plan, limit.signal);
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
@@ -60,7 +68,7 @@ export async function connectSession<Handles>(
     const timeout = new ConnectError(
       `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
     );
-    throw connectError(connector.library, session.session_id, limit.timedOut ? timeout : error);
+    throw connectError(connector.library, grant.id, limit.timedOut ? timeout : error);
   } finally {
     pages.stop();
     limit.dispose();
@@ -69,15 +77,19 @@ export async function connectSession<Handles>(
 
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
-  session: BrowserSession,
-  { settings, baseUrl, spare, pageUrl }: ConnectPlan,
+  grant: Grant,
+  { settings, trust, spare, pageUrl }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
-  const socket = await Socket.open(trustedUrl(session, protocol, baseUrl), signal, spare);
+  const socket = await openSocket(grant, protocol, trust, signal, spare);
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
+  const clean = (how: { isOwnContextUsed: boolean }) =>
+    protocol === 'cdp'
+      ? cleanBrowser(socket.takeOver(), how)
+      : cleanOverCdp(() => openSocket(grant, 'cdp', trust, AbortSignal.timeout(timeout)), how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -90,31 +102,67 @@ async function connectOnce<Handles>(
       timeout,
       endpoint,
     });
-    return { ...(await raceAbort(raceEnd(connecting, ended, dropped), signal)), ended, cut, socket };
+    const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
+    return { ...connection, ended, cut, clean, socket };
   } catch (error) {
     cut();
     throw error;
   }
 }
 
+/** WebDriver BiDi has no commands that clear a browser. */
+async function cleanOverCdp(
+  open: () => Promise<Socket>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const socket = await open();
+  try {
+    await cleanBrowser(socket.takeOver(), how);
+  } finally {
+    socket.cut('closed-by-us');
+  }
+}
+
 /** Opens a WebSocket to the session, if its URL may be trusted. */
 export async function openSocket(
-  session: BrowserSession,
+  grant: Grant,
   protocol: Protocol,
-  baseUrl: string,
+  trust: Trust,
   signal: AbortSignal,
+  spare?: SpareConnection,
 ): Promise<Socket> {
-  return Socket.open(trustedUrl(session, protocol, baseUrl), signal);
+  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, spare);
 }
 
 /** Returns the session's WebSocket URL for a protocol. */
-export function trustedUrl(session: BrowserSession, protocol: Protocol, baseUrl: string): string {
-  const field = protocol === 'bidi' ? 'webdriver_ws_url' : 'cdp_ws_url';
-  const fault = webSocketFault(session[field], baseUrl);
-  if (fault === undefined) return session[field];
-  throw new ConnectError(`The session's ${field} ${fault}, so it is not used.`, {
-    sessionId: session.session_id,
-  });
+export async function trustedUrl(
+  { id: sessionId, cdpUrl, bidiUrl }: Grant,
+  protocol: Protocol,
+  trust: Trust,
+  signal?: AbortSignal,
+): Promise<string> {
+  const given = protocol === 'bidi' ? bidiUrl : cdpUrl;
+  const name = protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP';
+  const fail = (fault: string) => new ConnectError(`The session's ${name} URL ${fault}.`, { sessionId });
+  if (given === undefined) {
+    const other = protocol === 'bidi' ? "protocol 'cdp'" : "protocol 'bidi'";
+    throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
+  }
+  const url = /^https?:/.test(given) ? await discover(given, signal).catch(() => undefined) : given;
+  if (url === undefined) throw fail(`names no WebSocket: ${new URL(given).origin}/json/version has no answer`);
+  const fault = webSocketFault(url, trust);
+  if (fault !== undefined) throw fail(`${fault}, so it is not used`);
+  return url;
+}
+
+/** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */
+async function discover(address: string, signal?: AbortSignal): Promise<string> {
+  const { host, protocol, search } = new URL(address);
+  const root = address.replace(/[?#].*$/, '').replace(/\/+$/, '');
+  const request = { redirect: 'error', ...(signal && { signal }) } as const;
+  const version: unknown = await (await fetch(`${root}/json/version${search}`, request)).json();
+  const found = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));
+  return `${protocol === 'https:' ? 'wss:' : 'ws:'}//${host}${found.pathname}${found.search || search}`;
 }
 
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {

@@ -71,7 +71,10 @@ export interface Connection<Handles> {
    * have this method, a lease has no artifacts.
    */
   observe?(request: ObserveRequest<Handles>): Observation;
-  /** Closes the pages and contexts that this lease opened. Rejects if the browser does not respond. */
+  /**
+   * Closes the contexts that this lease opened, so that the library writes what belongs to them. The pages and the data of the
+   * browser's own context are none of its business. Rejects if the browser does not respond.
+   */
   cleanup(): Promise<void>;
   /** Disconnects without closing the browser. */
   disconnect(): Promise<void>;

@@ -5,7 +5,7 @@ import type { WebSocket, WebSocketServer } from 'ws';
 import { loadWs } from '../shared/lazy.js';
 import type { Socket, SocketEnd } from './socket.js';
 
-/** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the JWT. */
+/** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
 export interface LoopbackEndpoint extends AsyncDisposable {
   readonly url: string;
   close(): void;
@@ -17,7 +17,7 @@ export async function openSingleEndpoint(socket: Socket): Promise<LoopbackEndpoi
     server.close();
     join(client, socket, 'closed-by-callback');
   });
-  void socket.ended.then(() => endpoint.close());
+  void socket.detached.then(() => endpoint.close());
   return endpoint;
 }
 
@@ -79,5 +79,5 @@ function join(client: WebSocket, socket: Socket, reason: SocketEnd): void {
   client.on('message', (data, isBinary) => socket.send(data, isBinary));
   client.once('close', () => socket.close(reason));
   if (client.readyState !== client.OPEN) socket.close(reason);
-  void socket.ended.then(() => client.terminate());
+  void socket.detached.then(() => client.terminate());
 }

@@ -16,8 +16,7 @@ import type {
 } from './connector.js';
 import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
-import type { Socket } from './socket.js';
-import { expectAnswer, workspaceOf } from './workspace.js';
+import { workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -63,11 +62,8 @@ async function connect(
   const removed = socket.ended.then(() => artifacts.remove());
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
-  const countWorlds = worldCounter(socket);
   const browser = await chromium.connectOverCDP(url, options);
-  const worlds = countWorlds();
   const ownContext = browser.contexts()[0]!;
-  const firstPages = new Set(ownContext.pages());
   const context = choice === 'new' ? await newContext(browser) : ownContext;
   const pages = context.pages();
   const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
@@ -77,7 +73,10 @@ async function connect(
     openWorkspace: (isolation) => openWorkspace(browser, ownContext, isolation),
     observe,
     isConnected: () => browser.isConnected(),
-    cleanup: () => cleanup(browser, ownContext, firstPages, worlds > MOST_WORLDS),
+    cleanup: async () => {
+      const opened = browser.contexts().filter((one) => one !== ownContext);
+      await Promise.all(opened.map((one) => one.close()));
+    },
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.close();
@@ -91,46 +90,6 @@ async function connect(
 /** Without a viewport a context has the size of the window, as the pool configured it. */
 async function newContext(browser: Browser): Promise<BrowserContext> {
   return browser.newContext({ viewport: null });
-}
-
-async function cleanup(
-  browser: Browser,
-  ownContext: BrowserContext,
-  firstPages: Set<Page>,
-  renewsPage: boolean,
-): Promise<void> {
-  const stays = (page: Page) => firstPages.has(page) && !(renewsPage && firstPages.size === 1);
-  const kept = ownContext.pages().filter(stays);
-  const opened = ownContext.pages().filter((page) => !stays(page));
-  // A browser with a window ends when its last page is closed.
-  if (kept.length === 0) await ownContext.newPage();
-  await Promise.all([
-    ...browser.contexts().map((context) => context !== ownContext && context.close()),
-    ...opened.map((page) => page.close()),
-    ...kept.map(expectAnswer),
-  ]);
-}
-
-/**
- * Each connect of Playwright leaves a JavaScript world in the page that stays, and reads those of all earlier connects. A
- * browser with more worlds gets a new page at the end of the lease.
- */
-const MOST_WORLDS = 50;
-
-/** A report of a world that is not the page's own. Frames have worlds of the same name. */
-const ISOLATED_WORLD = /"Runtime\.executionContextCreated".*"name":"([^"]+)".*"type":"isolated"/;
-
-/** Returns a function that stops counting, and returns the number of worlds that the browser has reported. */
-function worldCounter(socket: Socket): () => number {
-  const names = new Set<string>();
-  socket.observe = (data) => {
-    const name = ISOLATED_WORLD.exec(String(data))?.[1];
-    if (name !== undefined) names.add(name);
-  };
-  return () => {
-    socket.observe = undefined;
-    return names.size;
-  };
 }
 
 async function openWorkspace(

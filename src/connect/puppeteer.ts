@@ -14,7 +14,7 @@ import type {
 import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { expectAnswer, workspaceOf } from './workspace.js';
+import { workspaceOf } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -76,7 +76,6 @@ async function connect(
   const ownContext = browser.defaultBrowserContext();
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
-  const firstTargets = new Set(pageTargets(ownContext));
   const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
   const page = await usablePage(context, pageUrl);
   return {
@@ -85,7 +84,10 @@ async function connect(
     openWorkspace: (isolation) => openWorkspace(browser, isolation),
     observe,
     isConnected: () => browser.connected,
-    cleanup: () => cleanup(browser, firstContexts, firstTargets),
+    cleanup: async () => {
+      const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
+      await Promise.all(opened.map((one) => one.close()));
+    },
     disconnect: async () => {
       socket.close('closed-by-us');
       await browser.disconnect();
@@ -96,7 +98,7 @@ async function connect(
 /** Time until Puppeteer must see a page, in ms. */
 const PAGE_TIMEOUT = 300;
 
-/** Puppeteer does not list a page that changes its process, and `cleanup` would take it for a page of this lease. */
+/** Puppeteer does not list a page that changes its process. */
 async function waitForPage(browser: Browser, context: BrowserContext): Promise<void> {
   if (pageTargets(context).length > 0) return;
   const isPage = (target: Target) => target.type() === 'page' && target.browserContext() === context;
@@ -111,25 +113,6 @@ async function usablePage(context: BrowserContext, url: string | undefined): Pro
     if (page && pageTargets(context).includes(target)) return page;
   }
   return context.newPage();
-}
-
-async function cleanup(
-  browser: Browser,
-  firstContexts: Set<BrowserContext>,
-  firstTargets: Set<Target>,
-): Promise<void> {
-  const ownContext = browser.defaultBrowserContext();
-  const targets = pageTargets(ownContext);
-  const kept = targets.filter((target) => firstTargets.has(target));
-  // A browser with a window ends when its last page is closed.
-  if (kept.length === 0) await ownContext.newPage();
-  await Promise.all([
-    ...browser.browserContexts().map((context) => firstContexts.has(context) || context.close()),
-    ...targets.map(async (target) => {
-      const page = await target.page();
-      await (kept.includes(target) ? page && expectAnswer(page) : page?.close());
-    }),
-  ]);
 }
 
 /** Returns targets, because Puppeteer sets up every page that it returns. */

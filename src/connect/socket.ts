@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket as NetSocket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { explain } from '../service/reachability.js';
-import { messageOfBody } from '../service/responses.js';
+import { messageOfBody } from '../service/response.js';
 import type { SpareConnection } from '../service/spare-connection.js';
+import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
+import type { CdpCarrier } from './cdp-client.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -15,36 +18,40 @@ export type SocketEnd = LossReason | 'closed-by-us';
 /** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
-/** Milliseconds between two pings: a silent connection is detected after three to four pings, within 10 s. */
+/** Milliseconds between two pings: a silent connection is detected after five to six pings, within 15 s. */
 const PING_INTERVAL = 2500;
-/** A socket without an answer to this many pings in a row is dead. */
-const MOST_MISSED_PINGS = 3;
+/** A socket on which nothing moved for this many pings in a row is dead. */
+const MOST_MISSED_PINGS = 5;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
-/** The first byte of a JSON object. */
+/** The first byte of a JSON object, and the white space that may stand before it. */
 const BRACE = 0x7b;
+const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 /** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
 /**
- * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 10 s, and does not show the
+ * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 15 s, and does not show the
  * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
  */
 export class Socket {
   /** Resolves with the first reason why the socket ended. */
   readonly ended: Promise<SocketEnd>;
+  /** Resolves when the library can no longer use the socket: at its end, or when it was taken over. */
+  readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
-  /** Receives each message before `onMessage`. */
-  observe: ((data: Frame) => void) | undefined;
-
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
   roundTrip: number | undefined;
 
   readonly #websocket: WebSocket;
   #end: SocketEnd | undefined;
-  #heard = true;
+  /** The connection below: its counters show that a large message is on its way. */
+  #connection: NetSocket | undefined;
+  #moved = -1;
   #missedPings = 0;
+  #isTakenOver = false;
+  #detach = () => {};
 
   /**
    * Opens the WebSocket. A redirect, or any other response than an upgrade, is an error.
@@ -91,46 +98,58 @@ export class Socket {
     this.#websocket = websocket;
     let heartbeat: NodeJS.Timeout | undefined;
     websocket.once('open', () => {
-      heartbeat = setInterval(() => this.#beat(), PING_INTERVAL).unref();
+      heartbeat = clock.setInterval(() => this.#beat(), PING_INTERVAL).unref();
     });
-    websocket.on('message', (data, isBinary) => {
-      this.#heard = true;
-      void this.#receive(data, isBinary);
-    });
+    websocket.once('upgrade', ({ socket }) => (this.#connection = socket));
+    websocket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', (sent) => {
-      this.#heard = true;
       // A pong that answers no ping of ours contains no time.
-      const time = performance.now() - Number.parseFloat(String(sent));
+      const time = clock.now() - Number.parseFloat(String(sent));
       if (time < (this.roundTrip ?? Number.POSITIVE_INFINITY)) this.roundTrip = time;
+    });
+    this.detached = new Promise((resolve) => {
+      this.#detach = resolve;
     });
     this.ended = new Promise((resolve) => {
       websocket.once('close', (code, reason) => {
-        clearInterval(heartbeat);
+        clock.clearInterval(heartbeat);
         this.#end ??= endOf(code, String(reason));
         resolve(this.#end);
+        this.#detach();
       });
     });
   }
 
-  /** Sends a message; after the end it is dropped. */
+  /** Sends a message of the library; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
-    this.#websocket.send(data as Buffer, { binary: isBinary });
+    if (!this.#isTakenOver) this.#websocket.send(data as Buffer, { binary: isBinary });
+  }
+
+  /** Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
+  takeOver(): CdpCarrier {
+    this.#isTakenOver = true;
+    this.#detach();
+    return {
+      ended: this.ended,
+      send: (message) => this.#websocket.send(message),
+      listen: (onMessage) => void (this.onMessage = onMessage),
+    };
   }
 
   /** Measures the round trip. The answer repeats the time of the ping. */
   ping(): void {
-    this.#websocket.ping(String(performance.now()));
+    this.#websocket.ping(String(clock.now()));
   }
 
   /** Closes with the closing handshake, or after one second without it. Only the first reason counts. */
   close(reason: SocketEnd): void {
-    if (this.#end) return;
+    if (this.#end || this.#isTakenOver) return;
     this.#end = reason;
     this.#websocket.close(1000);
-    const timer = setTimeout(() => this.#websocket.terminate(), CLOSE_TIMEOUT);
-    void this.ended.then(() => clearTimeout(timer));
+    const timer = clock.setTimeout(() => this.#websocket.terminate(), CLOSE_TIMEOUT);
+    void this.ended.then(() => clock.clearTimeout(timer));
   }
 
   /** Closes immediately: no further message reaches the browser. */
@@ -147,8 +166,7 @@ export class Socket {
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
     try {
       // Playwright must only receive objects.
-      if (data instanceof Uint8Array && data[0] !== BRACE) return this.cut('dropped');
-      this.observe?.(data);
+      if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
       await this.onMessage(data, isBinary);
     } catch (error) {
       if (isMessage(data)) throw error;
@@ -157,15 +175,22 @@ export class Socket {
   }
 
   /**
-   * Counts unanswered pings instead of time, so that a busy or suspended process does not count its own pause as
-   * silence.
+   * Counts pings without an effect instead of time, so that a busy or suspended process does not count its own pause as
+   * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
    */
   #beat(): void {
-    this.#missedPings = this.#heard ? 0 : this.#missedPings + 1;
-    this.#heard = false;
+    const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = this.#connection ?? {};
+    // The ping itself is written. It counts only while more than it waits to be written.
+    const moved = bytesRead + (writableLength > 0 ? bytesWritten - writableLength : 0);
+    this.#missedPings = moved !== this.#moved ? 0 : this.#missedPings + 1;
+    this.#moved = moved;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
     else this.ping();
   }
+}
+
+function firstByte(data: Uint8Array): number | undefined {
+  return data.find((byte) => !SPACE.includes(byte));
 }
 
 function isMessage(data: Frame): boolean {
@@ -209,7 +234,7 @@ const REFUSAL_TIMEOUT = 1000;
 /** Reads the body of a refusal as far as it arrives in time. Never rejects. */
 async function readBeginning(response: IncomingMessage): Promise<string> {
   let body = '';
-  const timer = setTimeout(() => response.destroy(), REFUSAL_TIMEOUT);
+  const timer = clock.setTimeout(() => response.destroy(), REFUSAL_TIMEOUT);
   try {
     for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
       body += chunk;
@@ -218,6 +243,6 @@ async function readBeginning(response: IncomingMessage): Promise<string> {
   } catch {
     // What has arrived is enough.
   }
-  clearTimeout(timer);
+  clock.clearTimeout(timer);
   return body;
 }

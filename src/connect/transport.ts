@@ -25,7 +25,7 @@ export function socketTransport(socket: Socket, protocol: Protocol): Transport {
   };
   socket.onMessage = (data) => transport.onmessage?.(String(data));
   // The lease is notified first, so that its reason ends the run instead of an error of Puppeteer.
-  void socket.ended.then(() =>
+  void socket.detached.then(() =>
     setImmediate(() => {
       hasEnded = true;
       transport.onclose?.();

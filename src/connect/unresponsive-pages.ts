@@ -1,4 +1,6 @@
-import { raceTimeout, startTimer } from '../shared/abort.js';
+import { raceTimeout } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
+import { CdpClient } from './cdp-client.js';
 import type { Socket } from './socket.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
@@ -23,7 +25,7 @@ export function closeUnresponsivePages(
     const socket = await open(stopped.signal);
     stopped.signal.addEventListener('abort', () => socket.cut('closed-by-us'), { once: true });
     try {
-      const cdp = new CdpClient(socket);
+      const cdp = new CdpClient(socket.takeOver());
       const pages = await findUnresponsive(cdp);
       stopped.signal.throwIfAborted();
       if (pages.length === 0) return;
@@ -31,7 +33,7 @@ export function closeUnresponsivePages(
       await Promise.all(pages.map(({ targetId }) => cdp.send('Target.closeTarget', { targetId })));
       onClosed(pages.map(({ url }) => url));
     } finally {
-      socket.close('closed-by-us');
+      socket.cut('closed-by-us');
     }
   };
   // After a failure here, the timeout of the connect is reported.
@@ -39,7 +41,7 @@ export function closeUnresponsivePages(
   return {
     wereClosed: () => wereClosed,
     stop: () => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       // Without a reason, Node would create an error with a stack trace.
       stopped.abort('stopped');
     },
@@ -60,44 +62,15 @@ async function findUnresponsive(cdp: CdpClient): Promise<TargetInfo[]> {
 }
 
 async function answersInTime(cdp: CdpClient, targetId: string): Promise<boolean> {
-  const attached = { targetId, flatten: true };
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
-  const answer = () => cdp.send('Runtime.evaluate', { expression: '0' }, sessionId);
   const late = new Error('The page does not respond.');
-  try {
-    await raceTimeout(ANSWER_TIMEOUT, answer, () => late);
-    return true;
-  } catch (error) {
-    if (error === late) return false;
-    throw error;
-  }
-}
-
-interface Reply {
-  id?: number;
-  result?: unknown;
-}
-
-/** A minimal CDP client. A command that fails, and every command after the socket has ended, has an empty result. */
-class CdpClient {
-  readonly #socket: Socket;
-  readonly #pending = new Map<number, (reply: Reply) => void>();
-  #lastId = 0;
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.onMessage = (data) => {
-      const reply = JSON.parse(String(data)) as Reply;
-      this.#pending.get(reply.id!)?.(reply);
-      this.#pending.delete(reply.id!);
-    };
-    void socket.ended.then(() => this.#pending.forEach((resolve) => resolve({})));
-  }
-
-  async send<Result>(method: string, params: object = {}, sessionId?: string): Promise<Result> {
-    const id = ++this.#lastId;
-    const replied = new Promise<Reply>((resolve) => this.#pending.set(id, resolve));
-    this.#socket.send(JSON.stringify({ id, method, params, sessionId }));
-    return ((await replied).result ?? {}) as Result;
-  }
+  const answer = async () => {
+    const attached = { targetId, flatten: true };
+    const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+    await cdp.send('Runtime.evaluate', { expression: '0' }, sessionId);
+  };
+  // A page that was closed meanwhile, or that refuses the command, does not block the connect.
+  return raceTimeout(ANSWER_TIMEOUT, answer, () => late).then(
+    () => true,
+    (error: unknown) => error !== late,
+  );
 }

@@ -32,14 +32,3 @@ export function workspaceOf<Handles>(parts: WorkspaceParts<Handles>): Workspace<
     },
   };
 }
-
-/**
- * Checks that a page responds. Rejects, or never settles, if it is not usable for the next lease. A navigation can
- * interrupt one evaluation, but not two.
- */
-export async function expectAnswer(page: {
-  evaluate(script: string): Promise<unknown>;
-  isClosed(): boolean;
-}): Promise<unknown> {
-  return page.evaluate('0').catch(() => page.isClosed() || page.evaluate('0'));
-}

@@ -1,210 +1,213 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { LeaseRequest } from '../service/browser-service.js';
+import { requestGrant, type AcquireOutcome, type Granted } from '../service/grant.js';
 import { INTERNALS } from '../service/pool-internals.js';
-import { isOutage, isOutcomeUnknown, meaningOf } from '../service/status.js';
-import type { BrowserSession } from '../service/wire.js';
-import { LONGEST_TIMER, startTimer, type LinkedAbort } from '../shared/abort.js';
+import { unreachable } from '../service/reachability.js';
+import type { LinkedAbort } from '../shared/abort.js';
+import { backoff, clock, delay, startTimer } from '../shared/clock.js';
+import { duration, sentence } from '../shared/errors.js';
+import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { withRetries } from '../shared/retry.js';
-import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
-import { nameTakenError, neverReachedError, timeoutError } from './acquire-errors.js';
-import type { LeaseCall } from './lease-call.js';
-import { NestedWait } from './nesting.js';
-import { acquireBody } from './acquire-options.js';
+import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { RunStep } from './events.js';
+import type { LeaseSettings } from './options.js';
 
-/** If the service decides how long a request waits, a response within this number of ms counts as early. */
+/** If the service decides how long a request waits, an answer within this number of ms counts as early. */
 const EARLY = 1000;
 
-/**
- * Sends acquire requests until the pool leases a browser, under the deadline of the call. The caller must release the
- * session. If the service leases a browser after this function has thrown, the pool releases it.
- */
-export async function acquireSession(call: LeaseCall, deadline: LinkedAbort): Promise<BrowserSession> {
-  const nested = NestedWait.begin(call);
-  try {
-    const acquire = new Acquire(call, deadline, nested);
-    return await call.pool[INTERNALS].counters.countCall(() => acquire.run());
-  } finally {
-    nested?.end();
-  }
+/** The call that acquires a browser. */
+export interface AcquiringCall {
+  readonly pool: BrowserPool<object>;
+  readonly settings: LeaseSettings;
+  readonly signal: AbortSignal;
+  /** Of all leases of the call. */
+  readonly counts: { acquireAttempts: number; unknownAcquires: number };
+  readonly emit: (step: RunStep) => void;
+  /** A sentence for the error of a call that can be waiting for itself. */
+  readonly nestedIn: string | undefined;
+}
+
+/** A browser, and the function that ends its place among the leases of this process. */
+export interface Acquired extends Granted {
+  readonly leave: () => void;
 }
 
 /** The reason of the deadline when the service was never reached. */
 class NeverReached extends Error {}
 
-/** Thrown for a response without a browser that came before the requested wait had elapsed. */
-class NoBrowserYet extends Error {}
+/** Thrown for each request that leased no browser. */
+class NotLeased extends Error {
+  readonly outcome: Exclude<AcquireOutcome, { kind: 'granted' }>;
+  /** The service has waited as requested: the next request follows at once, and uses up no retry. */
+  readonly hasWaited: boolean;
 
-class Acquire {
-  readonly #call: LeaseCall;
-  readonly #deadline: LinkedAbort;
-  readonly #nested: NestedWait | undefined;
-  /** The last error of the service, for the final error. */
-  #lastError: Error | undefined;
-  /** The last request failed: the service may have browsers. */
-  #isFailing = false;
-  /** Number of broken responses whose browser was released. */
-  #brokenGrants = 0;
-  #patience: NodeJS.Timeout | undefined;
-
-  constructor(call: LeaseCall, deadline: LinkedAbort, nested: NestedWait | undefined) {
-    this.#call = call;
-    this.#deadline = deadline;
-    this.#nested = nested;
-  }
-
-  async run(): Promise<BrowserSession> {
-    const { retry } = this.#call.settings;
-    const { signal } = this.#deadline;
-    let leaveQueue: (() => void) | undefined;
-    let session: BrowserSession | null = null;
-    const request = async () => {
-      session = await this.#request();
-    };
-    try {
-      this.#watch();
-      leaveQueue = await this.#enterQueue();
-      // The service has waited as requested, so the next request follows immediately.
-      while (!session) {
-        await withRetries(request, {
-          ...retry,
-          signal,
-          shouldRetry: ({ error }) => this.#mayRetry(error),
-          onFailedAttempt: ({ error, retriesLeft }) => this.#beforeRetry(error, retriesLeft),
-        });
-      }
-      return session;
-    } catch (error) {
-      // p-retry rejects after an abort even if the attempt has just succeeded: that browser must be released.
-      if (session) return session;
-      throw this.#explain(error);
-    } finally {
-      clearTimeout(this.#patience);
-      leaveQueue?.();
-    }
-  }
-
-  /** Ends the wait when the service counts as unreachable, also for a caller in the queue, which sends no request. */
-  #watch(): void {
-    const left = this.#timeToReach;
-    if (left > 0) this.#patience = startTimer(left, () => this.#watch());
-    else if (this.#patience) this.#deadline.abort(new NeverReached());
-  }
-
-  /** Milliseconds until the service counts as unreachable. */
-  get #timeToReach(): number {
-    const { pool, settings } = this.#call;
-    return pool[INTERNALS].client.service.reachability.timeLeft(settings.unreachableTimeout);
-  }
-
-  /** A nested call skips the queue: the calls before it may wait for the browser that its own caller holds. */
-  async #enterQueue(): Promise<(() => void) | undefined> {
-    if (this.#nested) return undefined;
-    const { pool, emit } = this.#call;
-    const queue = pool[INTERNALS].client.service.queueOf(pool.idOrName);
-    if (queue.isFull) emit({ type: 'queued', ahead: queue.length });
-    return queue.enter(this.#deadline.signal);
-  }
-
-  /** Sends one request. Resolves to `null` if the service waited as requested and leased no browser. */
-  async #request(): Promise<BrowserSession | null> {
-    const { pool, settings, emit } = this.#call;
-    let early = Number.POSITIVE_INFINITY;
-    const hasWaited = () => performance.now() >= early;
-    const send = () => {
-      const { timeLeft } = this.#deadline;
-      const wait = this.#secondsToWait(timeLeft);
-      // Clocks and rounding differ: half of the requested time counts as waited.
-      early = performance.now() + (wait === undefined ? EARLY : wait * 500);
-      return this.#send(wait, timeLeft);
-    };
-    const { signal } = this.#deadline;
-    const isGateClosing = (error: unknown) => isOutage(error) && !hasWaited();
-    try {
-      const { gate } = pool[INTERNALS].client.service;
-      const session = await gate.run({ send, isOutage: isGateClosing, backoff: settings.retry, signal });
-      if (session) return session;
-      this.#isFailing = false;
-      if (!hasWaited()) throw new NoBrowserYet();
-      emit({ type: 'waiting', ...this.#progress() });
-    } catch (error) {
-      if (outcomeOf(error) === 'released') this.#brokenGrants++;
-      if (!hasWaited() || outcomeOf(error) !== 'unavailable' || !this.#mayRetry(error as Error)) throw error;
-      await this.#beforeRetry(error as Error);
-    }
-    return null;
-  }
-
-  #send(wait: number | undefined, timeLeft: number): Promise<BrowserSession | null> {
-    const { pool, settings, emit } = this.#call;
-    const { signal } = this.#deadline;
-    signal.throwIfAborted();
-    emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
-    this.#nested?.endDeadlock();
-    return pool.acquire(acquireBody(settings, wait), { signal, onEvent: emit });
-  }
-
-  /** Whole seconds, as the API requires, and never past the deadline. */
-  #secondsToWait(timeLeft: number): number | undefined {
-    const { pollTimeout } = this.#call.settings;
-    if (pollTimeout === false) return undefined;
-    return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
-  }
-
-  #mayRetry(error: Error): boolean {
-    if (this.#deadline.signal.aborted || this.#timeToReach <= 0) return false;
-    const outcome = outcomeOf(error);
-    const { name } = this.#call.settings;
-    // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
-    if (outcome === 'unknown') return this.#call.unknownAcquires <= 1;
-    // The name of a browser that is still being released is in use: a request for it would be refused.
-    if (outcome === 'released') return name === undefined && this.#brokenGrants <= 1;
-    return outcome === 'unavailable' && !(name !== undefined && isNameConflict(error));
-  }
-
-  async #beforeRetry(error: Error, retriesLeft = 1): Promise<void> {
-    if (retriesLeft <= 0 || !this.#mayRetry(error)) return;
-    const isEmpty = error instanceof NoBrowserYet;
-    if (!isEmpty) this.#lastError = error;
-    this.#isFailing = !isEmpty;
-    this.#call.emit({ type: 'waiting', ...this.#progress(), ...(!isEmpty && { error }) });
-    // p-retry adds its backoff. At the deadline the signal ends the pause.
-    const retryAfter = error instanceof PoolServiceError ? (error.retryAfter ?? 0) : 0;
-    const { signal } = this.#deadline;
-    if (retryAfter > 0) await sleep(Math.min(retryAfter, LONGEST_TIMER), undefined, { signal });
-  }
-
-  #explain(error: unknown): unknown {
-    const { signal, settings, unknownAcquires } = this.#call;
-    const { timedOut } = this.#deadline;
-    if (signal.aborted) return signal.reason;
-    if (!timedOut && this.#timeToReach <= 0) return neverReachedError(this.#call, this.#deadline);
-    if (timedOut || error instanceof NoBrowserYet) {
-      const facts = { cause: this.#lastError, isFailing: this.#isFailing, nested: this.#nested };
-      return timeoutError(this.#call, this.#deadline, facts);
-    }
-    const { name } = settings;
-    if (name === undefined || unknownAcquires === 0 || !isNameTaken(error)) return error;
-    return nameTakenError(this.#call, this.#deadline, { name, cause: error });
-  }
-
-  #progress(further = 0): { attempt: number; waited: number } {
-    const { acquireAttempts } = this.#call;
-    return { attempt: acquireAttempts + further, waited: Math.round(this.#deadline.elapsed) };
+  constructor(outcome: NotLeased['outcome'], hasWaited: boolean) {
+    super(outcome.kind);
+    this.outcome = outcome;
+    this.hasWaited = hasWaited;
   }
 }
 
 /**
- * The meaning of a failed acquire request: no browser was leased (`unavailable`); it is unknown whether one was
- * (`unknown`); one was leased in a broken response and is being released (`released`); or no later request can succeed
- * (`final`).
+ * Sends acquire requests until the pool leases a browser, under the deadline of the call. The caller must release the
+ * session. If the service leases a browser after this function has thrown, the pool releases it.
+ *
+ * @param keepAlive Another program, or a new connection, uses the session after its first connection.
  */
-function outcomeOf(error: unknown): 'unavailable' | 'unknown' | 'released' | 'final' {
-  if (error instanceof NoBrowserYet) return 'unavailable';
-  if (error instanceof PoolResponseError) return error.sessionId === undefined ? 'final' : 'released';
-  if (isOutcomeUnknown(error)) return 'unknown';
-  if (error instanceof PoolConnectionError) return error.isPermanent ? 'final' : 'unavailable';
-  const isUnavailable =
-    error instanceof PoolServiceError && meaningOf(error.status).acquire === 'unavailable';
-  return isUnavailable ? 'unavailable' : 'final';
+export async function acquireBrowser(
+  call: AcquiringCall,
+  deadline: LinkedAbort,
+  keepAlive: boolean,
+): Promise<Acquired> {
+  const { pool, settings, counts } = call;
+  const { client, limit } = pool[INTERNALS];
+  const { reachability } = client.host;
+  const { signal } = deadline;
+  const queue = client.host.queueOf(pool.idOrName);
+  const state: State = { keepAlive, failures: 0, retries: 0, brokenGrants: 0, isOpen: false };
+  // Also ends the wait of a caller in the queue, which sends no request.
+  const timeToReach = () => reachability.timeLeft(settings.unreachableTimeout);
+  let patience: NodeJS.Timeout | undefined;
+  const watch = () => {
+    const left = timeToReach();
+    if (left > 0) patience = startTimer(left, watch);
+    else if (patience) deadline.abort(new NeverReached());
+  };
+  let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
+  let granted: Granted | undefined;
+  try {
+    watch();
+    if (queue.isFull(limit)) call.emit({ type: 'queued', ahead: queue.length });
+    place = await queue.enter(limit, signal);
+    const attempt = async () => {
+      granted = await requestOnce(call, deadline, state);
+    };
+    const mayRetry = async (error: Error) => {
+      if (!(error instanceof NotLeased) || signal.aborted || timeToReach() <= 0) return false;
+      if (!mayRepeat(error, call, state)) return false;
+      await pauseBefore(error, call, deadline, state);
+      return true;
+    };
+    await withRetries(attempt, mayRetry, {
+      signal,
+      shouldConsumeRetry: ({ error }) => !(error instanceof NotLeased && error.hasWaited),
+    });
+    return { ...granted!, leave: place.released };
+  } catch (error) {
+    // p-retry rejects after an abort even if the attempt has just succeeded: that browser must be released.
+    if (granted && place) return { ...granted, leave: place.released };
+    place?.released();
+    // Its response is still to come, and may lease a browser.
+    if (state.isOpen) counts.unknownAcquires++;
+    throw explain(error, call, deadline, state);
+  } finally {
+    clock.clearTimeout(patience);
+    place?.acquired();
+  }
+}
+
+/** What the requests of one wait have shown so far. */
+interface State {
+  readonly keepAlive: boolean;
+  /** Failures in a row. */
+  failures: number;
+  /** Requests that failed or were answered too early. */
+  retries: number;
+  /** Broken responses whose browser was released. */
+  brokenGrants: number;
+  /** A request has been sent, and its response has not been read. */
+  isOpen: boolean;
+  /** The last error of the service, and whether the last request failed: otherwise the service had no browser. */
+  lastError?: Error;
+  isFailing?: boolean;
+}
+
+/** Sends one request, in turn with other callers while the service has an outage. @throws NotLeased */
+async function requestOnce(call: AcquiringCall, deadline: LinkedAbort, state: State): Promise<Granted> {
+  const { pool, settings, counts, emit } = call;
+  const { keepAlive } = state;
+  const { client } = pool[INTERNALS];
+  const { signal } = deadline;
+  let sentAt = 0;
+  let wait: number | undefined;
+  // Clocks and rounding differ: half of the requested time counts as waited.
+  const hasWaited = () => clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
+  const send = async () => {
+    const { timeLeft } = deadline;
+    const { name, tags, startUrl, releaseOnCrash, replays } = settings;
+    wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
+    sentAt = clock.now();
+    emit({ type: 'acquiring', ...progress(call, deadline, 1), timeLeft: Math.floor(timeLeft) });
+    counts.acquireAttempts++;
+    const id = globalThis.crypto.randomUUID();
+    const record = replays === 'record';
+    const lease: LeaseRequest = { pool: pool.idOrName, id, name, tags, startUrl, wait, keepAlive, record };
+    const onSend = () => (state.isOpen = true);
+    const outcome = await requestGrant({ pool, lease, signal, emit, onCrash: releaseOnCrash, onSend });
+    state.isOpen = false;
+    return outcome;
+  };
+  const outageIn = (outcome: AcquireOutcome) =>
+    'error' in outcome && outcome.isOutage && !hasWaited()
+      ? { retryAfter: retryAfterOf(outcome) ?? 0 }
+      : undefined;
+  const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
+  if (outcome.kind === 'granted') return outcome.granted;
+  if (outcome.kind === 'unknown') counts.unknownAcquires++;
+  if (outcome.kind === 'released') state.brokenGrants++;
+  const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
+  throw new NotLeased(outcome, isNone && hasWaited());
+}
+
+/** Whole seconds, and never past the deadline. */
+function secondsToWait(pollTimeout: number | false, timeLeft: number): number | undefined {
+  if (pollTimeout === false) return undefined;
+  return Math.max(1, Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000)));
+}
+
+/** Whether another request may be sent after one that leased no browser. */
+function mayRepeat({ outcome, hasWaited }: NotLeased, { settings, counts }: AcquiringCall, state: State): boolean {
+  const { name, retry } = settings;
+  if (!hasWaited && ++state.retries > retry.retries) return false;
+  if (outcome.kind === 'none') return true;
+  // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
+  if (outcome.kind === 'unknown') return counts.unknownAcquires <= 1;
+  // The name of a browser that is still being released is in use: a request for it would be refused.
+  if (outcome.kind === 'released') return name === undefined && state.brokenGrants <= 1;
+  return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
+}
+
+/** Waits before the next request: as long as the service asks, otherwise by the backoff. */
+async function pauseBefore(
+  { outcome, hasWaited }: NotLeased,
+  call: AcquiringCall,
+  deadline: LinkedAbort,
+  state: State,
+): Promise<void> {
+  const error = 'error' in outcome ? outcome.error : undefined;
+  if (error) state.lastError = error;
+  state.isFailing = error !== undefined;
+  state.failures = hasWaited ? 0 : state.failures + 1;
+  call.emit({ type: 'waiting', ...progress(call, deadline), ...(error && { error }) });
+  const { client } = call.pool[INTERNALS];
+  // The outage gate makes the pause, for all callers together.
+  if ('error' in outcome && outcome.isOutage && !hasWaited) return;
+  const retryAfter = retryAfterOf(outcome);
+  if (hasWaited && retryAfter === undefined) return;
+  const pause = retryAfter ?? backoff(call.settings.retry, state.failures);
+  const queue = client.host.queueOf(call.pool.idOrName);
+  // A service that refuses at once may have a browser as soon as this process releases one.
+  const wake = (resolve: () => void) => queue.onRelease(resolve);
+  await delay(pause, deadline.signal, client.service.waits === 'never' ? wake : undefined);
+}
+
+function retryAfterOf(outcome: AcquireOutcome): number | undefined {
+  const error = 'error' in outcome ? outcome.error : undefined;
+  return error instanceof PoolServiceError ? error.retryAfter : undefined;
+}
+
+function progress({ counts }: AcquiringCall, deadline: LinkedAbort, further = 0) {
+  return { attempt: counts.acquireAttempts + further, waited: Math.round(deadline.elapsed) };
 }
 
 /** Codes of a 409 that mean "no browser is available" also for a lease with a name. */
@@ -220,4 +223,62 @@ function isNameConflict(error: Error): boolean {
 
 function isNameTaken(error: unknown): boolean {
   return error instanceof PoolServiceError && (error.status === 409 || error.status === 422);
+}
+
+/** Returns the error that the call throws. */
+function explain(error: unknown, call: AcquiringCall, deadline: LinkedAbort, state: State): unknown {
+  const { signal, settings, counts, pool } = call;
+  if (signal.aborted) return signal.reason;
+  const { reachability } = pool[INTERNALS].client.host;
+  if (!deadline.timedOut && reachability.timeLeft(settings.unreachableTimeout) <= 0)
+    return neverReachedError(call, deadline);
+  const outcome = error instanceof NotLeased ? error.outcome : undefined;
+  if (deadline.timedOut || outcome?.kind === 'none') return timeoutError(call, deadline, state);
+  const cause = outcome ? outcome.error : error;
+  const { name } = settings;
+  if (name === undefined || counts.unknownAcquires === 0 || !isNameTaken(cause)) return cause;
+  const message =
+    `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
+    'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
+  return new LeaseNameTakenError(message, name, { ...factsOf(call, deadline), cause });
+}
+
+/** No connection to the service was opened within `unreachableTimeout`. */
+function neverReachedError(call: AcquiringCall, deadline: LinkedAbort): PoolConnectionError {
+  const { host } = call.pool[INTERNALS].client;
+  const { message, cause } = unreachable(host.url, host.reachability.lastFailure, {});
+  const more =
+    `No connection was opened for ${duration(call.settings.unreachableTimeout)}. ` +
+    'If the service needs longer to start, increase unreachableTimeout.';
+  const facts = { ...factsOf(call, deadline), cause, isPermanent: true };
+  return new PoolConnectionError(`${message} ${more}`, 'ERR_POOL_UNREACHABLE', facts);
+}
+
+/** No browser became available in time. If the last request failed, the message begins with its error. */
+function timeoutError(
+  call: AcquiringCall,
+  deadline: LinkedAbort,
+  { lastError: cause, isFailing = false }: State,
+): AcquireTimeoutError {
+  const { pool, settings, counts, nestedIn } = call;
+  const { acquireAttempts: attempts } = counts;
+  const [limit, advice] = deadline.timedOut
+    ? [`within ${duration(settings.acquireTimeout)}`, 'Increase acquireTimeout']
+    : [`with retry.retries at ${settings.retry.retries}`, 'Increase retry.retries'];
+  const message =
+    `No browser became available in pool "${pool.idOrName}" ${limit} ` +
+    `(${attempts} acquire ${attempts === 1 ? 'request' : 'requests'}).`;
+  const sentences = [
+    cause && isFailing && sentence(cause.message),
+    message,
+    // A larger pool does not help if the service can't be reached.
+    !(isFailing && cause instanceof PoolConnectionError) &&
+      `${advice}, enlarge the pool, or look for leases that are not released.`,
+    nestedIn,
+  ];
+  return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), { ...factsOf(call, deadline), cause });
+}
+
+function factsOf({ pool, counts }: AcquiringCall, { elapsed }: LinkedAbort) {
+  return { pool: pool.idOrName, attempts: counts.acquireAttempts, elapsed };
 }

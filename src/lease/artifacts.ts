@@ -2,12 +2,13 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Observation, ObserveRequest } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import { raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
+import { clock } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { ArtifactError } from '../shared/lease-errors.js';
 import type { ArtifactFolder } from './artifact-files.js';
 import { ConsoleLog } from './console-log.js';
-import type { LeaseCall } from './lease-call.js';
-import { NO_TRACE, type ArtifactsSettings } from './options.js';
+import type { RunStep } from './events.js';
+import { NO_TRACE, type ArtifactsSettings, type LeaseSettings } from './options.js';
 
 /** Time for everything that needs the browser, in ms. */
 const TIMEOUT = 10_000;
@@ -25,11 +26,11 @@ export interface ArtifactEnd {
 }
 
 /** The lease in which pages are observed. */
-interface ObservedLease<Handles> {
-  readonly call: LeaseCall;
+interface ObservedLease {
+  readonly settings: LeaseSettings;
   readonly sessionId: string;
-  readonly connection: OpenConnection<Handles>;
-  readonly options: ArtifactsSettings;
+  readonly cleanupErrors: Error[];
+  readonly emit: (step: RunStep) => void;
 }
 
 /**
@@ -37,7 +38,9 @@ interface ObservedLease<Handles> {
  * in `cleanupErrors` of the lease, and never fails the run.
  */
 export class ArtifactCollector {
-  readonly #lease: ObservedLease<never>;
+  readonly #lease: ObservedLease;
+  readonly #ended: Promise<SocketEnd>;
+  readonly #options: ArtifactsSettings;
   readonly #observation: Observation;
   readonly #log: ConsoleLog;
   readonly #errors: Error[] = [];
@@ -45,27 +48,35 @@ export class ArtifactCollector {
 
   /** Resolves to undefined if the connector does not observe pages, or fails to. */
   static async begin<Handles>(
-    lease: ObservedLease<Handles>,
+    lease: ObservedLease,
+    connection: OpenConnection<Handles>,
+    options: ArtifactsSettings,
     part: ObservedPart<Handles>,
   ): Promise<ArtifactCollector | undefined> {
-    const { options } = lease;
     const log = new ConsoleLog();
-    const observation = startObservation(lease, { ...part, onReport: options.console ? log.add : undefined });
+    const request = { ...part, onReport: options.console ? log.add : undefined };
+    const observation = startObservation(lease, connection, request);
     if (!observation) return undefined;
-    const collector = new ArtifactCollector(lease as ObservedLease<never>, observation, log);
+    const collector = new ArtifactCollector(lease, connection.ended, { options, observation, log });
     if (options.trace) await collector.#startTrace();
     return collector;
   }
 
-  private constructor(lease: ObservedLease<never>, observation: Observation, log: ConsoleLog) {
+  private constructor(
+    lease: ObservedLease,
+    ended: Promise<SocketEnd>,
+    parts: { options: ArtifactsSettings; observation: Observation; log: ConsoleLog },
+  ) {
     this.#lease = lease;
-    this.#observation = observation;
-    this.#log = log;
+    this.#ended = ended;
+    this.#options = parts.options;
+    this.#observation = parts.observation;
+    this.#log = parts.log;
   }
 
   /** Ends the observation, and resolves with the paths of the files. Never rejects. */
   async collect(end: ArtifactEnd): Promise<readonly string[]> {
-    const isWanted = end.failed || this.#lease.options.on === 'always';
+    const isWanted = end.failed || this.#options.on === 'always';
     const paths = isWanted ? await this.#write(end) : [];
     if (!isWanted && this.#isTracing) {
       await this.#inTime(this.#observation.trace!.stop()).catch(() => {});
@@ -84,11 +95,11 @@ export class ArtifactCollector {
   }
 
   async #write({ name, isReachable }: ArtifactEnd): Promise<readonly string[]> {
-    const { call, sessionId, options } = this.#lease;
+    const { sessionId, cleanupErrors, emit } = this.#lease;
     const written = await this.#attempt('folder', async () => {
       // The root entry loads no file functions.
       const { ArtifactFolder } = await import('./artifact-files.js');
-      const folder = await ArtifactFolder.create(options.folder, name);
+      const folder = await ArtifactFolder.create(this.#options.folder, name);
       const log = this.#writeLog(folder);
       const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];
       const paths = (await Promise.all([log, ...pages])).flat().filter((path) => path !== undefined);
@@ -96,8 +107,8 @@ export class ArtifactCollector {
       return paths;
     });
     const paths = written ?? [];
-    call.cleanupErrors.push(...this.#errors);
-    call.emit({ type: 'artifacts-collected', sessionId, paths, errors: this.#errors });
+    cleanupErrors.push(...this.#errors);
+    emit({ type: 'artifacts-collected', sessionId, paths, errors: this.#errors });
     return paths;
   }
 
@@ -108,8 +119,8 @@ export class ArtifactCollector {
   }
 
   async #writeScreenshots(folder: ArtifactFolder): Promise<(string | undefined)[]> {
-    const start = performance.now();
-    const pages = this.#lease.options.screenshot ? this.#observation.screenshots() : [];
+    const start = clock.now();
+    const pages = this.#options.screenshot ? this.#observation.screenshots() : [];
     const paths: (string | undefined)[] = [];
     for (const [index, take] of pages.entries()) {
       const name = index === 0 ? 'screenshot.png' : `screenshot-${index + 1}.png`;
@@ -138,25 +149,25 @@ export class ArtifactCollector {
   }
 
   /** Waits for the browser, while the lease and its connection last. */
-  async #inTime<T>(work: Promise<T>, start = performance.now()): Promise<T> {
-    const { connection, call } = this.#lease;
+  async #inTime<T>(work: Promise<T>, start = clock.now()): Promise<T> {
     const ended = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
     const late = () => new Error(`The browser did not respond within ${TIMEOUT} ms.`);
-    const connected = () => raceEnd(work, connection.ended, ended);
-    const timeLeft = Math.max(0, start + TIMEOUT - performance.now());
-    return raceAbort(raceTimeout(timeLeft, connected, late), call.settings.signal);
+    const connected = () => raceEnd(work, this.#ended, ended);
+    const timeLeft = Math.max(0, start + TIMEOUT - clock.now());
+    return raceAbort(raceTimeout(timeLeft, connected, late), this.#lease.settings.signal);
   }
 }
 
 function startObservation<Handles>(
-  { call, sessionId, connection }: ObservedLease<Handles>,
+  { cleanupErrors, sessionId }: ObservedLease,
+  connection: OpenConnection<Handles>,
   request: ObserveRequest<Handles>,
 ): Observation | undefined {
   try {
     return connection.observe?.(request);
   } catch (cause) {
     const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
-    call.cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
+    cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
     return undefined;
   }
 }

@@ -1,10 +1,11 @@
+import type { Grant } from '../service/browser-service.js';
+import type { ReleaseTicket } from '../service/release.js';
+import { revealSession, sealSession } from '../service/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
-import { INSPECT, hideSecret } from '../shared/redact.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { readSession, revealSession } from '../service/session.js';
-import type { BrowserSession } from '../service/wire.js';
+import { hideSecret, INSPECT } from '../shared/redact.js';
 
-const PREFIX = 'pooled-browser-lease-1.';
+const PREFIX = 'pooled-browser-lease-2.';
 
 /** The data with which another process continues a lease, without the access token. */
 export interface LeaseRecord {
@@ -12,23 +13,24 @@ export interface LeaseRecord {
   pool: string;
   /** Address of the service. */
   baseUrl: string;
-  session: BrowserSession;
+  grant: Grant;
+  ticket: ReleaseTicket | undefined;
   /** Ids of the session's recordings from before the lease, if they are known. */
   earlierReplays?: readonly string[] | undefined;
 }
 
 /** A lease without a connection. The caller of `attachBrowser` must release it. */
 export class DetachedLease {
-  /** `session_id` of the leased browser. */
+  /** Id of the leased session. */
   readonly sessionId: string;
-  /** Milliseconds from the detachment until the service ends the session, if nothing connects. */
+  /** Milliseconds from the detachment until the service ends the session, if nothing connects; `Infinity` if it does not. */
   readonly expiresAfter: number;
   readonly #secret: string;
 
-  constructor({ session, ...record }: LeaseRecord) {
-    this.sessionId = session.session_id;
-    this.expiresAfter = session.timeout_seconds * 1000;
-    const whole = JSON.stringify({ ...record, session: revealSession(session) });
+  constructor({ grant, ...record }: LeaseRecord) {
+    this.sessionId = grant.id;
+    this.expiresAfter = grant.idleTimeout ?? Number.POSITIVE_INFINITY;
+    const whole = JSON.stringify({ ...record, grant: { ...grant, session: revealSession(grant.session) } });
     this.#secret = PREFIX + Buffer.from(whole).toString('base64url');
     hideSecret(this.#secret);
   }
@@ -52,10 +54,12 @@ export class DetachedLease {
 export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
-    const { pool, baseUrl, session, earlierReplays } = decode(secret.slice(PREFIX.length));
-    const read = readSession(session);
-    if (typeof pool === 'string' && typeof baseUrl === 'string' && typeof read !== 'string')
-      return { pool, baseUrl, session: read, earlierReplays: idsOf(earlierReplays) };
+    const { pool, baseUrl, grant, ticket, earlierReplays } = decode(secret.slice(PREFIX.length));
+    if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant)) {
+      const sealed = { ...grant, session: sealSession(grant) };
+      const earlier = Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined;
+      return { pool, baseUrl, grant: sealed, ticket: ticket as ReleaseTicket | undefined, earlierReplays: earlier };
+    }
   }
   throw new InvalidOptionError(
     'lease',
@@ -63,8 +67,8 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   );
 }
 
-function idsOf(ids: unknown): string[] | undefined {
-  return Array.isArray(ids) ? ids.map(String) : undefined;
+function isGrant(value: unknown): value is Grant {
+  return isRecord(value) && typeof value['id'] === 'string' && isRecord(value['session']);
 }
 
 function decode(text: string): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
 import type { PoolEvent } from '../service/events.js';
-import type { BrowserSession, Replay } from '../service/wire.js';
+import type { Replay } from '../service/browser-service.js';
 import type { FailedRun, ReplayStatus } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */
@@ -15,7 +15,7 @@ export interface Steps {
   /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
   waiting: { attempt: number; waited: number; error?: Error };
   /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
-  acquired: { session: BrowserSession; attempt: number };
+  acquired: { session: object; attempt: number };
   /** The library begins to connect. */
   connecting: { sessionId: string; library: string; protocol: string };
   /** Unresponsive pages of an earlier lease kept the library from connecting, and were closed. */
@@ -47,7 +47,7 @@ export interface Steps {
    * emitted after a success with `on: 'failure'`.
    */
   'artifacts-collected': { sessionId: string; paths: readonly string[]; errors: readonly Error[] };
-  /** The pages and contexts of the lease were closed; with `error` if some could not be closed. */
+  /** The contexts of the lease were closed, and the browser was cleaned; with `error` if something may be left. */
   'cleaned-up': { sessionId: string; error?: Error };
   /** The recordings of this lease were listed; with `replays: 'record'` once more after the wait for their videos. */
   replays: { sessionId: string; replays: readonly Replay[]; status: ReplayStatus; error?: Error };

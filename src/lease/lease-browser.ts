@@ -1,19 +1,17 @@
 import type { Connector } from '../connect/connector.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import type { Replay } from '../service/wire.js';
+import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
+import type { Replay } from '../service/browser-service.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import type { ArtifactCollector, ObservedPart } from './artifacts.js';
-import { ConnectedLease, type LeaseFacts } from './connected-lease.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
-import { LeaseCall, resolvePool } from './lease-call.js';
-import { Lease } from './lease.js';
-import { acquireLease, openLease } from './open-lease.js';
+import { Lease, type LeaseFacts } from './lease.js';
 import {
-  attachOptions,
-  heldLeaseOptions,
+  attachChecks,
+  heldLeaseChecks,
   readLeaseOptions,
-  sessionLeaseOptions,
+  sessionLeaseChecks,
   type ArtifactsSettings,
   type AttachOptions,
   type HeldLeaseOptions,
@@ -22,10 +20,10 @@ import {
 import type { RunSummary } from './run.js';
 
 /** A leased, connected browser, which `release()` or the end of an `await using` block releases. */
-export type PooledBrowser<Handles> = Handles &
-  LeaseFacts &
+export type PooledBrowser<Handles, Session extends object = BrowserSession> = Handles &
+  LeaseFacts<Session> &
   AsyncDisposable & {
-    /** URL of a page to watch and control the browser; contains a JWT. Only for browsers that are not headless. */
+    /** URL of a page to watch and control the browser, if the service has one; contains a secret. */
     readonly liveViewUrl: string | undefined;
     /**
      * Waits for a connection (option `reconnect`), and calls `fn` with the library's browser and page.
@@ -46,7 +44,7 @@ export type PooledBrowser<Handles> = Handles &
     /** Disconnects and leaves the browser leased. The caller of `attachBrowser` must release it. */
     detach(): Promise<DetachedLease>;
     /** Closes what the lease opened, disconnects and releases the browser, once. Never rejects. */
-    release(): Promise<RunSummary>;
+    release(): Promise<RunSummary<Session>>;
   };
 
 /**
@@ -56,19 +54,22 @@ export type PooledBrowser<Handles> = Handles &
  * @param options {@link HeldLeaseOptions}, and the connector of an automation library.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
-export async function leaseBrowser<Handles>(
-  pool: BrowserPool | string,
+export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
   { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
-): Promise<PooledBrowser<Handles>> {
-  const settings = readLeaseOptions(heldLeaseOptions, options, { caller: 'leaseBrowser', connector });
-  const call = new LeaseCall(resolvePool(pool), settings);
-  return pooledBrowser(await withAbortGrace(settings.signal, openLease(call, connector)));
+): Promise<PooledBrowser<Handles, Session>> {
+  const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
+  const opening = Lease.open({ pool: resolvePool(pool), settings, connector });
+  return pooledBrowser(await withAbortGrace(settings.signal, opening));
 }
 
 /** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
-export async function leaseSession(pool: BrowserPool, options: SessionLeaseOptions): Promise<Lease> {
-  const settings = readLeaseOptions(sessionLeaseOptions, options, { caller: 'leaseSession' });
-  return acquireLease(new LeaseCall(pool, settings));
+export async function leaseSession(
+  pool: BrowserPool<object>,
+  options: SessionLeaseOptions,
+): Promise<Lease<unknown>> {
+  const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  return Lease.acquire(pool, settings);
 }
 
 /**
@@ -79,28 +80,20 @@ export async function leaseSession(pool: BrowserPool, options: SessionLeaseOptio
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease stays as
  *   it is; `InvalidOptionError`; the signal's reason.
  */
-export async function attachBrowser<Handles>(
+export async function attachBrowser<Handles, Session extends object = BrowserSession>(
   lease: DetachedLease | string,
   { connector, pool: given, ...options }: AttachOptions & { connector: Connector<Handles> },
-): Promise<PooledBrowser<Handles>> {
-  const settings = readLeaseOptions(attachOptions, options, { caller: 'attachBrowser', connector });
-  const { pool: idOrName, baseUrl, session, earlierReplays } = readDetachedLease(lease);
+): Promise<PooledBrowser<Handles, Session>> {
+  const settings = readLeaseOptions(attachChecks, options, { caller: 'attachBrowser', connector });
+  const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);
-  const call = new LeaseCall(pool, settings);
-  const held = new Lease(call, session, { attempt: 1, earlierReplays });
-  try {
-    const connecting = ConnectedLease.open(held, connector, { isAttached: true });
-    return pooledBrowser(await withAbortGrace(settings.signal, connecting));
-  } catch (error) {
-    held.replays?.stop();
-    await held.end({ status: 'failed', error, leave: true });
-    throw error;
-  }
+  const attaching = Lease.attach({ pool, settings, connector }, record);
+  return pooledBrowser(await withAbortGrace(settings.signal, attaching));
 }
 
 /** The access token must not be sent to another service that the lease names. */
-function expectService(pool: BrowserPool, baseUrl: string): void {
+function expectService(pool: BrowserPool<object>, baseUrl: string): void {
   if (pool.baseUrl === baseUrl) return;
   throw new InvalidOptionError(
     'pool',
@@ -119,30 +112,32 @@ export async function observeBrowser<Handles>(
   part: ObservedPart<Handles>,
   options: ArtifactsSettings,
 ): Promise<ArtifactCollector | undefined> {
-  const { [OBSERVE]: observe } = lease as { [OBSERVE]?: ConnectedLease<Handles>['observe'] };
+  const { [OBSERVE]: observe } = lease as { [OBSERVE]?: Lease<Handles>['observe'] };
   return observe?.(part, options);
 }
 
 /** The public object of a lease. Its handles are always those of the present connection. */
-function pooledBrowser<Handles>(connected: ConnectedLease<Handles>): PooledBrowser<Handles> {
-  const { session, signal, lease, link } = connected;
-  const release = () => connected.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
+function pooledBrowser<Handles, Session extends object>(
+  lease: Lease<Handles>,
+): PooledBrowser<Handles, Session> {
+  const { session, signal, link, grant } = lease;
+  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   const browser = {
     session,
     signal,
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
-    replays: async () => lease.replays?.soFar() ?? [],
-    detach: () => connected.detach(),
+    replays: () => lease.listReplays(),
+    detach: () => lease.detach(),
     release,
     [Symbol.asyncDispose]: async () => void (await release()),
   };
-  for (const name of Object.keys(connected.handles as object)) {
-    const get = () => connected.handles[name as keyof Handles];
+  for (const name of Object.keys(lease.handles as object)) {
+    const get = () => lease.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }
-  Object.defineProperty(browser, OBSERVE, { value: connected.observe.bind(connected) });
-  // Not enumerable: `inspect` and JSON would show its JWT.
-  Object.defineProperty(browser, 'liveViewUrl', { get: () => session.browser_live_view_url });
-  return browser as unknown as PooledBrowser<Handles>;
+  Object.defineProperty(browser, OBSERVE, { value: lease.observe.bind(lease) });
+  // Not enumerable: `inspect` and JSON would show its secret.
+  Object.defineProperty(browser, 'liveViewUrl', { get: () => grant.liveViewUrl });
+  return browser as unknown as PooledBrowser<Handles, Session>;
 }

@@ -1,176 +1,507 @@
-import type { HeldLease } from '../service/held-leases.js';
-import { leaseOf } from '../service/ownership.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { OpenConnection } from '../connect/connect-session.js';
+import type { Connector, Isolation, Workspace } from '../connect/connector.js';
+import type { SocketEnd } from '../connect/socket.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { Grant } from '../service/browser-service.js';
+import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
-import type { BrowserSession } from '../service/wire.js';
-import type { LinkedAbort } from '../shared/abort.js';
+import type { ReleaseTicket } from '../service/release.js';
+import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
+import {
+  ArtifactError,
+  CallbackTimeoutError,
+  CleanupError,
+  ConnectError,
+  LeaseOverError,
+} from '../shared/lease-errors.js';
+import { runs } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
-import type { Stage } from '../shared/telemetry.js';
-import { acquireSession } from './acquire.js';
-import type { LeaseCall } from './lease-call.js';
-import { LeaseReplays } from './lease-replays.js';
-import type { Released, ReleaseChoice, ReplayResult, RunSummary } from './run.js';
+import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
+import { acquireBrowser } from './acquire.js';
+import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
+import { DetachedLease } from './detached-lease.js';
+import type { RunEvent, RunStep } from './events.js';
+import { Link } from './link.js';
+import type { LeaseSettings } from './options.js';
+import { LeaseReplays } from './replays.js';
+import {
+  rememberRun,
+  type FailedRun,
+  type LeaseOutcome,
+  type Released,
+  type ReleaseChoice,
+  type ReplayResult,
+  type RunSummary,
+  type Timings,
+} from './run.js';
 
-/** The outcome of the use of a lease. */
+/** Time for the artifacts in ms: 10 s of the browser, and the rest for the disk. */
+const ARTIFACTS_TIMEOUT = 15_000;
+/** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
+const CLEANUP_TIMEOUT = 5000;
+/** Time for the library to disconnect, in ms; then the socket is closed. */
+const DISCONNECT_TIMEOUT = 2000;
+
+/** The part of every callback's argument that does not come from the library. */
+export interface LeaseFacts<Session extends object = object> {
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
+export type Callback<Handles, Value, Session extends object = object> = (
+  lease: Handles & LeaseFacts<Session>,
+) => Value | PromiseLike<Value>;
+
+/** How the use of a lease ended. */
 export interface LeaseEnd {
-  status: 'ok' | 'failed';
-  error?: unknown;
+  readonly status: 'ok' | 'failed';
+  readonly error?: unknown;
   /** Leave the browser leased and unchanged. */
-  leave?: boolean;
+  readonly leave?: boolean;
 }
 
-/** The part of a connection that ends with its lease. Its methods never reject. */
-export interface LeaseUse {
-  collectArtifacts(outcome: LeaseEnd): Promise<void>;
-  /** Closes what the lease opened. Resolves to true if the browser can be reused. */
-  cleanUp(): Promise<boolean>;
-  disconnect(): Promise<void>;
+/** What a call asks of its lease. */
+export interface LeasePlan<Handles> {
+  readonly pool: BrowserPool<object>;
+  readonly settings: LeaseSettings;
+  readonly connector: Connector<Handles>;
+  /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
+  readonly isOwnContextUsed?: boolean;
 }
+
+/** A leased browser. Together these facts are all that another process needs. */
+export interface HeldBrowser {
+  readonly grant: Grant;
+  readonly ticket: ReleaseTicket | undefined;
+}
+
+/** The lease inside whose callback the code runs now. */
+const outerLease = new AsyncLocalStorage<Lease<unknown>>();
 
 /**
- * A leased browser, from the response of the service to its release. It needs no connection: the command line leases
- * browsers for other programs. The holder of a lease must call `end` or `release`.
+ * The life of one call, from its first acquire request to the release of its browser:
+ *
+ * ```
+ * acquiring ─▶ leased ─▶ connected ─▶ ending ─▶ ended
+ *     ▲           │
+ *     └───────────┘ the browser can't be reached: it is released for destruction, and another one leased
+ * ```
+ *
+ * A lease without a connection (for another program) goes from `leased` to `ending`. A call that fails before it has a browser
+ * goes from `acquiring` to `ended`. The holder of a lease must call `end`.
  */
-export class Lease {
-  readonly call: LeaseCall;
-  readonly session: BrowserSession;
-  /** Number of the lease within the call, from 1. */
-  readonly attempt: number;
-  readonly replays: LeaseReplays | undefined;
+export class Lease<Handles> {
+  readonly pool: BrowserPool<object>;
+  readonly settings: LeaseSettings;
+  /** Errors of recording, artifacts, cleanup and release. */
+  readonly cleanupErrors: Error[] = [];
+  readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
+  /** Resolves when the release of the browser begins. */
+  readonly disconnected: Promise<void>;
 
-  readonly #held: HeldLease;
-  readonly #countEnd: (released: Released) => void;
-  #released: Promise<Released> | undefined;
+  #state: 'acquiring' | 'leased' | 'connected' | 'ending' | 'ended' = 'acquiring';
+  /** Aborts by the caller's signal, a timeout, or the loss of the browser. */
+  readonly #abort: LinkedAbort;
+  readonly #run = ++runs.count;
+  readonly #stages: { [stage in Stage]?: number } = {};
+  readonly #artifacts: string[] = [];
+  readonly #isOwnContextUsed: boolean;
+  /** The lease inside whose callback this one began, while it lasts. */
+  #outer: Lease<unknown> | undefined = outerLease.getStore();
+  /** Number of the browser within the call, from 1. */
+  #attempt = 0;
+  #browser: HeldBrowser | undefined;
+  #held: HeldSession | undefined;
+  /** Ends the place among the leases of this process. */
+  #leave = () => {};
+  #replays: LeaseReplays | undefined;
+  #link: Link<Handles> | undefined;
+  /** Of the whole lease. */
+  #collector: ArtifactCollector | undefined;
+  #onDisconnected = () => {};
   #ended: Promise<RunSummary> | undefined;
 
-  /** Acquires a browser. After a failure nothing stays leased. */
-  static async acquire(call: LeaseCall, deadline: LinkedAbort, attempt: number): Promise<Lease> {
-    const work = async () => new Lease(call, await acquireSession(call, deadline), { attempt });
-    const lease = await call.time('acquire', { attempt }, work, ({ session }) => ({
-      sessionId: session.session_id,
-    }));
-    call.emit({ type: 'acquired', session: lease.session, attempt });
+  /**
+   * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
+   * leased. After a failure nothing stays leased, and the call has ended.
+   */
+  static async open<Handles>(plan: LeasePlan<Handles>): Promise<Lease<Handles>> {
+    const lease = new Lease<Handles>(plan);
+    const { connector, settings } = plan;
+    let failed: Pick<FailedRun, 'session' | 'released'> = {};
+    const work = async (deadline: LinkedAbort) => {
+      lease.signal.throwIfAborted();
+      if (settings.artifacts) await prepareFolder(settings.artifacts.folder);
+      lease.#prepareConnect(connector).catch((error: unknown) => lease.#abort.abort(error));
+      for (;;) {
+        await lease.#acquire(deadline, settings.reconnect !== false);
+        try {
+          return await lease.#connect(connector);
+        } catch (error) {
+          failed = await lease.#giveUp();
+          if (!(error instanceof ConnectError) || lease.#attempt >= settings.connectAttempts) throw error;
+        }
+      }
+    };
+    await lease.#beforeDeadline(work, () => failed);
     return lease;
   }
 
-  /** @param earlierReplays Ids of the recordings from before the lease, if they are known. */
-  constructor(
-    call: LeaseCall,
-    session: BrowserSession,
-    { attempt, earlierReplays }: { attempt: number; earlierReplays?: readonly string[] | undefined },
-  ) {
-    const { held, counters } = call.pool[INTERNALS];
-    const { releaseOnCrash, replays } = call.settings;
-    this.call = call;
-    this.session = session;
-    this.attempt = attempt;
-    this.#held = held.hold(leaseOf(session), { onCrash: releaseOnCrash });
-    this.#countEnd = counters.countLease();
-    this.replays = replays === 'off' ? undefined : new LeaseReplays(call, session, earlierReplays);
+  /** Acquires a browser without connecting to it, for another program. After a failure the call has ended. */
+  static async acquire(pool: BrowserPool<object>, settings: LeaseSettings): Promise<Lease<unknown>> {
+    const lease = new Lease({ pool, settings });
+    await lease.#beforeDeadline(
+      (deadline) => lease.#acquire(deadline, true),
+      () => ({}),
+    );
+    return lease;
+  }
+
+  /** Continues a lease of another process. After a failure, that lease is unchanged. */
+  static async attach<Handles>(
+    plan: LeasePlan<Handles>,
+    { earlierReplays, ...browser }: HeldBrowser & { earlierReplays?: readonly string[] | undefined },
+  ): Promise<Lease<Handles>> {
+    const lease = new Lease<Handles>(plan);
+    lease.#hold(browser, { earlier: earlierReplays });
+    try {
+      await lease.#connect(plan.connector);
+    } catch (error) {
+      lease.#replays?.stop();
+      await lease.end({ status: 'failed', error, leave: true });
+      throw error;
+    }
+    return lease;
+  }
+
+  private constructor({
+    pool,
+    settings,
+    isOwnContextUsed = settings.context === 'default',
+  }: Omit<LeasePlan<Handles>, 'connector'>) {
+    this.pool = pool;
+    this.settings = settings;
+    this.#isOwnContextUsed = isOwnContextUsed;
+    this.#abort = new LinkedAbort(settings.signal);
+    this.disconnected = new Promise((resolve) => {
+      this.#onDisconnected = resolve;
+    });
+  }
+
+  /** The leased browser. */
+  get grant(): Grant {
+    return this.#browser!.grant;
+  }
+
+  get session(): object {
+    return this.grant.session;
   }
 
   get sessionId(): string {
-    return this.session.session_id;
+    return this.grant.id;
   }
 
-  /** Adds the time of the work to a stage of the call, and traces it. */
-  time<T>(stage: Stage, work: () => Promise<T>, task?: { index: number }): Promise<T> {
-    const { attempt, sessionId } = this;
-    return this.call.time(stage, { attempt, sessionId, ...task }, work);
+  get signal(): AbortSignal {
+    return this.#abort.signal;
   }
 
-  /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
-  release(choice: ReleaseChoice): Promise<Released> {
-    this.#released ??= this.#release(choice);
-    return this.#released;
+  get link(): Link<Handles> {
+    return this.#link!;
+  }
+
+  /** The library's handles over the present connection. */
+  get handles(): Handles {
+    return this.link.connection.handles;
+  }
+
+  /** The recording of this lease, once it has started. */
+  get startedReplays() {
+    return this.#replays?.started ?? [];
+  }
+
+  /** A sentence for the error of a call that may wait for a browser which its own caller holds. */
+  get nestedIn(): string | undefined {
+    for (let outer = this.#outer; outer; outer = outer.#outer) {
+      if (!outer.#browser || outer.#state === 'ended') continue;
+      const { pool, grant } = outer;
+      if (pool.baseUrl !== this.pool.baseUrl || pool.idOrName !== this.pool.idOrName) continue;
+      return (
+        `This call runs inside the lease of session ${grant.id}${grant.name ? ` (${grant.name})` : ''} of the same pool, ` +
+        'which can not end before it: lease one browser after the other, or enlarge the pool.'
+      );
+    }
+    return undefined;
+  }
+
+  readonly emit = (step: RunStep): void => {
+    const elapsed = Math.round(this.#abort.elapsed);
+    const event: RunEvent = { ...step, pool: this.pool.idOrName, run: this.#run, elapsed };
+    publish(event);
+    callListener(this.settings.onEvent, event);
+  };
+
+  /** Ends the work in the browser. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason);
+  }
+
+  /** Adds the time of the work to a stage, also if it fails, and traces it. */
+  async time<T>(stage: Stage, work: () => Promise<T>, task?: { readonly index: number }): Promise<T> {
+    const began = clock.now();
+    const sessionId = () => (this.#browser ? { sessionId: this.sessionId } : {});
+    try {
+      const trace = {
+        pool: this.pool.idOrName,
+        run: this.#run,
+        attempt: this.#attempt,
+        ...sessionId(),
+        ...task,
+      };
+      return await traceStage(stage, trace, work, sessionId);
+    } finally {
+      this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
+    }
+  }
+
+  /**
+   * Calls the callback, once. If its browser was lost, the call fails, whatever the callback returned.
+   *
+   * @param task The index of the task, if one lease runs many.
+   */
+  async call<Value>(fn: Callback<Handles, Value>, task?: { index: number }): Promise<Value> {
+    const { link, signal, session, sessionId, settings, emit } = this;
+    const timer = startTimer(settings.timeout, () =>
+      this.abort(new CallbackTimeoutError(settings.timeout, { pool: this.pool.idOrName, sessionId })),
+    );
+    emit({ type: 'callback-started', sessionId });
+    let status: 'ok' | 'failed' = 'failed';
+    try {
+      signal.throwIfAborted();
+      const callFn = async () => fn({ ...this.handles, session, signal });
+      const work = async () => {
+        const returned = await raceAbort(outerLease.run(this, callFn), signal);
+        link.check();
+        signal.throwIfAborted();
+        return returned;
+      };
+      const value = await this.time('callback', work, task);
+      status = 'ok';
+      return value;
+    } catch (error) {
+      link.check();
+      throw error;
+    } finally {
+      clock.clearTimeout(timer);
+      emit({ type: 'callback-ended', sessionId, status });
+    }
+  }
+
+  /** Begins to collect the artifacts of the whole lease, with the option `artifacts`. */
+  async observeAll(): Promise<void> {
+    const part = { handles: this.handles, scope: 'browser' } as const;
+    this.#collector = await raceTimeout(ARTIFACTS_TIMEOUT, () => this.observe(part), lateArtifacts);
+  }
+
+  /** Begins to collect artifacts of some pages. Resolves to undefined if there is nothing to collect. */
+  async observe(
+    part: ObservedPart<Handles>,
+    options = this.settings.artifacts,
+  ): Promise<ArtifactCollector | undefined> {
+    return options && ArtifactCollector.begin(this, this.link.connection, options, part);
+  }
+
+  /** Resolves with the paths of artifacts. Never rejects: a disk that does not respond must not delay the release. */
+  async collect(collector: ArtifactCollector | undefined, end: ArtifactEnd): Promise<readonly string[]> {
+    try {
+      return (await raceTimeout(ARTIFACTS_TIMEOUT, async () => collector?.collect(end), lateArtifacts)) ?? [];
+    } catch (error) {
+      this.cleanupErrors.push(error as Error);
+      return [];
+    }
+  }
+
+  /** The time of a round trip to the browser in ms, as far as it is known. */
+  get roundTrip(): number | undefined {
+    return this.link.connection.socket.roundTrip;
+  }
+
+  /** Opens a page for tasks, and measures the round trip. */
+  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+    const { connection } = this.link;
+    connection.socket.ping();
+    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    throw new InvalidOptionError(
+      'connector',
+      'The connector has no openWorkspace, which mapPooledBrowsers needs.',
+    );
+  }
+
+  /** Lists the recordings of this lease so far. Never rejects. */
+  async listReplays() {
+    return (await this.#replays?.soFar()) ?? [];
+  }
+
+  /** Disconnects and leaves the browser leased, for `attachBrowser`. */
+  async detach(): Promise<DetachedLease> {
+    this.signal.throwIfAborted();
+    if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
+    await this.end({ status: 'ok', leave: true });
+    const { pool } = this;
+    const earlierReplays = this.#replays?.earlier;
+    return new DetachedLease({
+      pool: pool.idOrName,
+      baseUrl: pool.baseUrl,
+      earlierReplays,
+      ...this.#browser!,
+    });
   }
 
   /**
    * Ends the lease, once: stops the recording, collects the artifacts, cleans up, lists the recordings, disconnects,
    * releases. Each step has its own timeout, and no failure prevents the next step. Never rejects.
    */
-  end(outcome: LeaseEnd, use?: LeaseUse): Promise<RunSummary> {
+  end(outcome: LeaseEnd): Promise<RunSummary> {
     if (!this.#ended) {
-      this.#ended = this.#tearDown(outcome, use);
-      this.call.pool[INTERNALS].background.track(this.#ended);
+      this.#ended = this.#end(outcome);
+      this.pool[INTERNALS].background.track(this.#ended);
     }
     return this.#ended;
   }
 
-  get hasEnded(): boolean {
-    return this.#ended !== undefined;
-  }
-
-  async #tearDown({ leave = false, ...outcome }: LeaseEnd, use?: LeaseUse): Promise<RunSummary> {
-    const { call, session, replays } = this;
+  async #end({ leave = false, ...outcome }: LeaseEnd): Promise<RunSummary> {
+    this.#state = 'ending';
+    const { session, settings } = this;
+    const leaves = leave || settings.release === 'leave';
+    this.#link?.close();
+    if (!this.#collector || !this.#isReachable) this.#cutAfterAbort();
+    const replays = this.#replays;
     if (replays?.isRecording) await this.time('replays', () => replays.stopRecording());
-    await use?.collectArtifacts(outcome);
-    const [healthy = false, recorded = OFF] = await Promise.all([
-      use?.cleanUp(),
-      replays && this.time('replays', () => replays.collect()),
+    await this.#collectArtifacts(outcome);
+    const [healthy, recorded] = await Promise.all([
+      !leaves && this.#cleanUp(),
+      replays ? this.time('replays', () => replays.collect()) : OFF,
     ]);
     if (replays) this.#emitReplays(recorded);
-    await use?.disconnect();
-    const choice = leave ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
-    const released = await this.#releaseOrBegin(choice);
+    await this.#disconnect();
+    const choice = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
+    const releasing = this.#release(choice);
+    const released: RunSummary['released'] = settings.awaitRelease || leaves ? await releasing : 'pending';
+    this.pool[INTERNALS].background.track(releasing);
     const { replays: list, replayStatus } = await this.#finishReplays(recorded);
-    const summary = { session, replays: list, replayStatus, released, ...call.counts };
-    call.end(summary, this.#failureOf(outcome));
+    const summary = { session, replays: list, replayStatus, released, ...this.#counts };
+    const { signal } = settings;
+    const failure = outcome.status === 'failed' ? { error: outcome.error } : undefined;
+    // A call whose signal aborted during the release rejects too.
+    this.#finish(summary, failure ?? (signal?.aborted ? { error: signal.reason as unknown } : undefined));
     return summary;
   }
 
-  /** A call whose signal aborted during the release rejects too. */
-  #failureOf({ status, error }: LeaseEnd): { error: unknown } | undefined {
-    const { signal } = this.call.settings;
-    if (status === 'failed') return { error };
-    return signal?.aborted ? { error: signal.reason as unknown } : undefined;
+  /** Releases the browser. Never rejects: a browser that could not be released is reported. */
+  async #release(choice: ReleaseChoice): Promise<Released> {
+    const { sessionId, settings, pool, emit } = this;
+    const held = this.#held!;
+    if (choice === 'leave') {
+      held.forget();
+      this.#leave();
+      return 'left';
+    }
+    const request = { reuse: choice === 'reuse', timeout: settings.releaseTimeout };
+    try {
+      const released = await this.time('release', () => held.release(request));
+      emit({ type: 'released', pool: pool.idOrName, sessionId, released });
+      return released;
+    } catch (thrown) {
+      const error = thrown as ReleaseError;
+      this.cleanupErrors.push(error);
+      emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error });
+      return error.released;
+    } finally {
+      this.#leave();
+      const { client } = pool[INTERNALS];
+      client.host.queueOf(pool.idOrName).noteRelease();
+    }
   }
 
-  #chooseRelease(outcome: Parameters<ReleaseFunction>[0]): ReleaseChoice {
-    const { release: choice } = this.call.settings;
+  #chooseRelease(outcome: LeaseOutcome): ReleaseChoice {
+    const { release: choice } = this.settings;
     if (choice !== 'auto' && typeof choice !== 'function') return choice;
     const auto = outcome.healthy ? 'reuse' : 'destroy';
     if (choice === 'auto') return auto;
     try {
       return choice(outcome);
     } catch (error) {
-      this.call.cleanupErrors.push(error as Error);
+      this.cleanupErrors.push(error as Error);
       return auto;
     }
   }
 
-  async #releaseOrBegin(choice: ReleaseChoice): Promise<RunSummary['released']> {
-    const released = this.release(choice);
-    if (this.call.settings.awaitRelease || choice === 'leave') return released;
-    this.call.pool[INTERNALS].background.track(released);
-    return 'pending';
-  }
-
-  async #release(choice: ReleaseChoice): Promise<Released> {
-    if (choice === 'leave') this.#held.forget();
-    const released = choice === 'leave' ? 'left' : await this.#requestRelease(choice === 'reuse');
-    this.#countEnd(released);
-    return released;
-  }
-
-  async #requestRelease(reuse: boolean): Promise<Released> {
-    const { call, sessionId } = this;
-    const { pool, settings } = call;
-    const request = { reuse, timeout: settings.releaseTimeout };
+  /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. */
+  async #cleanUp(): Promise<boolean> {
+    const { signal, sessionId, emit } = this;
+    this.#cutAfterAbort();
+    if (signal.aborted || !this.#link) return false;
+    const { connection } = this.#link;
     try {
-      const released = await this.time('release', () => this.#held.release(request));
-      call.emit({ type: 'released', pool: pool.idOrName, sessionId, released });
-      return released;
-    } catch (thrown) {
-      const error = thrown as ReleaseError;
-      call.cleanupErrors.push(error);
-      call.emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error });
-      return error.released;
+      await this.time('cleanup', () => this.#inCleanupTime(connection, () => this.#clean(connection)));
+      emit({ type: 'cleaned-up', sessionId });
+      return this.#canBeReused;
+    } catch (cause) {
+      const text = 'Not all pages, contexts and data of the lease could be removed.';
+      const error = new CleanupError(text, { sessionId, cause });
+      this.cleanupErrors.push(error);
+      emit({ type: 'cleaned-up', sessionId, error });
+      return false;
     }
+  }
+
+  async #clean(connection: OpenConnection<Handles>): Promise<void> {
+    const { release } = this.settings;
+    await connection.cleanup();
+    const isCleaned = this.#canBeReused && release !== 'reuse' && release !== 'destroy';
+    if (isCleaned) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
+  }
+
+  /** Each session of some services has one lease. The logins of a profile would be lost with the data of its context. */
+  get #canBeReused(): boolean {
+    const { service } = this.pool[INTERNALS].client;
+    const { grant, ticket } = this.#browser!;
+    const losesLogins = grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
+    return (service.owner !== undefined || !ticket) && !losesLogins;
+  }
+
+  async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {
+    // Not every library notices that its socket has ended.
+    const dropped = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
+    const late = () => new Error(`The browser did not respond within ${duration(CLEANUP_TIMEOUT)}.`);
+    await raceTimeout(CLEANUP_TIMEOUT, () => raceEnd(work(), connection.ended, dropped), late);
+  }
+
+  async #collectArtifacts({ status }: LeaseEnd): Promise<void> {
+    const name = this.settings.name ?? this.pool.idOrName;
+    const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
+    this.#artifacts.push(...(await this.collect(this.#collector, end)));
+  }
+
+  /** Disconnects. Afterwards no message can reach the browser, whatever the library reports. */
+  async #disconnect(): Promise<void> {
+    const connection = this.#link?.connection;
+    if (connection) {
+      const late = () => new Error(`The library did not disconnect within ${duration(DISCONNECT_TIMEOUT)}.`);
+      await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), late).catch(() => {});
+      connection.cut();
+    }
+    this.#onDisconnected();
   }
 
   /** Waits for the videos of this lease. The browser may already belong to another lease. */
   async #finishReplays(recorded: ReplayResult): Promise<ReplayResult> {
-    const { replays } = this;
+    const replays = this.#replays;
     if (!replays?.isRecording) return recorded;
     const finished = await this.time('replays', () => replays.finish(recorded));
     if (finished !== recorded) this.#emitReplays(finished);
@@ -178,12 +509,108 @@ export class Lease {
   }
 
   #emitReplays({ replays, replayStatus: status, error }: ReplayResult): void {
-    const { call, sessionId } = this;
-    if (error) call.cleanupErrors.push(error);
-    call.emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
+    const { sessionId } = this;
+    if (error) this.cleanupErrors.push(error);
+    this.emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
+  }
+
+  /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */
+  get #isReachable(): boolean {
+    return !this.signal.aborted || this.signal.reason instanceof CallbackTimeoutError;
+  }
+
+  /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */
+  #cutAfterAbort(): void {
+    if (this.signal.aborted) this.#link?.connection.cut();
+  }
+
+  async #acquire(deadline: LinkedAbort, keepAlive: boolean): Promise<void> {
+    const attempt = ++this.#attempt;
+    this.#browser = undefined;
+    await this.time('acquire', async () => {
+      const { leave, servedAt, ...browser } = await acquireBrowser(this, deadline, keepAlive);
+      this.#leave = leave;
+      this.#hold(browser, { servedAt });
+    });
+    this.emit({ type: 'acquired', session: this.session, attempt });
+  }
+
+  #hold(browser: HeldBrowser, replays: ConstructorParameters<typeof LeaseReplays>[1]): void {
+    const { releaseOnCrash, replays: choice } = this.settings;
+    const { grant, ticket } = browser;
+    this.#browser = browser;
+    this.#state = 'leased';
+    this.#held = this.pool[INTERNALS].held.hold(grant.id, ticket, { onCrash: releaseOnCrash });
+    this.#replays = choice === 'off' ? undefined : new LeaseReplays(this, replays);
+  }
+
+  async #connect(connector: Connector<Handles>): Promise<void> {
+    this.#link = await Link.open(this, connector);
+    this.#state = 'connected';
+  }
+
+  /** Releases a browser that could not be reached. */
+  async #giveUp(): Promise<Pick<FailedRun, 'session' | 'released'>> {
+    const { session } = this;
+    this.#replays?.stop();
+    const released = this.#release('destroy');
+    this.pool[INTERNALS].background.track(released);
+    const result = { session, released: await released };
+    this.#state = 'acquiring';
+    return result;
+  }
+
+  async #beforeDeadline(
+    work: (deadline: LinkedAbort) => Promise<void>,
+    last: () => Pick<FailedRun, 'session' | 'released'>,
+  ): Promise<void> {
+    const { acquireTimeout, replays } = this.settings;
+    const deadline = new LinkedAbort(this.signal, acquireTimeout);
+    try {
+      await work(deadline);
+    } catch (error) {
+      const replayStatus = replays === 'off' ? 'off' : 'none';
+      this.#finish({ ...last(), replays: [], replayStatus, ...this.#counts }, { error });
+      throw error;
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  /**
+   * Opens a connection for the WebSocket and imports the library while the acquire request waits. The import keeps the
+   * process busy, so it starts after the request is sent. A missing library aborts the call.
+   */
+  async #prepareConnect(connector: Connector<Handles>): Promise<void> {
+    const { host } = this.pool[INTERNALS].client;
+    await host.connected();
+    (await host.spare()).prepare();
+    await connector.load();
+  }
+
+  get #counts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
+    const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
+    return { ...this.counts, timings, cleanupErrors: this.cleanupErrors, artifacts: this.#artifacts };
+  }
+
+  /** Ends the call: emits its last event, and keeps the run for `runOf`. */
+  #finish(summary: FailedRun, failure?: { error: unknown }): void {
+    this.#state = 'ended';
+    this.#outer = undefined;
+    if (failure) rememberRun(failure.error, summary);
+    this.emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
+    this.#abort.dispose();
   }
 }
 
-type ReleaseFunction = Extract<LeaseCall['settings']['release'], (...args: never[]) => unknown>;
-
 const OFF: ReplayResult = { replays: [], replayStatus: 'off' };
+
+function lateArtifacts(): ArtifactError {
+  return new ArtifactError(`The artifacts took longer than ${duration(ARTIFACTS_TIMEOUT)}.`);
+}
+
+/** Before anything is sent: a folder that can't be written must not cost a lease. */
+async function prepareFolder(folder: string): Promise<void> {
+  const files = await import('./artifact-files.js');
+  await files.prepareFolder(folder);
+}

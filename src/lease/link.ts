@@ -2,7 +2,8 @@ import { connectSession, type OpenConnection } from '../connect/connect-session.
 import type { Connector } from '../connect/connector.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
-import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import {
   BrowserLostError,
   ConnectError,
@@ -10,19 +11,38 @@ import {
   type LossReason,
 } from '../shared/lease-errors.js';
 import { withRetries } from '../shared/retry.js';
-import type { Lease } from './lease.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { Grant } from '../service/browser-service.js';
+import type { Stage } from '../shared/telemetry.js';
+import type { RunStep } from './events.js';
+import type { LeaseSettings } from './options.js';
 
 /**
  * The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time.
  */
 const EXPIRY_WARNING = 10_000;
 
+/** Pauses between two attempts to connect again. */
+const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
+
+/** The lease that uses a connection. */
+export interface LinkedLease {
+  readonly pool: BrowserPool<object>;
+  readonly settings: LeaseSettings;
+  readonly grant: Grant;
+  readonly sessionId: string;
+  readonly signal: AbortSignal;
+  readonly emit: (step: RunStep) => void;
+  abort(reason: unknown): void;
+  time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
+}
+
 /**
  * The connection of a lease. With the option `reconnect` a lost connection is replaced; the calls that were using it fail
  * and are not repeated. Without it the browser is lost with its connection.
  */
 export class Link<Handles> {
-  readonly #lease: Lease;
+  readonly #lease: LinkedLease;
   readonly #connector: Connector<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
   readonly #abort: LinkedAbort;
@@ -31,35 +51,25 @@ export class Link<Handles> {
   /** Aborts when the present connection ends, or with the lease. */
   #current: LinkedAbort;
   #renewing: Promise<void> | undefined;
-  #isFirst: boolean;
   #isClosed = false;
 
-  /** @param isAttached Whether another process was connected during this lease. */
-  static async open<Handles>(
-    lease: Lease,
-    connector: Connector<Handles>,
-    { isAttached = false } = {},
-  ): Promise<Link<Handles>> {
-    const connection = await connect(lease, connector, undefined, lease.call.signal);
-    return new Link(lease, connector, connection, !isAttached);
+  static async open<Handles>(lease: LinkedLease, connector: Connector<Handles>): Promise<Link<Handles>> {
+    return new Link(lease, connector, await connect(lease, connector, undefined, lease.signal));
   }
 
   private constructor(
-    lease: Lease,
+    lease: LinkedLease,
     connector: Connector<Handles>,
     connection: OpenConnection<Handles>,
-    isFirst: boolean,
   ) {
-    const { signal, emit } = lease.call;
-    const { sessionId, session } = lease;
+    const { signal, emit, sessionId, grant } = lease;
     this.#lease = lease;
     this.#connector = connector;
     this.#abort = new LinkedAbort(signal);
-    this.#expiry = new ExpiryTimer(session.timeout_seconds * 1000, (timeLeft) =>
+    this.#expiry = new ExpiryTimer(grant.idleTimeout ?? Number.POSITIVE_INFINITY, (timeLeft) =>
       emit({ type: 'session-expiring', sessionId, timeLeft }),
     );
     this.#connection = connection;
-    this.#isFirst = isFirst;
     this.#current = new LinkedAbort(signal);
     this.#watch(connection);
   }
@@ -67,11 +77,6 @@ export class Link<Handles> {
   /** The present connection, or the last one. */
   get connection(): OpenConnection<Handles> {
     return this.#connection;
-  }
-
-  /** False after a reconnect: the pages that were opened over the earlier connection are unknown. */
-  get knowsAllPages(): boolean {
-    return this.#isFirst;
   }
 
   /** Waits for a connection and calls `fn` with its handles. Rejects if that connection ends. */
@@ -100,7 +105,11 @@ export class Link<Handles> {
     this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
     this.#abort.dispose();
     this.#current.dispose();
-    this.#lease.call.pool[INTERNALS].client.service.spare.renew();
+    const { host } = this.#lease.pool[INTERNALS].client;
+    host.spare().then(
+      (spare) => spare.renew(),
+      () => {},
+    );
   }
 
   #watch(connection: OpenConnection<Handles>): void {
@@ -111,17 +120,17 @@ export class Link<Handles> {
 
   #onEnded(reason: LossReason): void {
     if (this.#isClosed || this.#current.signal.aborted) return;
-    const { reconnect } = this.#lease.call.settings;
+    const { reconnect } = this.#lease.settings;
     if (!reconnect || reason === 'expired' || reason === 'closed-by-callback') return this.#lose(reason);
     this.#current.abort(new ConnectionDroppedError(this.#facts));
-    this.#lease.call.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
+    this.#lease.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
     this.#expiry.start();
     // `#lose` reports a failure.
     if (reconnect === 'eager') this.renew().catch(() => {});
   }
 
   async #renew(): Promise<void> {
-    const { call, sessionId } = this.#lease;
+    const { sessionId, emit } = this.#lease;
     const { signal } = this.#abort;
     signal.throwIfAborted();
     const pageUrl = this.#connection.pageUrl?.();
@@ -133,48 +142,48 @@ export class Link<Handles> {
     if (this.#isClosed) connection.cut();
     signal.throwIfAborted();
     this.#connection = connection;
-    this.#isFirst = false;
-    this.#current = new LinkedAbort(call.signal);
+    this.#current = new LinkedAbort(this.#lease.signal);
     this.#expiry.stop();
     this.#watch(connection);
-    call.emit({ type: 'reconnected', sessionId });
+    emit({ type: 'reconnected', sessionId });
   }
 
   /** Connects again, with retries while the session may last. */
   async #reconnect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
+    const { idleTimeout = Number.POSITIVE_INFINITY } = this.#lease.grant;
+    const began = clock.now();
     let opened: OpenConnection<Handles> | undefined;
-    const open = async () => (opened = await connect(this.#lease, this.#connector, pageUrl, signal));
+    let failures = 0;
+    const attempt = async () => (opened = await connect(this.#lease, this.#connector, pageUrl, signal));
+    const mayRetry = async (error: Error) => {
+      const pause = backoff(RECONNECT, ++failures);
+      if (isSessionOver(error) || clock.now() - began + pause > idleTimeout) return false;
+      await delay(pause, signal);
+      return true;
+    };
     try {
-      return await withRetries(open, {
-        retries: Number.POSITIVE_INFINITY,
-        maxRetryTime: this.#lease.session.timeout_seconds * 1000,
-        minTimeout: 200,
-        maxTimeout: 2000,
-        randomize: true,
-        signal,
-        shouldRetry: ({ error }) => !isSessionOver(error),
-      });
+      return await withRetries(attempt, mayRetry, { signal });
     } catch (cause) {
       // p-retry rejects after an abort even if the attempt has just succeeded.
       opened?.cut();
       signal.throwIfAborted();
       this.#lose(isSessionOver(cause) ? 'expired' : 'dropped', cause);
-      throw this.#lease.call.signal.reason;
+      throw this.#lease.signal.reason;
     }
   }
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#isClosed) return;
     this.#expiry.stop();
-    const { call, sessionId } = this.#lease;
+    const { sessionId, emit } = this.#lease;
     const error = new BrowserLostError(LOSSES[reason], reason, { ...this.#facts, cause });
-    call.emit({ type: 'browser-lost', sessionId, error });
-    call.abort.abort(error);
+    emit({ type: 'browser-lost', sessionId, error });
+    this.#lease.abort(error);
   }
 
   get #facts() {
-    return { pool: this.#lease.call.pool.idOrName, sessionId: this.#lease.sessionId };
+    return { pool: this.#lease.pool.idOrName, sessionId: this.#lease.sessionId };
   }
 }
 
@@ -188,20 +197,21 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 };
 
 function connect<Handles>(
-  lease: Lease,
+  lease: LinkedLease,
   connector: Connector<Handles>,
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { call, session, sessionId } = lease;
-  const { settings, emit, pool } = call;
+  const { settings, emit, pool, grant, sessionId } = lease;
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
-      const { spare } = pool[INTERNALS].client.service;
-      const plan = { settings, baseUrl: pool.baseUrl, spare, pageUrl, signal, onPagesClosed };
-      const connection = await connectSession(connector, session, plan);
+      const { host, insecure } = pool[INTERNALS].client;
+      const trust = { baseUrl: host.url, insecure };
+      const spare = await host.spare();
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
+      const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });
       return connection;
     } catch (error) {
@@ -215,7 +225,7 @@ function isSessionOver(error: unknown): boolean {
   return error instanceof ConnectError && meaningOf(error.status ?? 0).endsSession;
 }
 
-/** Warns before the service ends a session without a connection (extension: inactivity). */
+/** Warns before the service ends a session without a connection. */
 class ExpiryTimer {
   readonly #timeout: number;
   readonly #onExpiring: (timeLeft: number) => void;
@@ -228,6 +238,7 @@ class ExpiryTimer {
   }
 
   start(): void {
+    if (!Number.isFinite(this.#timeout)) return;
     const timeLeft = Math.min(EXPIRY_WARNING, this.#timeout / 2);
     this.stop();
     // The timer must not keep the process alive.
@@ -235,6 +246,6 @@ class ExpiryTimer {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
   }
 }

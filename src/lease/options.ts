@@ -1,5 +1,6 @@
 import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { leaseName, leaseTags, pageUrl } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {
@@ -7,6 +8,7 @@ import {
   anyOf,
   callback,
   check,
+  checksOf,
   flag,
   group,
   milliseconds,
@@ -16,57 +18,288 @@ import {
   readOptions,
   text,
   wholeNumber,
-  withDefault,
-  type Options,
-  type OptionsInput,
-  type OptionsOutput,
+  type Check,
+  type Checked,
+  type Checks,
 } from '../shared/options.js';
-import { acquireSet } from './acquire-options.js';
 import type { RunEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './run.js';
 
-const recording = {
+/** Backoff between acquire requests, with the options of p-retry. */
+export interface RetryOptions {
+  /**
+   * Maximum number of retries of one call: of requests that failed, or were answered too early.
+   * @default Infinity
+   */
+  retries?: number | undefined;
+  /**
+   * Factor by which the backoff grows.
+   * @default 2
+   */
+  factor?: number | undefined;
+  /**
+   * First backoff in ms.
+   * @default 250
+   */
+  minTimeout?: number | undefined;
+  /**
+   * Longest backoff in ms.
+   * @default 10_000
+   */
+  maxTimeout?: number | undefined;
+  /**
+   * Multiplies each backoff by a random factor from 1 to 2.
+   * @default true
+   */
+  randomize?: boolean | undefined;
+}
+
+/** How to record a lease. */
+export interface RecordingOptions {
   /** Frames per second, 1 to 60. Default: the service's. */
-  frameRate: optional(wholeNumber(1, 60)),
+  frameRate?: number | undefined;
   /** Maximum duration in ms, rounded up to seconds. Default: the service's. */
-  maxDuration: optional(milliseconds()),
-};
+  maxDuration?: number | undefined;
+}
 
-const artifacts = {
+/** Which files show what happened in the browser. */
+export interface ArtifactsOptions {
   /**
-   * Folder for the files, created if it does not exist. Each run or attempt has its own folder there. Nothing is deleted,
-   * and other users of the machine can't read the files.
+   * Folder for the files, created if it does not exist. Each run or attempt has its own folder there. Nothing is deleted, and
+   * other users of the machine can't read the files.
    */
-  folder: text(),
-  /** `'failure'`: only of failed runs, tasks or tests; `'always'`: of all. Default: `'failure'`. */
-  on: withDefault(oneOf('failure', 'always'), 'failure'),
-  /** A screenshot of each open page, in full length. Default: `true`. */
-  screenshot: withDefault(flag(), true),
+  folder: string;
   /**
-   * A trace of Playwright, for its trace viewer: of the context that the callback receives. It contains everything that
-   * the pages sent and received, with cookies and passwords. Playwright only. Default: `false`.
+   * `'failure'`: only of failed runs, tasks or tests; `'always'`: of all.
+   * @default 'failure'
    */
-  trace: withDefault(flag(), false),
-  /** The latest 1,000 console messages, page errors and failed requests, as JSON lines. Default: `true`. */
-  console: withDefault(flag(), true),
-};
+  on?: 'failure' | 'always' | undefined;
+  /**
+   * A screenshot of each open page, in full length.
+   * @default true
+   */
+  screenshot?: boolean | undefined;
+  /**
+   * A trace of Playwright, for its trace viewer: of the context that the callback receives. It contains everything that the
+   * pages sent and received, with cookies and passwords. Playwright only.
+   * @default false
+   */
+  trace?: boolean | undefined;
+  /**
+   * The latest 1,000 console messages, page errors and failed requests, as JSON lines.
+   * @default true
+   */
+  console?: boolean | undefined;
+}
 
-/** The option `artifacts`, for the option sets that have it. */
-export const artifactsOption = {
+/** How a browser is acquired. */
+export interface AcquireSettings {
+  /**
+   * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases. With a name, a repeated
+   * acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
+   */
+  name?: string | undefined;
+  /**
+   * Up to 50 key-value pairs. The library adds the tag `pooled-browser-lease`, by which it recognizes its own lease.
+   */
+  tags?: Readonly<Record<string, string>> | undefined;
+  /** URL that the service opens in the browser. If it fails to load, the lease continues. Default: the pool's. */
+  startUrl?: string | undefined;
+  /**
+   * Total time to wait for a browser, in ms.
+   * @default 300_000
+   */
+  acquireTimeout?: number | undefined;
+  /**
+   * Time in ms after which a call fails with `PoolConnectionError` if this process could never connect to the service. After
+   * a first connection, only `acquireTimeout` applies, so that calls wait for a service that restarts.
+   * @default 30_000
+   */
+  unreachableTimeout?: number | undefined;
+  /**
+   * Time that each acquire request asks the service to wait, in ms, rounded up to seconds. `false`: the service decides.
+   * @default 25_000
+   */
+  pollTimeout?: number | false | undefined;
+  /** Backoff between acquire requests that fail or are answered too early. */
+  retry?: RetryOptions | undefined;
+}
+
+/** How a lease ends, and what is reported. */
+export interface ReleaseSettings {
+  /**
+   * `'auto'`: reuse the browser if it is healthy and was cleaned, otherwise destroy it; `'reuse'`: reuse it as it is, with
+   * cookies and pages; `'destroy'`; `'leave'`: leave it leased; or a function that returns one of these.
+   * @default 'auto'
+   */
+  release?: 'auto' | ReleaseChoice | ((outcome: LeaseOutcome) => ReleaseChoice) | undefined;
+  /**
+   * Time to release the browser, in ms. An abort does not shorten it.
+   * @default 10_000
+   */
+  releaseTimeout?: number | undefined;
+  /**
+   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). At any other
+   * end of the process, the browser is released without the guard.
+   * @default false
+   */
+  releaseOnCrash?: boolean | undefined;
+  /**
+   * `'list'`: list the recordings of this lease; `'off'`: do not; `'record'`: record the lease, and wait for the video after
+   * the release. If the service can't record, an event `recording-unavailable` is emitted and the run does not fail.
+   * @default 'list'
+   */
+  replays?: 'list' | 'record' | 'off' | undefined;
+  /**
+   * Time to stop the recording, to list the recordings, and to wait for the video, in ms.
+   * @default 10_000
+   */
+  replaysTimeout?: number | undefined;
+  /** How to record, with `replays: 'record'`. */
+  recording?: RecordingOptions | undefined;
+  /** Aborts the call at any point; the promise rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Called with every event of the call. */
+  onEvent?: ((event: RunEvent) => void) | undefined;
+}
+
+/** How the library connects. */
+export interface ConnectSettings<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+> {
+  /**
+   * Time to connect until a page is usable, in ms.
+   * @default 30_000
+   */
+  connectTimeout?: number | undefined;
+  /**
+   * `'cdp'`, or with Puppeteer `'bidi'`.
+   * @default 'cdp'
+   */
+  protocol?: P | undefined;
+  /**
+   * `'default'`: the browser's own context, with its profile; `'new'`: a fresh one, closed afterwards.
+   * @default 'default'
+   */
+  context?: Context | undefined;
+  /** The automation library's own connect options. */
+  connectOptions?: ConnectOptions | undefined;
+}
+
+/** Options of a lease that are common to all functions. */
+export interface LeaseOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+> extends AcquireSettings,
+    ConnectSettings<ConnectOptions, P, Context>,
+    ReleaseSettings {
+  /**
+   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
+   * one leased.
+   * @default 2
+   */
+  connectAttempts?: number | undefined;
+}
+
+/** Options of `withPooledBrowser`. */
+export interface RunOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+> extends LeaseOptions<ConnectOptions, P, Context> {
   /**
    * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
-   * `artifacts` of the run or outcome. Needs a connector with `observe`. Default: none.
+   * `artifacts` of the run. Needs a connector with `observe`. Default: none.
    */
-  artifacts: optional(group(artifacts)),
-};
-
-/** Options of every lease. */
-const leaseSet = {
+  artifacts?: ArtifactsOptions | undefined;
   /**
-   * `'auto'`: reuse the browser if it is healthy and cleaned up, otherwise destroy it; a choice; or a function that
-   * returns one. Default: `'auto'`.
+   * Time for the callback, in ms.
+   * @default Infinity
    */
-  release: withDefault(
+  timeout?: number | undefined;
+  /**
+   * `false`: resolve as soon as the release request is on its way; `released` is then `'pending'`, and an event reports the
+   * result. `pool.close()` and the end of the process wait for it.
+   * @default true
+   */
+  awaitRelease?: boolean | undefined;
+}
+
+/** How a lost connection is replaced. */
+export interface ReconnectSettings {
+  /**
+   * Replaces a lost connection while the session lasts: `'eager'` immediately, `'lazy'` when the browser is next used. No call
+   * is repeated. `false`: the browser is lost with its connection.
+   * @default false
+   */
+  reconnect?: 'eager' | 'lazy' | false | undefined;
+}
+
+/** Options of `leaseBrowser`. */
+export interface HeldLeaseOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+> extends LeaseOptions<ConnectOptions, P, Context>,
+    ReconnectSettings {}
+
+/** Options of `attachBrowser`, which acquires nothing. */
+export interface AttachOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+> extends ConnectSettings<ConnectOptions, P, Context>,
+    ReleaseSettings,
+    ReconnectSettings {
+  /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
+  pool?: BrowserPool<object> | string | undefined;
+}
+
+/** Options of a lease without a connection. */
+export interface SessionLeaseOptions extends AcquireSettings, ReleaseSettings {}
+
+const notNegative = () =>
+  check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
+
+const retry = checksOf<RetryOptions>()({
+  retries: optional(notNegative(), Number.POSITIVE_INFINITY),
+  factor: optional(notNegative(), 2),
+  minTimeout: optional(notNegative(), 250),
+  maxTimeout: optional(notNegative(), 10_000),
+  randomize: optional(flag(), true),
+});
+
+const recording = checksOf<RecordingOptions>()({
+  frameRate: optional(wholeNumber(1, 60)),
+  maxDuration: optional(milliseconds()),
+});
+
+const artifacts = checksOf<ArtifactsOptions>()({
+  folder: text(),
+  on: optional(oneOf('failure', 'always'), 'failure'),
+  screenshot: optional(flag(), true),
+  trace: optional(flag(), false),
+  console: optional(flag(), true),
+});
+
+/** The option `artifacts`, for the option sets that have it. */
+export const artifactsCheck = { artifacts: optional(group(artifacts)) };
+
+const acquireChecks = checksOf<AcquireSettings>()({
+  name: optional(leaseName()),
+  tags: optional(leaseTags()),
+  startUrl: optional(pageUrl()),
+  acquireTimeout: optional(milliseconds(), 300_000),
+  unreachableTimeout: optional(milliseconds(), 30_000),
+  pollTimeout: optional(anyOf('a number of milliseconds above 0, or false', milliseconds(), off()), 25_000),
+  retry: optional(group(retry), {}),
+});
+
+const releaseChecks = checksOf<ReleaseSettings>()({
+  release: optional(
     anyOf(
       "one of 'auto', 'reuse', 'destroy', 'leave', or a function",
       oneOf('auto', 'reuse', 'destroy', 'leave'),
@@ -74,85 +307,57 @@ const leaseSet = {
     ),
     'auto',
   ),
-  /** Time to release the browser, in ms. An abort does not shorten it. Default: 10,000. */
-  releaseTimeout: withDefault(milliseconds(), 10_000),
-  /**
-   * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). At any
-   * other end of the process, the browser is released without the guard. Default: `false`.
-   */
-  releaseOnCrash: withDefault(flag(), false),
-  /**
-   * `'list'`: list the recordings of this lease; `'off'`: do not; `'record'` (extension): record the lease, and wait for
-   * the video after the release. If the service can't record, an event `recording-unavailable` is emitted and the run
-   * does not fail. Default: `'list'`.
-   */
-  replays: withDefault(oneOf('list', 'record', 'off'), 'list'),
-  /** Time to stop the recording, to list the recordings, and to wait for the video, in ms. Default: 10,000. */
-  replaysTimeout: withDefault(milliseconds(), 10_000),
-  /** How to record, with `replays: 'record'`: {@link RecordingOptions}. */
+  releaseTimeout: optional(milliseconds(), 10_000),
+  releaseOnCrash: optional(flag(), false),
+  replays: optional(oneOf('list', 'record', 'off'), 'list'),
+  replaysTimeout: optional(milliseconds(), 10_000),
   recording: optional(group(recording)),
-  /** Aborts the call at any point; the promise rejects with the signal's reason. */
   signal: optional(abortSignal()),
-  /** Called with every event of the call: {@link RunEvent}. */
   onEvent: optional(callback<(event: RunEvent) => void>()),
-};
+});
 
-/** Options of every connection. */
-const connectSet = {
-  /** Time to connect until a page is usable, in ms. Default: 30,000. */
-  connectTimeout: withDefault(milliseconds(), 30_000),
-  /** `'cdp'`, or with Puppeteer `'bidi'`. Default: `'cdp'`. */
-  protocol: withDefault(oneOf('cdp', 'bidi'), 'cdp'),
-  /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh one. Default: `'default'`. */
-  context: withDefault(oneOf('default', 'new'), 'default'),
-  /** The automation library's own connect options. */
-  connectOptions: withDefault(check<object>('an object', isRecord), {}),
-};
+const connectChecks = checksOf<ConnectSettings>()({
+  connectTimeout: optional(milliseconds(), 30_000),
+  protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
+  context: optional(oneOf('default', 'new'), 'default'),
+  connectOptions: optional(check<object>('an object', isRecord), {}),
+});
 
-/** Options of a lease that this process acquires and connects to. */
-export const leaseOptions = {
-  ...acquireSet,
-  /**
-   * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and
-   * another one leased. Default: 2.
-   */
-  connectAttempts: withDefault(wholeNumber(1), 2),
-  ...connectSet,
-  ...leaseSet,
-};
+const reconnectChecks = checksOf<ReconnectSettings>()({
+  reconnect: optional(anyOf("'eager', 'lazy' or false", oneOf('eager', 'lazy'), off()), false),
+});
 
-/** Options of `withPooledBrowser`. */
-export const runOptions = {
-  ...leaseOptions,
-  ...artifactsOption,
-  /** Time for the callback, in ms. Default: no limit. */
-  timeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
-  /**
-   * `false`: resolve as soon as the release request is on its way; `released` is then `'pending'`, and an event reports
-   * the result. `pool.close()` and the end of the process wait for it. Default: `true`.
-   */
-  awaitRelease: withDefault(flag(), true),
-};
+export const leaseChecks = checksOf<LeaseOptions>()({
+  ...acquireChecks,
+  connectAttempts: optional(wholeNumber(1), 2),
+  ...connectChecks,
+  ...releaseChecks,
+});
 
-const reconnectSet = {
-  /**
-   * Replaces a lost connection while the session lasts: `'eager'` immediately, `'lazy'` when the browser is next used.
-   * No call is repeated. Default: `false`, the browser is lost with its connection.
-   */
-  reconnect: withDefault(anyOf("'eager', 'lazy' or false", oneOf('eager', 'lazy'), off()), false),
-};
+export const runChecks = checksOf<RunOptions>()({
+  ...leaseChecks,
+  ...artifactsCheck,
+  timeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  awaitRelease: optional(flag(), true),
+});
 
-/** Options of `leaseBrowser`. */
-export const heldLeaseOptions = { ...leaseOptions, ...reconnectSet };
+export const heldLeaseChecks = checksOf<HeldLeaseOptions>()({ ...leaseChecks, ...reconnectChecks });
 
-/** Options of `attachBrowser`, which acquires nothing. */
-export const attachOptions = { ...connectSet, ...leaseSet, ...reconnectSet };
+export const attachChecks = checksOf<Omit<AttachOptions, 'pool'>>()({
+  ...connectChecks,
+  ...releaseChecks,
+  ...reconnectChecks,
+});
 
-/** Options of a lease without a connection. */
-export const sessionLeaseOptions = { ...acquireSet, ...leaseSet };
+export const sessionLeaseChecks = checksOf<SessionLeaseOptions>()({ ...acquireChecks, ...releaseChecks });
 
-const ALL = { ...runOptions, ...reconnectSet };
-const DEFAULTS = readOptions(ALL, {}, 'a lease');
+const allChecks = { ...runChecks, ...reconnectChecks };
+const DEFAULTS = readOptions(allChecks, {}, 'a lease');
+
+/** All options with their defaults. */
+export type LeaseSettings = Checked<typeof allChecks>;
+/** The checked option `artifacts`. */
+export type ArtifactsSettings = Checked<typeof artifacts>;
 
 /** The arguments of the error for a library without traces. */
 export const NO_TRACE = [
@@ -160,70 +365,17 @@ export const NO_TRACE = [
   'Only Playwright records traces: remove artifacts.trace.',
 ] as const;
 
-/** All options with their defaults. */
-export type LeaseSettings = OptionsOutput<typeof ALL>;
-
-/** The options with the types of one automation library. */
-type ForLibrary<Input, ConnectOptions, P, Context = ContextChoice> = {
-  [Name in keyof Input]: Name extends 'connectOptions'
-    ? ConnectOptions | undefined
-    : Name extends 'protocol'
-      ? P | undefined
-      : Name extends 'context'
-        ? Context | undefined
-        : Input[Name];
-};
-
-/** Options of a lease that are common to all functions. @interface */
-export type LeaseOptions<C extends object = object, P = Protocol> = ForLibrary<
-  OptionsInput<typeof leaseOptions>,
-  C,
-  P
->;
-/** Options of `withPooledBrowser`. @interface */
-export type RunOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
-  OptionsInput<typeof runOptions>,
-  C,
-  P,
-  Context
->;
-/** Options of `leaseBrowser`. @interface */
-export type HeldLeaseOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
-  OptionsInput<typeof heldLeaseOptions>,
-  C,
-  P,
-  Context
->;
-/** Options of `attachBrowser`. @interface */
-export type AttachOptions<C extends object = object, P = Protocol, Context = ContextChoice> = ForLibrary<
-  OptionsInput<typeof attachOptions>,
-  C,
-  P,
-  Context
-> & {
-  /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
-  pool?: BrowserPool | string | undefined;
-};
-export interface SessionLeaseOptions extends OptionsInput<typeof sessionLeaseOptions> {}
-/** How to record a lease (extension). */
-export interface RecordingOptions extends OptionsInput<typeof recording> {}
-
-/** Which files show what happened in the browser. */
-export interface ArtifactsOptions extends OptionsInput<typeof artifacts> {}
-/** The checked option `artifacts`. */
-export type ArtifactsSettings = OptionsOutput<typeof artifacts>;
-
 /**
  * Checks the options of a call and fills in all defaults.
  *
- * @param set The options that the caller takes.
+ * @param checks The options that the caller takes.
  */
-export function readLeaseOptions(
-  set: Options,
+export function readLeaseOptions<C extends Checks>(
+  checks: C,
   given: object,
   { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal' | 'canTrace'> },
-): LeaseSettings {
-  const settings = { ...DEFAULTS, ...readOptions(set, given, caller) } as LeaseSettings;
+): LeaseSettings & Checked<C> {
+  const settings = { ...DEFAULTS, ...readOptions(checks, given, caller) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
@@ -233,3 +385,5 @@ export function readLeaseOptions(
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   return settings;
 }
+
+export type { Check };

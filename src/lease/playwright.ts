@@ -1,19 +1,24 @@
 import type { ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Callback } from './connected-lease.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import type { Callback } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
-/** Options of `leaseBrowser` for Playwright. @interface */
-export type PlaywrightLeaseOptions = HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
-/** Options of `attachBrowser` for Playwright. @interface */
-export type PlaywrightAttachOptions = AttachOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
-/** Options of `withPooledBrowser` for Playwright. @interface */
-export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+/** Options of `withPooledBrowser` for Playwright. */
+export interface PlaywrightRunOptions extends RunOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
+/** Options of `leaseBrowser` for Playwright. */
+export interface PlaywrightLeaseOptions
+  extends HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'>,
+    PlaywrightOptions {}
+/** Options of `attachBrowser` for Playwright. */
+export interface PlaywrightAttachOptions
+  extends AttachOptions<ConnectOverCDPOptions, 'cdp'>,
+    PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`
@@ -26,12 +31,13 @@ export type PlaywrightRunOptions = RunOptions<ConnectOverCDPOptions, 'cdp'> & Pl
  * @example
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
-export async function withPooledBrowser<Value>(
-  pool: BrowserPool | string,
-  fn: Callback<PlaywrightHandles, Value>,
-  { chromium, ...options }: PlaywrightRunOptions = {},
-): Promise<Run<Value>> {
-  return run(pool, fn, { ...options, connector: playwright({ chromium }) });
+export async function withPooledBrowser<Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<PlaywrightHandles, Value, Session>,
+  options: PlaywrightRunOptions = {},
+): Promise<Run<Value, Session>> {
+  const { chromium, ...rest } = options;
+  return run(pool, fn, { ...rest, connector: playwright({ chromium }) });
 }
 
 /**
@@ -40,11 +46,12 @@ export async function withPooledBrowser<Value>(
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
-export async function leaseBrowser(
-  pool: BrowserPool | string,
-  { chromium, ...options }: PlaywrightLeaseOptions = {},
-): Promise<PooledBrowser<PlaywrightHandles>> {
-  return lease(pool, { ...options, connector: playwright({ chromium }) });
+export async function leaseBrowser<Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: PlaywrightLeaseOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles, Session>> {
+  const { chromium, ...rest } = options;
+  return lease(pool, { ...rest, connector: playwright({ chromium }) });
 }
 
 /**
@@ -54,9 +61,10 @@ export async function leaseBrowser(
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
  *   changed; `InvalidOptionError`; the signal's reason.
  */
-export async function attachBrowser(
+export async function attachBrowser<Session extends object = BrowserSession>(
   detached: DetachedLease | string,
-  { chromium, ...options }: PlaywrightAttachOptions = {},
-): Promise<PooledBrowser<PlaywrightHandles>> {
-  return attach(detached, { ...options, connector: playwright({ chromium }) });
+  options: PlaywrightAttachOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles, Session>> {
+  const { chromium, ...rest } = options;
+  return attach(detached, { ...rest, connector: playwright({ chromium }) });
 }

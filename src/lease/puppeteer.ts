@@ -2,22 +2,26 @@ import type { ConnectOptions } from 'puppeteer-core';
 import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Callback } from './connected-lease.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import type { Callback } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
-/** Options of `leaseBrowser` for Puppeteer. @interface */
-export type PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
-  HeldLeaseOptions<ConnectOptions, Protocol, Choice>;
-/** Options of `attachBrowser` for Puppeteer. @interface */
-export type PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
-  AttachOptions<ConnectOptions, Protocol, Choice>;
-/** Options of `withPooledBrowser` for Puppeteer. @interface */
-export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = PuppeteerOptions &
-  RunOptions<ConnectOptions, Protocol, Choice>;
+/** Options of `withPooledBrowser` for Puppeteer. */
+export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
+  extends RunOptions<ConnectOptions, Protocol, Choice>,
+    PuppeteerOptions {}
+/** Options of `leaseBrowser` for Puppeteer. */
+export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
+  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice>,
+    PuppeteerOptions {}
+/** Options of `attachBrowser` for Puppeteer. */
+export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
+  extends AttachOptions<ConnectOptions, Protocol, Choice>,
+    PuppeteerOptions {}
 
 /**
  * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`
@@ -30,12 +34,17 @@ export type PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice> = 
  * @example
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
-export async function withPooledBrowser<Value, Choice extends ContextChoice = 'default'>(
-  pool: BrowserPool | string,
-  fn: Callback<PuppeteerHandles<Choice>, Value>,
-  { puppeteer: library, ...options }: PuppeteerRunOptions<Choice> = {},
-): Promise<Run<Value>> {
-  return run(pool, fn, { ...options, connector: connectorFor<Choice>(library) });
+export async function withPooledBrowser<
+  Value,
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<PuppeteerHandles<Choice>, Value, Session>,
+  options: PuppeteerRunOptions<Choice> = {},
+): Promise<Run<Value, Session>> {
+  const { puppeteer: library, ...rest } = options;
+  return run(pool, fn, { ...rest, connector: connectorFor<Choice>(library) });
 }
 
 /**
@@ -44,11 +53,15 @@ export async function withPooledBrowser<Value, Choice extends ContextChoice = 'd
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
-export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
-  pool: BrowserPool | string,
-  { puppeteer: library, ...options }: PuppeteerLeaseOptions<Choice> = {},
-): Promise<PooledBrowser<PuppeteerHandles<Choice>>> {
-  return lease(pool, { ...options, connector: connectorFor<Choice>(library) });
+export async function leaseBrowser<
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
+  pool: BrowserPool<Session> | string,
+  options: PuppeteerLeaseOptions<Choice> = {},
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>> {
+  const { puppeteer: library, ...rest } = options;
+  return lease(pool, { ...rest, connector: connectorFor<Choice>(library) });
 }
 
 /**
@@ -58,11 +71,15 @@ export async function leaseBrowser<Choice extends ContextChoice = 'default'>(
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
  *   changed; `InvalidOptionError`; the signal's reason.
  */
-export async function attachBrowser<Choice extends ContextChoice = 'default'>(
+export async function attachBrowser<
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
   detached: DetachedLease | string,
-  { puppeteer: library, ...options }: PuppeteerAttachOptions<Choice> = {},
-): Promise<PooledBrowser<PuppeteerHandles<Choice>>> {
-  return attach(detached, { ...options, connector: connectorFor<Choice>(library) });
+  options: PuppeteerAttachOptions<Choice> = {},
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>> {
+  const { puppeteer: library, ...rest } = options;
+  return attach(detached, { ...rest, connector: connectorFor<Choice>(library) });
 }
 
 /** The connector provides a context exactly if the option `context` is `'new'`. */

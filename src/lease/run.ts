@@ -1,4 +1,5 @@
-import type { BrowserSession, Replay } from '../service/wire.js';
+import type { Replay } from '../service/browser-service.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { runs } from '../shared/process-state.js';
 import type { Stage } from '../shared/telemetry.js';
 
@@ -31,15 +32,15 @@ export interface ReplayResult {
 }
 
 /** The end of a lease, for a `release` function. */
-export interface LeaseOutcome {
+export interface LeaseOutcome<Session extends object = object> {
   /** `'failed'` if the callback threw, timed out, or lost its browser. */
   status: 'ok' | 'failed';
   /** What the callback threw. */
   error?: unknown;
-  /** True if the browser responds, and everything that this lease opened is closed. */
+  /** True if the browser responds, and nothing of this lease is left in it. */
   healthy: boolean;
   /** The leased session. */
-  session: BrowserSession;
+  session: Session;
 }
 
 /**
@@ -55,9 +56,9 @@ export type Timings = { readonly [stage in Stage]?: number } & {
 };
 
 /** The result of a lease after its end. */
-export interface RunSummary {
+export interface RunSummary<Session extends object = object> {
   /** The leased session. Its URLs are no longer valid. */
-  session: BrowserSession;
+  session: Session;
   /** The recordings of this lease, without those of earlier or later leases of the same browser. */
   replays: readonly Replay[];
   /** Whether the recordings are complete. */
@@ -66,7 +67,7 @@ export interface RunSummary {
   released: Released | 'pending';
   /** Number of acquire requests. */
   acquireAttempts: number;
-  /** Number of acquire requests that may have leased an unknown browser (events `outcome-unknown`). */
+  /** Number of acquire requests that may have leased an unknown browser: also one that is open when the call ends. */
   unknownAcquires: number;
   /** Milliseconds in each stage. */
   timings: Timings;
@@ -77,15 +78,16 @@ export interface RunSummary {
 }
 
 /** The result of `withPooledBrowser`. */
-export interface Run<Value> extends RunSummary {
+export interface Run<Value, Session extends object = BrowserSession> extends RunSummary<Session> {
   /** What the callback returned. */
   value: Value;
 }
 
 /** The run of a failed call; without a session if no browser was leased. */
-export interface FailedRun extends Omit<RunSummary, 'session' | 'released'> {
+export interface FailedRun<Session extends object = object>
+  extends Omit<RunSummary<Session>, 'session' | 'released'> {
   /** The leased session; missing if none was leased. */
-  session?: BrowserSession;
+  session?: Session;
   /** What happened to the browser; missing if none was leased. */
   released?: Released | 'pending';
 }
@@ -97,9 +99,11 @@ export interface FailedRun extends Omit<RunSummary, 'session' | 'released'> {
  * @returns `undefined` if the value belongs to no run, if it is not an object, or if several runs threw the same object
  *   (for example the reason of a shared signal). The event `ended` has the summary of each call.
  */
-export function runOf(error: unknown): FailedRun | undefined {
+export function runOf<Session extends object = BrowserSession>(
+  error: unknown,
+): FailedRun<Session> | undefined {
   const run = isObject(error) ? runs.failed.get(error) : undefined;
-  return run === AMBIGUOUS ? undefined : (run as FailedRun | undefined);
+  return run === AMBIGUOUS ? undefined : (run as FailedRun<Session> | undefined);
 }
 
 export function rememberRun(error: unknown, run: FailedRun): void {

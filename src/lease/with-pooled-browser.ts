@@ -1,11 +1,10 @@
 import type { Connector } from '../connect/connector.js';
-import type { BrowserPool } from '../service/browser-pool.js';
+import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { callback, readOption } from '../shared/options.js';
-import type { Callback } from './connected-lease.js';
-import { LeaseCall, resolvePool } from './lease-call.js';
-import { openLease } from './open-lease.js';
-import { readLeaseOptions, runOptions, type RunOptions } from './options.js';
+import { Lease, type Callback, type LeasePlan } from './lease.js';
+import { readLeaseOptions, runChecks, type RunOptions } from './options.js';
 import type { Run } from './run.js';
 
 /**
@@ -18,23 +17,24 @@ import type { Run } from './run.js';
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  */
-export async function withPooledBrowser<Handles, Value>(
-  pool: BrowserPool | string,
-  fn: Callback<Handles, Value>,
+export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<Handles, Value, Session>,
   { connector, ...options }: RunOptions & { connector: Connector<Handles> },
-): Promise<Run<Value>> {
+): Promise<Run<Value, Session>> {
   readOption(callback(), 'fn', fn);
-  const settings = readLeaseOptions(runOptions, options, { caller: 'withPooledBrowser', connector });
-  const call = new LeaseCall(resolvePool(pool), settings);
-  return withAbortGrace(settings.signal, run(call, connector, fn));
+  const settings = readLeaseOptions(runChecks, options, { caller: 'withPooledBrowser', connector });
+  const plan = { pool: resolvePool(pool), settings, connector };
+  return withAbortGrace(settings.signal, run(plan, fn as Callback<Handles, Value>)) as Promise<
+    Run<Value, Session>
+  >;
 }
 
 async function run<Handles, Value>(
-  call: LeaseCall,
-  connector: Connector<Handles>,
+  plan: LeasePlan<Handles>,
   fn: Callback<Handles, Value>,
-): Promise<Run<Value>> {
-  const lease = await openLease(call, connector);
+): Promise<Run<Value, object>> {
+  const lease = await Lease.open(plan);
   let value: Value;
   try {
     await lease.observeAll();
@@ -44,6 +44,6 @@ async function run<Handles, Value>(
     throw error;
   }
   const summary = await lease.end({ status: 'ok' });
-  call.settings.signal?.throwIfAborted();
+  plan.settings.signal?.throwIfAborted();
   return { value, ...summary };
 }

@@ -1,44 +1,37 @@
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
-import { readOption, readOptions } from '../shared/options.js';
+import { optional, readOption, readOptions } from '../shared/options.js';
+import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
+import { callListener, publish } from '../shared/telemetry.js';
+import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
+import { ServiceClient } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
-import { callEndpoint } from './endpoints.js';
-import { requestGrant } from './grants.js';
-import { HeldLeases } from './held-leases.js';
-import { HttpClient, REQUEST_TIMEOUT, type HttpRequest, type HttpResponse } from './http.js';
-import type { MarkedLease } from './ownership.js';
+import { requestGrant } from './grant.js';
+import { HeldSessions } from './held-sessions.js';
+import { serviceUrl } from './host.js';
 import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
-  acquireOptions,
-  acquireRequest,
-  downloadOptions,
+  acquireChecks,
+  acquireRequestChecks,
   pathSegment,
-  poolOptions,
-  releaseOptions,
-  replayRequest,
-  requestOptions,
+  poolChecks,
+  releaseChecks,
+  requestChecks,
+  tokenCheck,
   type AcquireOptions,
-  type AcquireRequest,
   type BrowserPoolOptions,
   type DownloadOptions,
-  type EndpointOptions,
-  type EndpointRequest,
   type ReleaseOptions,
-  type ReplayRequest,
   type RequestOptions,
 } from './pool-options.js';
-import { PoolCounters, type PoolStats } from './pool-stats.js';
-import type { ReleaseTicket } from './release-helper.js';
-import type { Releaser } from './release.js';
-import { expectSuccess, readObject, readReplays } from './responses.js';
-import { Service, serviceUrl } from './service.js';
-import { poolSchema, replaySchema, type BrowserSession, type PoolRecord, type Replay } from './wire.js';
+import { expectSuccess, readAs } from './response.js';
+import { kernel, type AcquireRequest, type BrowserSession, type PoolRecord } from './services/kernel.js';
 
 const NO_TOKEN = 'The access token is missing. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
 
-/** A pool of browsers at a service (API: Endpoints). The constructor sends no request. */
-export class BrowserPool {
+/** A pool of browsers at a service. The constructor sends no request. */
+export class BrowserPool<Session extends object = BrowserSession> {
   /** Id or name of the pool. */
   readonly idOrName: string;
   /** Address of the service; `local:<pool>` for browsers of this machine. */
@@ -46,146 +39,131 @@ export class BrowserPool {
   /** @internal */
   readonly [INTERNALS]: PoolInternals;
 
-  readonly #client: HttpClient;
-  readonly #endpoints: EndpointOptions;
+  readonly #client: ServiceClient;
   #closed: Promise<void> | undefined;
 
   /**
    * @param idOrName Id or name of the pool.
    * @throws InvalidOptionError if the pool, the address or the token is missing or not allowed.
    */
-  constructor(idOrName: string, options: BrowserPoolOptions = {}) {
-    const { baseUrl, token, local, endpoints } = readOptions(poolOptions, options, 'BrowserPool');
+  constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
+    const given = readOptions(poolChecks, options, 'BrowserPool');
+    const { service = kernel, insecure, local } = given;
+    checkService(service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
-    const url = serviceUrl(baseUrl ?? environment.baseUrl(), idOrName);
-    const service = Service.at(url);
-    if (local) service.local = local;
-    const given = token ?? readOption(poolOptions.token, 'token', environment.accessToken());
-    const accessToken = url.protocol === 'local:' ? () => service.localToken() : given;
-    if (accessToken === undefined) throw new InvalidOptionError('token', NO_TOKEN);
-    const client = new HttpClient(url, accessToken);
-    this.#client = client;
-    this.#endpoints = endpoints ?? {};
+    const baseUrl = given.baseUrl ?? environment.baseUrl() ?? addressOf(service, given.service !== undefined);
+    const url = serviceUrl(baseUrl, idOrName, { insecure });
+    const token = given.token ?? readOption(tokenOrNone, 'token', environment.accessToken());
+    if (token === undefined && url.protocol !== 'local:' && service.auth !== 'none')
+      throw new InvalidOptionError('token', NO_TOKEN);
     this.baseUrl = url.href;
-    const release: Releaser['release'] = (sessionId, options) => this.release(sessionId, options);
+    this.#client = new ServiceClient({ service, url, token, insecure, local });
     this[INTERNALS] = {
-      client,
-      counters: new PoolCounters(),
+      client: this.#client,
       background: new BackgroundWork(),
-      held: new HeldLeases({ idOrName, client, release }, (lease) => this.#releaseTicket(lease)),
-      hasOwnRelease: endpoints?.release !== undefined,
+      held: new HeldSessions(idOrName, this.#client),
+      limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
     };
   }
 
   /**
-   * Sends one acquire request (API: endpoint 2).
+   * Sends one acquire request. The caller must release the browser.
    *
    * @returns The session, or `null` if no browser became available.
    * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
    */
-  async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<BrowserSession | null> {
-    readOptions(acquireRequest, request, 'acquire');
-    const settings = readOptions(acquireOptions, options, 'acquire');
+  async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<Session | null> {
+    const { acquire_timeout_seconds: wait, name, tags, start_url: startUrl } = readOptions(
+      acquireRequestChecks,
+      request,
+      'acquire',
+    );
+    const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
-    settings.signal?.throwIfAborted();
-    return requestGrant(this, request, settings);
+    const id = globalThis.crypto.randomUUID();
+    const lease = { pool: this.idOrName, id, name, tags, startUrl, wait, keepAlive: true, record: false };
+    const outcome = await requestGrant({
+      pool: this,
+      lease,
+      signal,
+      // Without a listener, the events are published on the diagnostics channel, so that none is lost.
+      emit: (event) => callListener(onEvent ?? publish, event),
+    });
+    if (outcome.kind === 'granted') return outcome.granted.grant.session as Session;
+    if (outcome.kind === 'none') return null;
+    throw outcome.error;
   }
 
   /**
-   * Sends one release request (extension). After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`), do not repeat a
-   * request with `reuse`: the session may already belong to another lease.
+   * Sends one release request. After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`), do not repeat a request with `reuse`:
+   * the session may already belong to another lease.
    *
    * @throws PoolServiceError with status 404 if the session no longer exists.
    */
   async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
-    readOption(pathSegment(), 'sessionId', sessionId);
-    const { reuse, timeout, signal } = readOptions(releaseOptions, options, 'release');
-    const { release } = this.#endpoints;
-    if (release) return void (await this.#call(release, { sessionId, reuse }, { timeout, signal }));
-    const body = { session_id: sessionId, reuse };
-    await this.#send('POST', [...this.#path, 'release'], { sessionId, body, timeout, signal });
+    const id = readOption(pathSegment(), 'sessionId', sessionId);
+    const { reuse, timeout, signal } = readOptions(releaseChecks, options, 'release');
+    const request = this.#client.service.release(id, { pool: this.idOrName, reuse });
+    const facts = { ...this.#facts(), sessionId };
+    if (request) expectSuccess(await this.#client.send(request, { facts, timeout, signal }), facts);
   }
 
-  /** Destroys all idle browsers of the pool; leased browsers are not affected (API: endpoint 1). */
+  /** Destroys all idle browsers of the pool; leased browsers are not affected. */
   async flush(options: RequestOptions = {}): Promise<void> {
-    const { signal } = readOptions(requestOptions, options, 'flush');
-    await this.#send('POST', [...this.#path, 'flush'], { signal });
+    const { signal } = readOptions(requestChecks, options, 'flush');
+    const { pool } = this.#client.service;
+    const facts = this.#facts();
+    if (!pool?.flush) throw this.#unsupported('no request that destroys idle browsers');
+    expectSuccess(await this.#client.send(pool.flush(this.idOrName), { facts, signal }), facts);
   }
 
-  /** Lists all replays of a session, including those of earlier and later leases of the same browser (API: endpoint 3). */
-  async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
-    const { signal } = readOptions(requestOptions, options, 'replays');
-    const response = await this.#send('GET', this.#replaysPath(sessionId), { sessionId, signal });
-    return readReplays(response, this.#facts(sessionId));
+  /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
+  replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
+    return this.#client.replays(sessionId, { pool: this.idOrName, ...options });
   }
 
   /**
-   * Starts a recording of a leased browser (extension). The recording ends with `stopReplay`, after its maximum
-   * duration, or with the session.
+   * Starts a recording of a leased browser. The recording ends with `stopReplay`, after its maximum duration, or with the
+   * session.
    *
    * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
    */
-  async startReplay(
+  startReplay(
     sessionId: string,
     request: ReplayRequest = {},
     options: RequestOptions = {},
   ): Promise<Replay> {
-    readOptions(replayRequest, request, 'startReplay');
-    const { signal } = readOptions(requestOptions, options, 'startReplay');
-    const path = this.#replaysPath(sessionId);
-    const { startReplay } = this.#endpoints;
-    if (startReplay) return this.#call(startReplay, { sessionId, ...request }, { signal });
-    const response = await this.#send('POST', path, { sessionId, body: request, signal });
-    return readObject(replaySchema, response, this.#facts(sessionId));
+    return this.#client.startReplay(sessionId, request, { pool: this.idOrName, ...options });
   }
 
-  /** Stops a recording (extension). The service writes the video some seconds later. */
-  async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
-    const path = [...this.#replaysPath(sessionId), readOption(pathSegment(), 'replayId', replayId), 'stop'];
-    const { signal } = readOptions(requestOptions, options, 'stopReplay');
-    const { stopReplay } = this.#endpoints;
-    if (stopReplay) return void (await this.#call(stopReplay, { sessionId, replayId }, { signal }));
-    await this.#send('POST', path, { sessionId, signal });
+  /** Stops a recording. The service writes the video some seconds later. */
+  stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
+    return this.#client.stopReplay(sessionId, replayId, { pool: this.idOrName, ...options });
   }
 
   /**
-   * Downloads the video of a recording (extension), after waiting until the service has written it. Recordings outlive
-   * their sessions.
+   * Downloads the video of a recording, after waiting until the service has written it. Recordings outlive their sessions.
    *
    * @param path Path of the file; an existing file is replaced when the download is complete.
    * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError;
    *   an error of the file system; the error that `onProgress` threw; the signal's reason. No partial file is left.
    */
-  async downloadReplay(
+  downloadReplay(
     sessionId: string,
     replayId: string,
     path: string,
     options: DownloadOptions = {},
   ): Promise<DownloadedReplay> {
-    const settings = readOptions(downloadOptions, options, 'downloadReplay');
-    if (typeof path !== 'string' || path === '')
-      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
-    const segments = [...this.#replaysPath(sessionId), readOption(pathSegment(), 'replayId', replayId)];
-    // Loaded on demand, because few processes download a video.
-    const { downloadReplay } = await import('./download-replay.js');
-    const request = {
-      method: 'GET',
-      path: this.#client.path(...segments),
-      facts: this.#facts(sessionId),
-    } as const;
-    return downloadReplay(this.#client, request, { replayId, path, ...settings });
+    return this.#client.downloadReplay(sessionId, replayId, path, { pool: this.idOrName, ...options });
   }
 
-  /** Returns the pool's record: its counts and its configuration (extension). */
+  /** Returns the pool's record: its counts and its configuration. */
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
-    const { signal } = readOptions(requestOptions, options, 'describe');
-    const response = await this.#send('GET', this.#path, { signal });
-    return readObject(poolSchema, response, this.#facts()) as PoolRecord;
-  }
-
-  /** Returns the counts of this process for this pool: calls, requests, leases and waiting times. */
-  stats(): PoolStats {
-    return this[INTERNALS].counters.snapshot();
+    const { signal } = readOptions(requestChecks, options, 'describe');
+    const { pool } = this.#client.service;
+    const facts = this.#facts();
+    if (!pool?.describe || !pool.read) throw this.#unsupported('no record of a pool');
+    return readAs(await this.#client.send(pool.describe(this.idOrName), { facts, signal }), facts, pool.read);
   }
 
   /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
@@ -199,52 +177,37 @@ export class BrowserPool {
     return this.close();
   }
 
-  get #path(): string[] {
-    return ['browser_pools', this.idOrName];
+  #unsupported(lack: string): InvalidOptionError {
+    const { name } = this.#client.service;
+    return new InvalidOptionError('service', `The service ${name} has ${lack}.`, this.#facts());
   }
 
-  #replaysPath(sessionId: string): string[] {
-    return ['browsers', readOption(pathSegment(), 'sessionId', sessionId), 'replays'];
+  #facts() {
+    return { pool: this.idOrName };
   }
+}
 
-  async #send(
-    method: HttpRequest['method'],
-    path: string[],
-    request: Pick<HttpRequest, 'body' | 'signal'> & { sessionId?: string; timeout?: number },
-  ): Promise<HttpResponse> {
-    const { sessionId, timeout = REQUEST_TIMEOUT, body, signal } = request;
-    const facts = this.#facts(sessionId);
-    const sent = { method, path: this.#client.path(...path), body, facts, timeout, signal };
-    return expectSuccess(await this.#client.send(sent), facts);
-  }
+const tokenOrNone = optional(tokenCheck);
 
-  #call<Request extends object, Result>(
-    endpoint: (request: EndpointRequest & Request) => Result | Promise<Result>,
-    request: Request & { sessionId: string },
-    options: { signal?: AbortSignal | undefined; timeout?: number },
-  ): Promise<Result> {
-    return callEndpoint(this.#client, endpoint, { pool: this.idOrName, ...request }, options);
-  }
-
-  /** The default release request, for another process. A function of the user can't run there. */
-  #releaseTicket({ sessionId, mark }: MarkedLease): ReleaseTicket | undefined {
-    if (this.#endpoints.release) return undefined;
-    const releaseUrl = this.#client.urlOf(...this.#path, 'release');
-    return { sessionId, releaseUrl, sessionUrl: this.#client.urlOf('browsers', sessionId), mark };
-  }
-
-  #facts<Id extends string | undefined = undefined>(sessionId?: Id) {
-    return { pool: this.idOrName, sessionId: sessionId as Id };
-  }
+/** The address that a service has by itself, if the caller chose the service. */
+function addressOf({ baseUrl }: { baseUrl?: string }, isChosen: boolean): string | undefined {
+  return isChosen ? baseUrl : undefined;
 }
 
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */
 export function namedPool(idOrName: string): BrowserPool {
   const token = environment.accessToken();
-  const { namedPools } = Service.at(serviceUrl(environment.baseUrl(), idOrName));
-  const known = namedPools.get(idOrName);
-  if (known && known.token === token) return known.pool as BrowserPool;
+  const key = `${idOrName} ${environment.baseUrl() ?? ''}`;
+  const known = namedPools.get(key) as { pool: BrowserPool; token: string | undefined } | undefined;
+  if (known && known.token === token) return known.pool;
   const pool = new BrowserPool(idOrName);
-  namedPools.set(idOrName, { pool, token });
+  namedPools.set(key, { pool, token });
   return pool;
+}
+
+/** Returns the pool itself, or the pool with that id or name at the service of the environment. */
+export function resolvePool(pool: BrowserPool<never> | BrowserPool<object> | string): BrowserPool<object> {
+  if (pool instanceof BrowserPool) return pool as BrowserPool<object>;
+  if (typeof pool === 'string') return namedPool(pool) as BrowserPool<object>;
+  throw new InvalidOptionError('pool', 'pool must be a BrowserPool, or the id or name of a pool.');
 }

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { duration } from '../shared/errors.js';
-import type { OptionsOutput } from '../shared/options.js';
+import { LinkedAbort } from '../shared/abort.js';
+import { delay } from '../shared/clock.js';
+import { duration, type ErrorFacts } from '../shared/errors.js';
+import type { Checked } from '../shared/options.js';
 import { ReplayNotReadyError } from '../shared/service-errors.js';
-import type { HttpClient, HttpRequest, HttpResponse } from './http.js';
-import type { downloadOptions, DownloadOptions } from './pool-options.js';
-import { expectSuccess, responseError, retryAfter } from './responses.js';
+import type { ServiceRequest } from './browser-service.js';
+import type { ServiceClient } from './client.js';
+import type { downloadChecks, DownloadOptions } from './pool-options.js';
+import { expectSuccess, responseError, retryAfter, type HttpResponse } from './response.js';
 
 /** Milliseconds between two requests if the service names no time, and the minimum. */
 const DEFAULT_PAUSE = 1000;
@@ -23,23 +24,31 @@ export interface DownloadedReplay {
   type?: string;
 }
 
-type Download = OptionsOutput<typeof downloadOptions> & { replayId: string; path: string };
-type Request = Omit<HttpRequest, 'timeout'>;
+interface Download extends Checked<typeof downloadChecks> {
+  readonly replayId: string;
+  /** Path of the file. */
+  readonly file: string;
+  readonly facts: ErrorFacts;
+}
 
 /** Writes the video to a file beside its final place and moves it there when it is complete. */
 export async function downloadReplay(
-  client: HttpClient,
-  request: Request,
+  client: ServiceClient,
+  request: ServiceRequest,
   download: Download,
 ): Promise<DownloadedReplay> {
-  const part = `${download.path}.${randomUUID()}.part`;
+  const { file: path, facts, onProgress } = download;
+  const part = `${path}.${randomUUID()}.part`;
   const file = await open(part, 'wx', 0o600);
   try {
-    const video = new VideoFile(file, request.facts, download.onProgress);
-    await receive(client, { ...request, onContent: video.write }, download);
+    const video = new VideoFile(file, facts, onProgress);
+    await receive((timeout) => {
+      const { signal } = download;
+      return client.send(request, { facts, timeout, signal, onContent: video.write });
+    }, download);
     await file.close();
-    await rename(part, download.path);
-    return { path: download.path, bytes: video.received, ...(video.type && { type: video.type }) };
+    await rename(part, path);
+    return { path, bytes: video.received, ...(video.type && { type: video.type }) };
   } catch (error) {
     await file.close();
     await rm(part, { force: true });
@@ -49,15 +58,13 @@ export async function downloadReplay(
 
 /** Repeats the request while the service answers 202: it is still writing the video. */
 async function receive(
-  client: HttpClient,
-  request: Request,
-  { replayId, timeout, signal }: Download,
+  send: (timeout: number) => Promise<HttpResponse>,
+  { replayId, timeout, signal, facts }: Download,
 ): Promise<void> {
-  const { facts } = request;
   const limit = new LinkedAbort(undefined, timeout);
   try {
     for (;;) {
-      const response = await client.send({ ...request, timeout: Math.max(1, limit.timeLeft), signal });
+      const response = await send(Math.max(1, limit.timeLeft));
       expectSuccess(response, facts);
       if (response.status === 200) return;
       if (response.status !== 202) throw responseError('is not a video', response, facts);
@@ -66,7 +73,7 @@ async function receive(
         const message = `The video of replay ${replayId} was not ready within ${duration(timeout)}. Increase timeout, or try again later.`;
         throw new ReplayNotReadyError(message, { ...facts, elapsed: limit.elapsed });
       }
-      await raceAbort(sleep(pause, undefined, { signal }), signal);
+      await delay(pause, signal);
     }
   } finally {
     limit.dispose();
@@ -78,10 +85,10 @@ class VideoFile {
   received = 0;
   type: string | undefined;
   readonly #file: FileHandle;
-  readonly #facts: Request['facts'];
+  readonly #facts: ErrorFacts;
   readonly #onProgress: DownloadOptions['onProgress'];
 
-  constructor(file: FileHandle, facts: Request['facts'], onProgress: DownloadOptions['onProgress']) {
+  constructor(file: FileHandle, facts: ErrorFacts, onProgress: DownloadOptions['onProgress']) {
     this.#file = file;
     this.#facts = facts;
     this.#onProgress = onProgress;

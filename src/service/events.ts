@@ -39,8 +39,8 @@ interface ReleaseFailedEvent {
 
 /**
  * An event of `BrowserPool`:
- * - `grant-orphaned`: the service leased a browser after the call was aborted, or in a broken response; the pool
- *   releases the browser;
+ * - `grant-orphaned`: the service leased a browser after the call was aborted, or in a response that was broken or lost; the
+ *   pool releases the browser;
  * - `outcome-unknown`: the outcome of an acquire request is unknown; a browser may be leased until its inactivity timeout;
  * - `released`: a browser was released, or its session no longer exists;
  * - `release-failed`: a browser stays leased until its inactivity timeout, or the outcome of its release is unknown

@@ -2,9 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { environment } from '../shared/environment.js';
+import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
@@ -43,7 +43,7 @@ const START_TIMEOUT = 60_000;
 const POLL_INTERVAL = 50;
 
 /**
- * Starts Chromium on this machine behind the API of the pool service (extension). A separate process serves it, because
+ * Starts Chromium on this machine behind the API of the pool service. A separate process serves it, because
  * this process may block its event loop, may be killed, and ends when it has nothing else to do.
  *
  * @param owner Id of a process: all processes with the same owner share one service. By default it is not shared.
@@ -83,14 +83,14 @@ async function joinSharedService(settings: LocalServiceSettings, owner: number):
     child.stdout!.destroy();
     child.unref();
   }
-  const end = performance.now() + START_TIMEOUT;
-  while (performance.now() < end) {
+  const end = clock.now() + START_TIMEOUT;
+  while (clock.now() < end) {
     const text = readOwn(folder);
     if (text !== undefined) {
       const { baseUrl, token } = readAddress(text);
       return { url: new URL(baseUrl), token, close: async () => {} };
     }
-    await sleep(POLL_INTERVAL);
+    await delay(POLL_INTERVAL);
   }
   throw new LocalPoolError(
     `The local browsers that ${folder} describes did not start within ${duration(START_TIMEOUT)}.`,

@@ -1,16 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { raceAbort, startTimer } from '../shared/abort.js';
-import { backoffDelay, type Backoff } from '../shared/retry.js';
+import { raceAbort } from '../shared/abort.js';
+import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
 
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;
 
 export interface GatedRequest<T> {
   send: () => Promise<T>;
-  /** True for an error that shows that the service has a problem. */
-  isOutage: (error: unknown) => boolean;
+  /** Whether the outcome shows that the service has a problem; then, the ms that it asked to wait. */
+  outageIn: (outcome: T) => { readonly retryAfter: number } | undefined;
   /** The pause between requests during an outage. */
-  backoff: Backoff;
+  retry: Backoff;
   signal: AbortSignal;
 }
 
@@ -22,40 +21,44 @@ export class OutageGate {
   /** Failures in a row, over all callers. */
   #failures = 0;
   #lastFailure = 0;
+  /** Milliseconds that the service asked to wait after its last failure. */
+  #retryAfter = 0;
   #isProbing = false;
   readonly #waiting = new Set<() => void>();
 
   /** Sends a request: immediately while the service works, otherwise in turn. */
-  async run<T>({ send, isOutage, backoff, signal }: GatedRequest<T>): Promise<T> {
-    const isProbe = await this.#enter(backoff, signal);
+  async run<T>({ send, outageIn, retry, signal }: GatedRequest<T>): Promise<T> {
+    const isProbe = await this.#enter(retry, signal);
     const report = once((outcome: Outcome) => this.#report(outcome, isProbe));
     const patience = startTimer(PROBE_PATIENCE, () => report('works'));
     try {
-      const value = await send();
-      report('works');
-      return value;
+      const outcome = await send();
+      const outage = outageIn(outcome);
+      if (outage) this.#retryAfter = outage.retryAfter;
+      report(outage ? 'fails' : 'works');
+      return outcome;
     } catch (error) {
-      const outcome = isOutage(error) ? 'fails' : 'works';
       // An aborted request says nothing about the service.
-      report(signal.aborted ? 'unknown' : outcome);
+      report('unknown');
       throw error;
     } finally {
-      clearTimeout(patience);
+      clock.clearTimeout(patience);
     }
   }
 
   /** Waits until the caller may send its request. Resolves to true if it is the only one. */
-  async #enter(backoff: Backoff, signal: AbortSignal): Promise<boolean> {
+  async #enter(retry: Backoff, signal: AbortSignal): Promise<boolean> {
     while (this.#isProbing && this.#failures > 0) await this.#wait(signal);
     if (this.#failures === 0) return false;
     this.#isProbing = true;
     try {
-      const pause = backoffDelay(backoff, this.#failures) - (performance.now() - this.#lastFailure);
-      if (pause > 0) await sleep(pause, undefined, { signal });
+      const pause = Math.max(backoff(retry, this.#failures), this.#retryAfter);
+      const left = pause - (clock.now() - this.#lastFailure);
+      if (left > 0) await delay(left, signal);
       return true;
-    } catch {
+    } catch (error) {
       this.#report('unknown', true);
-      throw signal.reason;
+      throw error;
     }
   }
 
@@ -63,7 +66,7 @@ export class OutageGate {
     if (outcome === 'works') this.#failures = 0;
     if (outcome === 'fails' && (isProbe || this.#failures === 0)) {
       this.#failures++;
-      this.#lastFailure = performance.now();
+      this.#lastFailure = clock.now();
     }
     if (isProbe) this.#isProbing = false;
     if (this.#failures === 0) for (const wake of this.#waiting) wake();

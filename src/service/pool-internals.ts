@@ -1,18 +1,16 @@
-import type { HeldLeases } from './held-leases.js';
-import type { HttpClient } from './http.js';
-import type { PoolCounters } from './pool-stats.js';
+import type { ServiceClient } from './client.js';
+import type { HeldSessions } from './held-sessions.js';
 
 /** Reads the internals of a pool. */
 export const INTERNALS: unique symbol = Symbol('pooled-browser.internals');
 
 /** The state of a pool that the modules of a lease share. */
 export interface PoolInternals {
-  readonly client: HttpClient;
-  readonly counters: PoolCounters;
+  readonly client: ServiceClient;
   readonly background: BackgroundWork;
-  readonly held: HeldLeases;
-  /** The pool releases browsers by a function of the user. */
-  readonly hasOwnRelease: boolean;
+  readonly held: HeldSessions;
+  /** Most leases of this process at once. */
+  readonly limit: number;
 }
 
 /** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */

@@ -4,34 +4,111 @@ import {
   callback,
   check,
   checked,
+  checksOf,
   flag,
   group,
   milliseconds,
   optional,
   wholeNumber,
-  withDefault,
-  type Option,
-  type OptionsInput,
+  type Check,
 } from '../shared/options.js';
-import { isPageUrl } from '../shared/urls.js';
+import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
+import type { BrowserService, ReplayRequest } from './browser-service.js';
 import type { PoolEvent } from './events.js';
-import type { Replay } from './wire.js';
+import type { AcquireRequest, BrowserSession } from './services/kernel.js';
+
+/** A token, or a function that returns one: called before each request, and again after a 401. */
+export type Token = string | (() => string | Promise<string>);
+
+/** Settings of Chromium on this machine. */
+export interface LocalOptions {
+  /**
+   * Maximum number of browsers, which start when they are needed. Default: the environment variable
+   * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
+   */
+  size?: number | undefined;
+  /**
+   * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
+   * browsers belong to this process.
+   */
+  owner?: number | undefined;
+}
+
+/** Options of `new BrowserPool`. */
+export interface BrowserPoolOptions<Session extends object = BrowserSession> {
+  /**
+   * The service, from `pooled-browser/services`, or one of your own.
+   * @default kernel
+   */
+  service?: BrowserService<Session> | undefined;
+  /**
+   * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with this
+   * process. Default: the environment variable `BROWSER_POOL_BASE_URL`, or the address that the service has by itself.
+   */
+  baseUrl?: string | undefined;
+  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
+  token?: Token | undefined;
+  /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
+  limit?: number | undefined;
+  /**
+   * Allows a service without TLS (http and ws) that is not on this machine, for private networks.
+   * @default false
+   */
+  insecure?: boolean | undefined;
+  /** Settings of `baseUrl: 'local'`. */
+  local?: LocalOptions | undefined;
+}
+
+/** Options of every request of `BrowserPool`. */
+export interface RequestOptions {
+  /** Aborts the request. A browser that an aborted acquire request still leases is released. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of `BrowserPool.acquire`. */
+export interface AcquireOptions extends RequestOptions {
+  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
+  onEvent?: ((event: PoolEvent) => void) | undefined;
+}
+
+/** Options of `BrowserPool.release`. */
+export interface ReleaseOptions extends RequestOptions {
+  /**
+   * `true`: the browser returns to the pool as it is; `false`: it is destroyed.
+   * @default true
+   */
+  reuse?: boolean | undefined;
+  /**
+   * Timeout of the request in ms.
+   * @default 30_000
+   */
+  timeout?: number | undefined;
+}
+
+/** Options of `BrowserPool.downloadReplay`. */
+export interface DownloadOptions extends RequestOptions {
+  /**
+   * Time to wait until the service has written the video, in ms; the download itself may take longer.
+   * @default 60_000
+   */
+  timeout?: number | undefined;
+  /** Called with the number of bytes received, and with the total where the service reports it. */
+  onProgress?: ((progress: { received: number; total?: number }) => void) | undefined;
+}
 
 const LEASE_NAME = /^[a-zA-Z0-9._-]{1,255}$/;
 const MOST_TAGS = 50;
-/** Longest id or name in a path. */
-const LONGEST_SEGMENT = 255;
 
-/** The lease's name (API: Limits). */
-export function leaseName(): Option<string> {
+/** The lease's name. */
+export function leaseName(): Check<string> {
   return check(
     'a string of 1 to 255 letters, digits, dots, underscores or hyphens',
     (name) => typeof name === 'string' && LEASE_NAME.test(name),
   );
 }
 
-/** Tags of a lease (API: Limits). */
-export function leaseTags(): Option<Readonly<Record<string, string>>> {
+/** Tags of a lease. */
+export function leaseTags(): Check<Readonly<Record<string, string>>> {
   return checked((tags) => {
     if (!isRecord(tags) || Object.values(tags).some((value) => typeof value !== 'string'))
       return 'must be an object whose values are strings';
@@ -40,164 +117,70 @@ export function leaseTags(): Option<Readonly<Record<string, string>>> {
   });
 }
 
-export function pageUrl(): Option<string> {
+export function pageUrl(): Check<string> {
   const test = (url: unknown) => typeof url === 'string' && isPageUrl(url);
   return check('an absolute URL (http, https, about or data), such as https://example.com/', test);
 }
 
 /** An id or name that becomes one segment of a path. */
-export function pathSegment(): Option<string> {
+export function pathSegment(): Check<string> {
   return checked(pathSegmentFault);
 }
-
-/** Returns why a value can't be one segment of a path: it could reach another endpoint, encoded or not. */
-export function pathSegmentFault(value: unknown): string | undefined {
-  if (typeof value !== 'string') return `must be a string, not ${typeof value}`;
-  if (value.trim() === '') return 'must not be empty';
-  if (value === '.' || value === '..') return 'must not be a relative path';
-  if (/[/\\%]/.test(value)) return 'must not contain a slash, a backslash or a percent sign';
-  if (/\p{Cc}/u.test(value)) return 'must not contain control characters';
-  if (!value.isWellFormed()) return 'must be well-formed Unicode';
-  if (value.length > LONGEST_SEGMENT) return `must be at most ${LONGEST_SEGMENT} characters long`;
-  return undefined;
-}
-
-/** A bearer token, or a function that returns one: called before each request, and again after a 401. */
-export type Token = string | (() => string | Promise<string>);
 
 /** Returns true for a token that is valid in a header. */
 export function isToken(token: unknown): boolean {
   return typeof token === 'function' || (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token));
 }
 
-/** The argument of the functions of the option `endpoints`. */
-export interface EndpointRequest {
-  /** Id or name of the pool. */
-  pool: string;
-  /** `session_id` of the browser. */
-  sessionId: string;
-  /** Aborts when the result is no longer needed. */
-  signal: AbortSignal;
-  /**
-   * Sends an authorized request to the service.
-   *
-   * @param path The path below `baseUrl`, such as `/sessions/abc/return`.
-   * @param body An object that is sent as JSON.
-   * @returns The JSON of the response, or `undefined` if its body is empty.
-   * @throws PoolServiceError, PoolConnectionError, PoolResponseError
-   */
-  send(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<unknown>;
-}
+export const tokenCheck: Check<Token> = checked((token) =>
+  isToken(token) ? undefined : 'must be a string of visible ASCII characters, or a function that returns one',
+);
 
-const endpoints = {
-  /** Releases a browser. Default: `POST /browser_pools/{pool}/release`. */
-  release: optional(callback<(request: EndpointRequest & { reuse: boolean }) => unknown>()),
-  /** Starts a recording. Default: `POST /browsers/{id}/replays`. */
-  startReplay: optional(callback<(request: EndpointRequest & ReplayRequest) => Replay | Promise<Replay>>()),
-  /** Stops a recording. Default: `POST /browsers/{id}/replays/{replay_id}/stop`. */
-  stopReplay: optional(callback<(request: EndpointRequest & { replayId: string }) => unknown>()),
-};
-
-const localOptions = {
-  /**
-   * Maximum number of browsers, which start when they are needed. Default: the environment variable
-   * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
-   */
-  size: optional(wholeNumber(1)),
-  /**
-   * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
-   * browsers belong to this process.
-   */
-  owner: optional(wholeNumber(1)),
-};
-
-export const poolOptions = {
-  /**
-   * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with
-   * this process (extension). Default: the environment variable `BROWSER_POOL_BASE_URL`.
-   */
+export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
+  // `checkService` explains what is wrong.
+  service: optional(check<BrowserService<object>>('a service', () => true)),
   baseUrl: optional(
     check<string>(
       "an absolute URL, such as https://pool.example.com, or 'local'",
       (value) => typeof value === 'string',
     ),
   ),
-  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
-  token: optional(checked<Token>((token) => (isToken(token) ? undefined : TOKEN_FAULT))),
-  /** Settings of `baseUrl: 'local'`. */
-  local: optional(group(localOptions)),
-  /**
-   * Functions for a service that releases or records browsers in another way (extension). At process exit, when only
-   * synchronous work is possible, and after a crash, a function of this process can't release a browser.
-   */
-  endpoints: optional(group(endpoints)),
-};
+  token: optional(tokenCheck),
+  limit: optional(wholeNumber(1)),
+  insecure: optional(flag(), false),
+  local: optional(group(checksOf<LocalOptions>()({ size: optional(wholeNumber(1)), owner: optional(wholeNumber(1)) }))),
+});
 
-const TOKEN_FAULT = 'must be a string of visible ASCII characters, or a function that returns one';
+export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abortSignal()) });
 
-export const requestOptions = {
-  /** Aborts the request. A browser that an aborted acquire request still leases is released. */
-  signal: optional(abortSignal()),
-};
-
-export const acquireOptions = {
-  ...requestOptions,
-  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
+export const acquireChecks = checksOf<AcquireOptions>()({
+  ...requestChecks,
   onEvent: optional(callback<(event: PoolEvent) => void>()),
-};
+});
 
-export const releaseOptions = {
-  ...requestOptions,
-  /** `true`: the browser returns to the pool as it is; `false`: it is destroyed. Default: `true`. */
-  reuse: withDefault(flag(), true),
-  /** Timeout of the request in ms. Default: 30,000. */
-  timeout: withDefault(
+export const releaseChecks = checksOf<ReleaseOptions>()({
+  ...requestChecks,
+  reuse: optional(flag(), true),
+  timeout: optional(
     check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
     30_000,
   ),
-};
+});
 
-export const downloadOptions = {
-  ...requestOptions,
-  /** Time to wait until the service has written the video, in ms; the download itself may take longer. Default: 60,000. */
-  timeout: withDefault(milliseconds(), 60_000),
-  /** Called with the number of bytes received, and with the total where the service reports it. */
+export const downloadChecks = checksOf<DownloadOptions>()({
+  ...requestChecks,
+  timeout: optional(milliseconds(), 60_000),
   onProgress: optional(callback<(progress: { received: number; total?: number }) => void>()),
-};
+});
 
-export const acquireRequest = {
-  /** Seconds to wait for a browser, a whole number. Default: the service's, which can be minutes. */
+export const acquireRequestChecks = checksOf<AcquireRequest>()({
   acquire_timeout_seconds: optional(wholeNumber(0)),
-  /** Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`; unique among the active leases. */
   name: optional(leaseName()),
-  /** Up to 50 key-value pairs. */
   tags: optional(leaseTags()),
-  /** URL to open. If it fails to load, the acquire request succeeds anyway. */
   start_url: optional(pageUrl()),
-};
+});
 
-export const replayRequest = {
-  /** Frames per second. Default: the service's. */
-  framerate: optional(wholeNumber(1)),
-  /** Seconds after which the recording ends, a whole number. Default: the service's. */
-  max_duration_in_seconds: optional(wholeNumber(1)),
-};
-
-/** Options of `new BrowserPool`. */
-export interface BrowserPoolOptions extends OptionsInput<typeof poolOptions> {}
-/** Settings of Chromium on this machine (extension). */
-export interface LocalOptions extends OptionsInput<typeof localOptions> {}
-/** Functions for a service with other paths (extension). */
-export interface EndpointOptions extends OptionsInput<typeof endpoints> {}
-/** Options of every request of `BrowserPool`. */
-export interface RequestOptions extends OptionsInput<typeof requestOptions> {}
-/** Options of `BrowserPool.acquire`. */
-export interface AcquireOptions extends OptionsInput<typeof acquireOptions> {}
-/** Options of `BrowserPool.release`. */
-export interface ReleaseOptions extends OptionsInput<typeof releaseOptions> {}
-/** Options of `BrowserPool.downloadReplay`. */
-export interface DownloadOptions extends OptionsInput<typeof downloadOptions> {}
-/** Body of an acquire request (API: endpoint 2). */
-export interface AcquireRequest extends OptionsInput<typeof acquireRequest> {}
-/** Body of a request that starts a recording (extension). */
-export interface ReplayRequest extends OptionsInput<typeof replayRequest> {}
+export const replayRequestChecks = checksOf<ReplayRequest>()({
+  frameRate: optional(wholeNumber(1)),
+  maxSeconds: optional(wholeNumber(1)),
+});

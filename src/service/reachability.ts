@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import { reachabilities } from '../shared/process-state.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
@@ -29,7 +30,7 @@ export class Reachability {
   /** A connection could not be opened. */
   failed(error: Error): void {
     this.#failures.add(error);
-    this.#failingSince ??= performance.now();
+    this.#failingSince ??= clock.now();
     this.lastFailure = error;
   }
 
@@ -42,7 +43,7 @@ export class Reachability {
   timeLeft(timeout: number): number {
     if (this.#wasReached) return Number.POSITIVE_INFINITY;
     if (this.#failingSince === undefined) return timeout;
-    return timeout - (performance.now() - this.#failingSince);
+    return timeout - (clock.now() - this.#failingSince);
   }
 }
 

@@ -3,18 +3,14 @@ import { closeSync, fstatSync, openSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { clock } from '../shared/clock.js';
 import { environment } from '../shared/environment.js';
-import type { HttpClient } from './http.js';
-import type { LeaseMark } from './ownership.js';
+import type { ServiceClient } from './client.js';
+import type { ReleaseTicket } from './release.js';
+import type { SearchTicket } from './search.js';
 
-/** The release of one lease, as another process can request it. */
-export interface ReleaseTicket {
-  sessionId: string;
-  /** URL of the release request, and of the session's record. */
-  releaseUrl: string;
-  sessionUrl: string;
-  mark: LeaseMark | undefined;
-}
+/** What a helper releases: a browser, or what the search for an open acquire request finds. */
+export type HelperTicket = ReleaseTicket | SearchTicket;
 
 /**
  * A line of JSON for the release process. Messages identify leases by number, because two leases can have the same
@@ -22,7 +18,7 @@ export interface ReleaseTicket {
  */
 export type ReleaseMessage =
   | { token: string }
-  | { hold: ReleaseTicket; lease: number }
+  | { hold: HelperTicket; lease: number }
   /** A release for reuse is on its way. */
   | { sent: number }
   | { drop: number }
@@ -89,7 +85,7 @@ export class CrashGuard {
   #lastLease = 0;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  constructor({ lastToken, refreshToken }: HttpClient) {
+  constructor({ lastToken, refreshToken }: ServiceClient) {
     this.#helper.sendToken(lastToken);
     if (!refreshToken) return;
     const refresh = () => {
@@ -98,10 +94,10 @@ export class CrashGuard {
         () => {},
       );
     };
-    this.#timer = setInterval(refresh, TOKEN_INTERVAL).unref();
+    this.#timer = clock.setInterval(refresh, TOKEN_INTERVAL).unref();
   }
 
-  add(ticket: ReleaseTicket): GuardedLease {
+  add(ticket: HelperTicket): GuardedLease {
     const lease = ++this.#lastLease;
     this.#leases.add(lease);
     this.#helper.send({ hold: ticket, lease });
@@ -112,7 +108,7 @@ export class CrashGuard {
     if (!this.#leases.delete(lease)) return;
     this.#helper.send({ drop: lease });
     if (!this.isEmpty) return;
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     this.#helper.end();
   }
 
@@ -131,7 +127,7 @@ export function releaseWhileExiting(
   leases: readonly { ticket: ReleaseTicket; isSent: boolean }[],
   timeout: number,
 ): void {
-  const deadline = performance.now() + timeout;
+  const deadline = clock.now() + timeout;
   const output = openUnnamedFile();
   const helper = new ReleaseHelper(output ?? 'ignore');
   helper.sendToken(token);
@@ -142,7 +138,7 @@ export function releaseWhileExiting(
   helper.send({ end: true });
   if (output === undefined) return;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  while (fstatSync(output).size === 0 && performance.now() < deadline)
+  while (fstatSync(output).size === 0 && clock.now() < deadline)
     Atomics.wait(sleeper, 0, 0, POLL_INTERVAL);
   closeSync(output);
 }

@@ -3,28 +3,29 @@
  * `ReleaseMessage`). At the end it releases the remaining leases, and writes one line when it has finished.
  */
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { delay } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
-import { withRetries } from '../shared/retry.js';
 import { isLoopback } from '../shared/urls.js';
-import { bearsMark } from './ownership.js';
-import type { ReleaseMessage, ReleaseTicket } from './release-helper.js';
+import { authorize, type CompleteRequest } from './complete-request.js';
+import { ANY_ID, idsIn, type SearchTicket } from './search.js';
+import { releaseBrowser, type ReleasePlan, type ReleaseTicket } from './release.js';
+import type { HelperTicket, ReleaseMessage } from './release-helper.js';
 
-/** Timeout of each request in ms. */
+/** Timeout of each request, and of a whole release, in ms. */
 const REQUEST_TIMEOUT = 5000;
-const RETRIES = 8;
-/** Milliseconds that the service gets to process the release of the process that ended. */
+const RELEASE_TIMEOUT = 60_000;
+/** Milliseconds that the service gets to process the last request of the process that ended. */
 const PROCESSING = 500;
 
-const held = new Map<number, ReleaseTicket>();
+const held = new Map<number, HelperTicket>();
 const sent = new Set<number>();
-let token = '';
+let token: string | undefined;
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
   if ('end' in message) break;
   read(message);
 }
-await Promise.allSettled([...held].map(([lease, ticket]) => release(ticket, sent.has(lease))));
+await Promise.allSettled([...held].map(([lease, ticket]) => finish(ticket, sent.has(lease))));
 process.stdout.write('finished\n');
 // The input may still be open.
 process.stdin.destroy();
@@ -39,38 +40,47 @@ function read(message: Exclude<ReleaseMessage, { end: true }>): void {
   }
 }
 
+async function finish(ticket: HelperTicket, isSent: boolean): Promise<void> {
+  const isSearch = 'search' in ticket;
+  if (isSearch || isSent) await delay(PROCESSING);
+  if (isSearch) await releaseFound(ticket);
+  else await release(ticket, isSent);
+}
+
 /** Releases the browser for destruction, so that a repeated request can't end another lease. */
-async function release(ticket: ReleaseTicket, isInDoubt: boolean): Promise<void> {
-  if (isInDoubt) await sleep(PROCESSING);
-  const attempt = async () => {
-    if (isInDoubt && !(await isStillOurs(ticket))) return;
-    const response = await send('POST', ticket.releaseUrl, { session_id: ticket.sessionId, reuse: false });
-    // 404 is a confirmation too: the session no longer exists.
-    if (!response.ok && response.status !== 404) throw new Error(`Status ${response.status}`);
-  };
-  const backoff = { retries: RETRIES, minTimeout: 200, maxTimeout: 10_000, randomize: true };
-  await withRetries(attempt, { ...backoff, shouldRetry: ({ error }) => !isLocalAndOver(ticket, error) });
+async function release(ticket: ReleaseTicket, isSent: boolean): Promise<void> {
+  const doubt = isSent ? 'unknown' : 'none';
+  await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, doubt, send });
+}
+
+/** Releases the browser of an acquire request whose response nobody read. */
+async function releaseFound({ search, list, idField, found }: SearchTicket): Promise<void> {
+  const { json } = await send(search, REQUEST_TIMEOUT);
+  const tickets = idsIn(json, { list, idField }).map(
+    (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
+  );
+  await Promise.all(tickets.map((ticket) => release(ticket, false)));
+}
+
+async function send(request: CompleteRequest, timeout: number): ReturnType<ReleasePlan['send']> {
+  const { url, headers } = authorize(request, token);
+  try {
+    const response = await fetch(url, {
+      method: request.method,
+      headers: { ...headers, 'content-type': 'application/json' },
+      ...(request.body && { body: JSON.stringify(request.body) }),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT)),
+    });
+    const json = request.method === 'GET' && response.ok ? ((await response.json()) as unknown) : undefined;
+    return { status: response.status, isSent: true, json };
+  } catch (error) {
+    return { isSent: true, isFinal: isLocalAndOver(url, error as Error) };
+  }
 }
 
 /** Returns true for a service on this machine that has ended: it has no browsers. */
-function isLocalAndOver({ releaseUrl }: ReleaseTicket, { cause }: Error): boolean {
+function isLocalAndOver({ hostname }: URL, { cause }: Error): boolean {
   const isRefused = isRecord(cause) && cause['code'] === 'ECONNREFUSED';
-  return isRefused && isLoopback(new URL(releaseUrl).hostname);
-}
-
-async function isStillOurs({ sessionUrl, mark }: ReleaseTicket): Promise<boolean> {
-  if (!mark) return false;
-  const response = await send('GET', sessionUrl);
-  if (response.status >= 500) throw new Error(`Status ${response.status}`);
-  return response.ok && bearsMark(await response.json(), mark);
-}
-
-function send(method: string, url: string, body?: object): Promise<Response> {
-  return fetch(url, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body && { body: JSON.stringify(body) }),
-    redirect: 'error',
-    signal: AbortSignal.timeout(REQUEST_TIMEOUT),
-  });
+  return isRefused && isLoopback(hostname);
 }

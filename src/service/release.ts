@@ -1,178 +1,150 @@
-import { duration, InvalidOptionError } from '../shared/errors.js';
-import { isRecord } from '../shared/json.js';
-import { withRetries } from '../shared/retry.js';
-import {
-  PoolClosedError,
-  PoolConnectionError,
-  PoolServiceError,
-  ReleaseError,
-} from '../shared/service-errors.js';
-import type { HttpClient } from './http.js';
-import { bearsMark, type MarkedLease } from './ownership.js';
-import type { ReleaseOptions } from './pool-options.js';
-import { readJson } from './responses.js';
-import { meaningOf } from './status.js';
+import { backoff, clock, delay } from '../shared/clock.js';
+import { valueAt, type OwnerTest } from './browser-service.js';
+import type { CompleteRequest } from './complete-request.js';
+import { isGone, isSuccess, meaningOf } from './status.js';
 
-/** Maximum part of `timeout` for one attempt, so that an unanswered request leaves time for another one. */
+/** The release of one lease, as JSON: another process can execute it. */
+export interface ReleaseTicket {
+  readonly id: string;
+  /** The browser returns to the pool, and the same session may immediately belong to another lease. */
+  readonly reuse: CompleteRequest;
+  readonly destroy: CompleteRequest;
+  /**
+   * How to recognize the lease: a test of the session's record. `null`: the lease can't be recognized. Undefined: each session
+   * has one lease.
+   */
+  readonly owner?: OwnerCheck | null;
+}
+
+export interface OwnerCheck extends CompleteRequest, Pick<OwnerTest, 'at' | 'is'> {
+  /** The service showed the value when it leased the browser: a session without it is no longer ours. */
+  readonly isShown: boolean;
+}
+
+/** Returns true if a record of a session shows that the lease is ours. */
+export function isOurs(record: unknown, { at, is }: Pick<OwnerTest, 'at' | 'is'>): boolean {
+  return valueAt(record, at) === is;
+}
+
+/**
+ * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;
+ * or it may have been processed, so that the session may belong to another lease.
+ */
+export type Doubt = 'none' | 'failed' | 'unknown';
+
+/** What happened to a browser. `unknown`: nobody can say, and another request could end the lease of somebody else. */
+export type ReleaseResult = 'released' | 'gone' | 'failed' | 'unknown';
+
+/** The answer to one request. Without a status, no answer arrived. */
+export interface Answer {
+  readonly to: 'release' | 'owner';
+  readonly status?: number | undefined;
+  /** False if the connection could not be opened. */
+  readonly isSent: boolean;
+  /** Repeating the request does not help, for another reason than the status. */
+  readonly isFinal?: boolean;
+  /** Of a successful answer to the check of the owner. */
+  readonly isOurs?: boolean;
+}
+
+export interface Step {
+  readonly next: 'release' | 'check owner' | ReleaseResult;
+  readonly doubt: Doubt;
+  /** The request failed: wait before the next one. */
+  readonly pauses?: boolean;
+}
+
+/** The facts about a lease on which the steps depend. */
+export interface ReleasePolicy {
+  readonly owner: ReleaseTicket['owner'] | undefined;
+  /** The request lets the service lease the same session again. */
+  readonly reuses: boolean;
+  /** Further statuses which mean that the session no longer exists. */
+  readonly gone?: readonly number[] | undefined;
+}
+
+/**
+ * Decides the next step of a release: the whole policy of this library, in this process and in the helper processes.
+ *
+ * A release is never repeated after a confirmation. A release for reuse that may have been processed is repeated only while the
+ * service shows that the lease is still ours. A service that can't show it is believed when it reports a failure.
+ *
+ * @param doubt From the steps before.
+ * @param answer To the last request; undefined at the beginning.
+ */
+export function nextStep({ owner, gone, reuses }: ReleasePolicy, doubt: Doubt, answer?: Answer): Step {
+  // Each session has one lease: a repeated request can't end another one.
+  const before = owner === undefined ? 'none' : doubt;
+  if (!answer) return { next: afterFailure(owner, before), doubt: before };
+  const { to, status } = answer;
+  const meaning = status === undefined ? undefined : meaningOf(status);
+  if (to === 'owner') {
+    if (answer.isOurs) return { next: 'release', doubt: before };
+    if (status !== undefined && isSuccess(status) && owner?.isShown) return { next: 'released', doubt: before };
+    const isHidden = status !== undefined && (isSuccess(status) || meaning!.isAbsent);
+    if (isHidden && before === 'failed' && meaning!.isAbsent) return { next: 'release', doubt: before };
+    if (isHidden) return { next: 'unknown', doubt: 'unknown' };
+    if (answer.isFinal || (meaning && !meaning.isTransient)) return { next: 'unknown', doubt: 'unknown' };
+    return { next: 'check owner', doubt: before, pauses: true };
+  }
+  if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };
+  if (status !== undefined && isGone(status, gone)) return { next: 'gone', doubt: before };
+  const outcome = answer.isSent ? (meaning?.release ?? 'unknown') : 'none';
+  const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
+  // Only a release for reuse lets the session be leased again.
+  const after = reuses && owner !== undefined ? raised : before;
+  if (answer.isFinal || (meaning && !meaning.isTransient)) return { next: failureOf(after), doubt: after };
+  const next = afterFailure(owner, after);
+  return { next, doubt: after, pauses: true };
+}
+
+function afterFailure(owner: ReleaseTicket['owner'], doubt: Doubt): Step['next'] {
+  if (doubt === 'none') return 'release';
+  if (owner) return 'check owner';
+  return doubt === 'failed' ? 'release' : 'unknown';
+}
+
+function failureOf(doubt: Doubt): 'failed' | 'unknown' {
+  return doubt === 'unknown' ? 'unknown' : 'failed';
+}
+
+/** Pauses between two requests. */
+const BACKOFF = { factor: 2, minTimeout: 100, maxTimeout: 2000, randomize: true };
+/** Maximum part of the time for one request, so that an unanswered request leaves time for another one. */
 const LONGEST_PART = 1 / 2;
-/** Shortest timeout of an attempt in ms, if there is time. */
-const SHORTEST_ATTEMPT = 1000;
+/** Shortest timeout of a request in ms, if there is time. */
+const SHORTEST_REQUEST = 1000;
 
-/** The part of a pool that releases browsers. */
-export interface Releaser {
-  readonly idOrName: string;
-  readonly client: HttpClient;
-  release(sessionId: string, options: ReleaseOptions): Promise<void>;
+export interface ReleasePlan {
+  readonly reuses: boolean;
+  /** Milliseconds for all requests. */
+  readonly timeout: number;
+  readonly doubt?: Doubt;
+  /** Sends a request. Never rejects. */
+  send(request: CompleteRequest, timeout: number): Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
 }
 
-export interface ReleaseRequest {
-  /** `true`: the browser returns to the pool, and the same session id may immediately belong to another lease. */
-  reuse: boolean;
-  /** Milliseconds for all attempts. */
-  timeout: number;
-}
-
-/**
- * Releases a browser: repeats the request until the service confirms it, or until `timeout` ms have elapsed. 404 means
- * that the session no longer exists.
- *
- * After a request with `reuse` that may have been processed, the session may belong to another lease. The request is
- * then repeated only if the session still has the mark of our lease. If a service returns no marks, the request is
- * repeated after an error response, and not repeated after a missing response.
- *
- * @throws ReleaseError with the id of the session that is, or may be, still leased.
- */
-export function releaseWithRetry(
-  pool: Releaser,
-  lease: MarkedLease,
-  request: ReleaseRequest,
-): Promise<'reused' | 'destroyed'> {
-  return new Release(pool, lease, request).run();
-}
-
-/** Ends the attempts: the service may have processed the release, and the present owner of the session is unknown. */
-class OwnerUnknown extends Error {}
-
-class Release {
-  readonly #pool: Releaser;
-  readonly #lease: MarkedLease;
-  readonly #request: ReleaseRequest;
-  readonly #started = performance.now();
-  /** The remaining doubt after the failed requests so far. */
-  #doubt: 'none' | 'failed' | 'unknown' = 'none';
-  #lastError: Error | undefined;
-
-  constructor(pool: Releaser, lease: MarkedLease, request: ReleaseRequest) {
-    this.#pool = pool;
-    this.#lease = lease;
-    this.#request = request;
+/** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */
+export async function releaseBrowser(
+  ticket: ReleaseTicket,
+  { reuses, timeout, doubt = 'none', send }: ReleasePlan,
+): Promise<ReleaseResult> {
+  const request = reuses ? ticket.reuse : ticket.destroy;
+  const policy = { owner: ticket.owner, reuses, gone: request.gone };
+  const began = clock.now();
+  const timeLeft = () => Math.max(0, timeout - (clock.now() - began));
+  // A request that the deadline interrupts would only add doubt.
+  const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
+  let step = nextStep(policy, doubt);
+  for (let failures = 0; ; ) {
+    if (step.next !== 'release' && step.next !== 'check owner') return step.next;
+    if (step.pauses) await delay(Math.min(backoff(BACKOFF, ++failures), timeLeft()));
+    if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);
+    const part = Math.min(timeLeft(), Math.max(SHORTEST_REQUEST, timeout * LONGEST_PART));
+    const isCheck = step.next === 'check owner';
+    const { json, ...answer } = await send(isCheck ? ticket.owner! : request, part);
+    const isSuccessful = answer.status !== undefined && isSuccess(answer.status);
+    const ours = isCheck && isSuccessful && isOurs(json, ticket.owner!);
+    step = nextStep(policy, step.doubt, { ...answer, to: isCheck ? 'owner' : 'release', isOurs: ours });
   }
-
-  async run(): Promise<'reused' | 'destroyed'> {
-    const { reuse, timeout } = this.#request;
-    try {
-      await withRetries(() => this.#attempt(), {
-        retries: Number.POSITIVE_INFINITY,
-        maxRetryTime: timeout,
-        minTimeout: 100,
-        maxTimeout: 2000,
-        randomize: true,
-        shouldRetry: ({ error }) => isTransient(error),
-      });
-      return reuse ? 'reused' : 'destroyed';
-    } catch (error) {
-      if (statusOf(error) === 404) return 'destroyed';
-      throw this.#explain(error as Error);
-    }
-  }
-
-  async #attempt(): Promise<void> {
-    const { reuse } = this.#request;
-    // A request that the deadline interrupts would only add doubt.
-    const needed = Math.min(SHORTEST_ATTEMPT, this.#request.timeout * LONGEST_PART);
-    if (this.#lastError && this.#timeLeft < needed) throw this.#lastError;
-    if (reuse && this.#doubt !== 'none' && !(await this.#isStillOurs())) return;
-    try {
-      await this.#pool.release(this.#lease.sessionId, { reuse, timeout: this.#attemptTimeout });
-    } catch (error) {
-      const outcome = outcomeOf(error);
-      if (outcome === 'unknown' || this.#doubt === 'none') this.#doubt = outcome;
-      this.#lastError = error as Error;
-      throw error;
-    }
-  }
-
-  async #isStillOurs(): Promise<boolean> {
-    const { mark, isMarkShown } = this.#lease;
-    const record = mark && (await this.#readSession());
-    if (mark && record !== undefined) {
-      if (bearsMark(record, mark)) return true;
-      if (isMarkShown) return false;
-    } else if (this.#doubt === 'failed') return true;
-    this.#doubt = 'unknown';
-    throw new OwnerUnknown('The service does not show to which lease the session belongs.');
-  }
-
-  /** `GET /browsers/{id}` (extension). Resolves to `undefined` if the service has no such path or no such session. */
-  async #readSession(): Promise<unknown> {
-    const { client } = this.#pool;
-    const { sessionId } = this.#lease;
-    const path = client.path('browsers', sessionId);
-    const facts = { pool: this.#pool.idOrName, sessionId };
-    try {
-      const response = await client.send({ method: 'GET', path, facts, timeout: this.#attemptTimeout });
-      return readJson(response, facts);
-    } catch (error) {
-      if (error instanceof PoolServiceError && meaningOf(error.status).isAbsent) return undefined;
-      throw new Error('The service did not show the session.', { cause: error });
-    }
-  }
-
-  get #attemptTimeout(): number {
-    return Math.min(this.#timeLeft, Math.max(SHORTEST_ATTEMPT, this.#request.timeout * LONGEST_PART));
-  }
-
-  get #timeLeft(): number {
-    return Math.max(0, this.#request.timeout - (performance.now() - this.#started));
-  }
-
-  #explain(cause: Error): ReleaseError {
-    const { sessionId } = this.#lease;
-    const pool = this.#pool.idOrName;
-    const elapsed = performance.now() - this.#started;
-    const facts = { pool, sessionId, elapsed, cause };
-    if (this.#doubt === 'unknown') {
-      const message =
-        `It is unknown whether session ${sessionId} of pool ${pool} was released: the service did not answer. ` +
-        'If it was not, it stays leased until its inactivity timeout.';
-      return new ReleaseError(message, 'unknown', facts);
-    }
-    const message =
-      `Session ${sessionId} of pool ${pool} could not be released within ${duration(this.#request.timeout)}. ` +
-      'It stays leased until its inactivity timeout.';
-    return new ReleaseError(message, 'failed', facts);
-  }
-}
-
-/**
- * The meaning of a failed request: the browser is still leased (`none`); the service says so (`failed`); or it may be
- * released (`unknown`).
- */
-function outcomeOf(error: unknown): 'none' | 'failed' | 'unknown' {
-  const status = statusOf(error);
-  if (status !== undefined) return meaningOf(status).release;
-  if (error instanceof InvalidOptionError || error instanceof PoolClosedError) return 'none';
-  return error instanceof PoolConnectionError && error.code === 'ERR_POOL_UNREACHABLE' ? 'none' : 'unknown';
-}
-
-function isTransient(error: unknown): boolean {
-  if (error instanceof InvalidOptionError || error instanceof PoolClosedError) return false;
-  if (error instanceof OwnerUnknown) return false;
-  const status = statusOf(error);
-  return status === undefined || meaningOf(status).isTransient;
-}
-
-/** Also for errors of functions of the user that have a `status`. */
-function statusOf(error: unknown): number | undefined {
-  return isRecord(error) && typeof error['status'] === 'number' ? error['status'] : undefined;
 }

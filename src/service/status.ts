@@ -7,7 +7,7 @@ export interface StatusMeaning {
    * whether a browser was leased.
    */
   readonly acquire: 'unavailable' | 'refused' | 'unknown';
-  /** Of a release request: nothing happened; the service says that the release failed; or it may have happened. */
+  /** Of a release request: nothing happened; the service reports that the release failed; or it may have happened. */
   readonly release: 'none' | 'failed' | 'unknown';
   /** The same request can succeed later. */
   readonly isTransient: boolean;
@@ -55,13 +55,13 @@ export function meaningOf(status: number): StatusMeaning {
   return TABLE[status] ?? (status >= 500 ? FAILED : REFUSED);
 }
 
-/** Returns true if an acquire request failed in a way that leaves it unknown whether a browser was leased. */
-export function isOutcomeUnknown(
-  error: unknown,
-): error is PoolConnectionError | PoolResponseError | PoolServiceError {
-  if (error instanceof PoolConnectionError) return error.code === 'ERR_POOL_NO_RESPONSE';
-  if (error instanceof PoolResponseError) return error.sessionId === undefined;
-  return error instanceof PoolServiceError && meaningOf(error.status).acquire === 'unknown';
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Returns true if a session no longer exists, by the answer to its release. */
+export function isGone(status: number, gone: readonly number[] = []): boolean {
+  return status === 404 || status === 410 || gone.includes(status);
 }
 
 /** Returns true if the same request can succeed later. */
@@ -69,10 +69,4 @@ export function isTransientError(error: unknown): boolean {
   if (error instanceof PoolServiceError) return meaningOf(error.status).isTransient;
   if (error instanceof PoolConnectionError) return !error.isPermanent;
   return error instanceof PoolResponseError;
-}
-
-/** Returns true if the error shows a problem of the service itself. */
-export function isOutage(error: unknown): boolean {
-  if (error instanceof PoolConnectionError) return !error.isPermanent;
-  return error instanceof PoolServiceError && meaningOf(error.status).isOutage;
 }

@@ -1,29 +1,58 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { clock, startTimer } from './clock.js';
 
-/** The longest time that `setTimeout` accepts, in ms. */
-export const LONGEST_TIMER = 2 ** 31 - 1;
+/** What happens when a signal of the caller aborts. */
+const onAborts = new WeakMap<AbortSignal, { readonly calls: Set<() => void>; readonly remove: () => void }>();
+
+/**
+ * Calls a function when a signal aborts, or at once if it has aborted. The returned function removes it. Many calls may share
+ * one signal of the caller: it gets one listener from us, because Node warns of a leak from the eleventh on.
+ */
+export function onAbort(signal: AbortSignal | undefined, call: () => void): () => void {
+  if (signal?.aborted) call();
+  if (!signal || signal.aborted) return () => {};
+  const { calls, remove } = onAborts.get(signal) ?? listenTo(signal);
+  calls.add(call);
+  return () => {
+    if (calls.delete(call) && calls.size === 0) remove();
+  };
+}
+
+function listenTo(signal: AbortSignal) {
+  const calls = new Set<() => void>();
+  const notify = () => {
+    remove();
+    for (const call of calls) call();
+  };
+  const remove = () => {
+    onAborts.delete(signal);
+    signal.removeEventListener('abort', notify);
+  };
+  const listening = { calls, remove };
+  onAborts.set(signal, listening);
+  signal.addEventListener('abort', notify);
+  return listening;
+}
 
 /** An abort signal that also aborts with its parent, and after a timeout. Its creator disposes it. */
 export class LinkedAbort {
   readonly #controller = new AbortController();
-  readonly #parent: AbortSignal | undefined;
+  readonly #leaveParent: () => void;
   readonly #timeout: number;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #started = performance.now();
+  readonly #started = clock.now();
   #expiry: NodeJS.Immediate | undefined;
   #timedOut = false;
 
   /** @param timeout Milliseconds until the signal aborts; no timeout by default. */
   constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
-    this.#parent = parent;
     this.#timeout = timeout;
-    for (const signal of [parent, this.signal]) allowManyListeners(signal);
-    // An aborted parent neither calls a new listener nor removes it.
-    if (parent?.aborted) this.#onParentAbort();
-    else parent?.addEventListener('abort', this.#onParentAbort, { once: true });
+    // This signal belongs to us, and every step of a call listens to it.
+    setMaxListeners(0, this.signal);
+    this.#leaveParent = onAbort(parent, () => this.abort(parent!.reason));
     // After the event loop was blocked, timers fire first. A response that has arrived meanwhile is read before this one.
-    this.#timer = startTimer(timeout, () => (this.#expiry = setImmediate(() => this.#expire())));
+    this.#timer = startTimer(timeout, () => (this.#expiry = clock.setImmediate(() => this.#expire())));
   }
 
   get signal(): AbortSignal {
@@ -37,7 +66,7 @@ export class LinkedAbort {
 
   /** Milliseconds since the start, by the monotonic clock. */
   get elapsed(): number {
-    return performance.now() - this.#started;
+    return clock.now() - this.#started;
   }
 
   /** Milliseconds until the timeout, never below 0. */
@@ -52,27 +81,19 @@ export class LinkedAbort {
 
   /** Removes the timeout; the parent and `abort` still abort the signal. */
   clearTimeout(): void {
-    clearTimeout(this.#timer);
-    clearImmediate(this.#expiry);
+    clock.clearTimeout(this.#timer);
+    clock.clearImmediate(this.#expiry);
   }
 
   dispose(): void {
     this.clearTimeout();
-    this.#parent?.removeEventListener('abort', this.#onParentAbort);
+    this.#leaveParent();
   }
 
   #expire(): void {
     this.#timedOut = !this.signal.aborted;
     this.abort(new DOMException('The timeout has elapsed', 'TimeoutError'));
   }
-
-  readonly #onParentAbort = () => this.abort(this.#parent!.reason);
-}
-
-/** Many calls may share one signal: Node warns of a leak from the eleventh listener on. */
-function allowManyListeners(signal: AbortSignal | undefined): void {
-  // Signals of polyfills and test environments are not Node's event targets.
-  if (signal instanceof EventTarget) setMaxListeners(0, signal);
 }
 
 /**
@@ -88,17 +109,15 @@ export function raceAbort<T>(
   if (!signal) return work;
   return new Promise<T>((resolve, reject) => {
     // The reason may be any value, and is passed on unchanged.
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
+    const stopListening = onAbort(signal, () => reject(signal.reason));
     work.then(
       (value) => {
-        signal.removeEventListener('abort', onAbort);
+        stopListening();
         if (signal.aborted) onLate?.(value);
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
+        stopListening();
         reject(error);
       },
     );
@@ -128,7 +147,7 @@ export async function raceTimeout<T>(
     return await Promise.race([work(), timeout]);
   } finally {
     isSettled = true;
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 }
 
@@ -153,23 +172,13 @@ export async function withAbortGrace<T>(signal: AbortSignal | undefined, work: P
   if (!signal) return work;
   const grace = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  const onAbort = () => {
-    timer = setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);
-  };
-  signal.addEventListener('abort', onAbort);
-  if (signal.aborted) onAbort();
+  const stopListening = onAbort(signal, () => {
+    timer = clock.setTimeout(() => grace.abort(signal.reason), ABORT_GRACE);
+  });
   try {
     return await raceAbort(work, grace.signal);
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
+    clock.clearTimeout(timer);
+    stopListening();
   }
-}
-
-/** `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
-export function startTimer(
-  milliseconds: number,
-  onEnd: () => void,
-): ReturnType<typeof setTimeout> | undefined {
-  return milliseconds > LONGEST_TIMER ? undefined : setTimeout(onEnd, milliseconds);
 }

@@ -3,28 +3,31 @@ import * as v from 'valibot';
 import { InvalidOptionError } from './errors.js';
 import { isRecord, showValue } from './json.js';
 
-declare const TYPES: unique symbol;
+/** A check of one value: the type that a caller passes, and the type after the check, with its defaults. */
+export type Check<In = unknown, Out = In> = v.GenericSchema<In, Out>;
 
-/** One option with its check and its default: the type that a caller passes, and the type after the check. */
-export interface Option<In = unknown, Out = In> {
-  readonly [TYPES]?: (input: In) => Out;
+/** The checks of a set of options, by name. */
+export type Checks = Readonly<Record<string, Check>>;
+
+/** True for two types that are equal. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Plain<T> = { [Key in keyof T]: T[Key] };
+/** What a set of checks accepts: options with a default may be left out. */
+type InputOf<C extends v.ObjectEntries> = Plain<v.InferInput<v.ObjectSchema<C, undefined>>>;
+/** Refuses checks that do not accept exactly `Input`: the error shows both types. */
+type Exactly<Input, C extends v.ObjectEntries> =
+  Same<Plain<Input>, InputOf<C>> extends true ? unknown : { expected: Plain<Input>; accepted: InputOf<C> };
+
+/** The values after the check. */
+export type Checked<C extends v.ObjectEntries> = Readonly<Plain<v.InferOutput<v.ObjectSchema<C, undefined>>>>;
+
+/**
+ * Declares the checks of an interface of options. The compiler refuses a check that is missing, or that accepts another type:
+ * `checksOf<RetryOptions>()({ … })`.
+ */
+export function checksOf<Input extends object>() {
+  return <C extends v.ObjectEntries>(checks: C & Exactly<Input, C>): C => checks;
 }
-
-/** A set of options by name. The comment above each entry is its public documentation. */
-export type Options = Readonly<Record<string, Option<never, unknown>>>;
-
-type InputOf<O> = O extends Option<infer In, infer _Out> ? In : never;
-type OutputOf<O> = O extends Option<never, infer Out> ? Out : never;
-
-/** The options as a caller passes them: those with a default may be left out. */
-export type OptionsInput<O> = {
-  [Name in keyof O as undefined extends InputOf<O[Name]> ? Name : never]?: InputOf<O[Name]>;
-} & {
-  [Name in keyof O as undefined extends InputOf<O[Name]> ? never : Name]: InputOf<O[Name]>;
-};
-
-/** The options after the check, with their defaults. */
-export type OptionsOutput<O> = { readonly [Name in keyof O]: OutputOf<O[Name]> };
 
 /**
  * Checks options and adds their defaults.
@@ -32,9 +35,9 @@ export type OptionsOutput<O> = { readonly [Name in keyof O]: OutputOf<O[Name]> }
  * @param caller The function that takes the options, for the message.
  * @throws InvalidOptionError for the first option that is unknown or has a wrong value.
  */
-export function readOptions<O extends Options>(options: O, given: unknown, caller: string): OptionsOutput<O> {
-  const result = v.safeParse(strictObject(options), given, { abortEarly: true });
-  if (result.success) return result.output as OptionsOutput<O>;
+export function readOptions<C extends v.ObjectEntries>(checks: C, given: unknown, caller: string): Checked<C> {
+  const result = v.safeParse(group(checks), given, { abortEarly: true });
+  if (result.success) return result.output as Checked<C>;
   const [issue] = result.issues;
   const path = v.getDotPath(issue);
   if (path === null) {
@@ -46,57 +49,45 @@ export function readOptions<O extends Options>(options: O, given: unknown, calle
 }
 
 /** Checks a single value, for a function that takes it as an argument. */
-export function readOption<In, Out>(option: Option<In, Out>, name: string, given: unknown): Out {
-  return readOptions({ [name]: option }, { [name]: given }, name)[name]!;
+export function readOption<In, Out>(check: Check<In, Out>, name: string, given: unknown): Out {
+  return (readOptions({ [name]: check }, { [name]: given }, name) as Record<string, Out>)[name]!;
 }
 
-/** An option without a default. */
-export function optional<In, Out>(option: Option<In, Out>): Option<In | undefined, Out | undefined> {
-  return toOption(v.optional(toSchema(option)));
-}
-
-export function withDefault<In, Out>(
-  option: Option<In, Out>,
-  value: NoInfer<In>,
-): Option<In | undefined, Out> {
-  return toOption(v.optional(toSchema(option), value as never));
-}
+export { optional } from 'valibot';
 
 /** A value that passes a test. */
-export function check<T>(expected: string, test: (value: unknown) => boolean): Option<T> {
-  return toOption(v.custom<T>(test, mustBe(expected)));
+export function check<T>(expected: string, test: (value: unknown) => boolean): Check<T> {
+  return v.custom<T>(test, mustBe(expected));
 }
 
 /** A value without a fault; `faultOf` returns the text after the name of the option. */
-export function checked<T>(faultOf: (value: unknown) => string | undefined): Option<T> {
-  return toOption(
-    v.custom<T>(
-      (value) => faultOf(value) === undefined,
-      ({ input }) => faultOf(input)!,
-    ),
+export function checked<T>(faultOf: (value: unknown) => string | undefined): Check<T> {
+  return v.custom<T>(
+    (value) => faultOf(value) === undefined,
+    ({ input }) => faultOf(input)!,
   );
 }
 
 /** A function of the caller. */
-export function callback<F>(): Option<F> {
+export function callback<F>(): Check<F> {
   return check<F>('a function', (value) => typeof value === 'function');
 }
 
 /** An AbortSignal, also of a polyfill or of a test environment. */
-export function abortSignal(): Option<AbortSignal> {
+export function abortSignal(): Check<AbortSignal> {
   return check('an AbortSignal', (value) => isRecord(value) && 'aborted' in value);
 }
 
-export function flag(): Option<boolean> {
-  return toOption(v.boolean(mustBe('true or false')));
+export function flag(): Check<boolean> {
+  return v.boolean(mustBe('true or false'));
 }
 
-export function milliseconds(): Option<number> {
+export function milliseconds(): Check<number> {
   return check('a number of milliseconds above 0', (value) => typeof value === 'number' && value > 0);
 }
 
 /** A whole number in a range, both ends included. */
-export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Option<number> {
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Check<number> {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `from ${least} to ${most}`;
   const isInRange = (value: number) => value >= least && value <= most;
   return check(
@@ -106,44 +97,49 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Opti
 }
 
 /** The value `false`, for an option that can be switched off. */
-export function off(): Option<false> {
+export function off(): Check<false> {
   return check('false', (value) => value === false);
 }
 
-export function text(): Option<string> {
+export function text(): Check<string> {
   return check('a string that is not empty', (value) => typeof value === 'string' && value !== '');
 }
 
-export function oneOf<const Choice extends string>(...choices: Choice[]): Option<Choice> {
+export function oneOf<const Choice extends string>(...choices: Choice[]): Check<Choice> {
   const list = choices.map((choice) => `'${choice}'`).join(', ');
-  return toOption(v.picklist(choices, mustBe(`one of ${list}`)));
+  return v.picklist(choices, mustBe(`one of ${list}`)) as Check<Choice>;
 }
 
 /** The first alternative that accepts the value. */
-export function anyOf<Ins extends readonly Option<never, unknown>[]>(
+export function anyOf<const Alternatives extends v.UnionOptions>(
   expected: string,
-  ...alternatives: Ins
-): Option<InputOf<Ins[number]>, OutputOf<Ins[number]>> {
-  return toOption(v.union(alternatives.map(toSchema), mustBe(expected)));
+  ...alternatives: Alternatives
+): Check<v.InferInput<Alternatives[number]>, v.InferOutput<Alternatives[number]>> {
+  return v.union(alternatives, mustBe(expected)) as unknown as Check<
+    v.InferInput<Alternatives[number]>,
+    v.InferOutput<Alternatives[number]>
+  >;
 }
 
-/** A set of options inside an option. */
-export function group<O extends Options>(options: O): Option<OptionsInput<O>, OptionsOutput<O>> {
-  return toOption(strictObject(options));
-}
-
-/** Only own properties count as unknown: a caller may pass an AbortController as `{ signal }`. */
-function strictObject(options: Options): v.GenericSchema {
-  const entries = options as Record<string, v.GenericSchema>;
+/**
+ * A set of options inside an option. Only own properties count as unknown: a caller may pass an AbortController as
+ * `{ signal }`.
+ */
+export function group<C extends v.ObjectEntries>(
+  checks: C,
+): Check<v.InferInput<v.ObjectSchema<C, undefined>>, v.InferOutput<v.ObjectSchema<C, undefined>>> {
   const refuseUnknown = v.rawCheck<object>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
-    const key = Object.keys(input).find((name) => !Object.hasOwn(entries, name));
+    const key = Object.keys(input).find((name) => !Object.hasOwn(checks, name));
     if (key === undefined) return;
     const path = { type: 'object', origin: 'key', input, key, value: input[key] } as const;
-    addIssue({ expected: 'never', message: hint(key, Object.keys(entries)), path: [path] });
+    addIssue({ expected: 'never', message: hint(key, Object.keys(checks)), path: [path] });
   });
   const record = v.custom<object>(isRecord, mustBe('an object of options'));
-  return v.pipe(record, refuseUnknown, v.object(entries, 'is required'));
+  return v.pipe(record, refuseUnknown, v.object(checks, 'is required')) as unknown as Check<
+    v.InferInput<v.ObjectSchema<C, undefined>>,
+    v.InferOutput<v.ObjectSchema<C, undefined>>
+  >;
 }
 
 function hint(name: string, known: readonly string[]): string {
@@ -153,13 +149,4 @@ function hint(name: string, known: readonly string[]): string {
 
 function mustBe(expected: string) {
   return ({ input }: v.BaseIssue<unknown>) => `must be ${expected}, not ${showValue(input)}`;
-}
-
-/** The public types show no type of the schema library. */
-function toOption<In, Out>(schema: v.GenericSchema): Option<In, Out> {
-  return schema as unknown as Option<In, Out>;
-}
-
-function toSchema(option: Option<never, unknown>): v.GenericSchema {
-  return option as unknown as v.GenericSchema;
 }

@@ -1,3 +1,4 @@
+import { clock } from './clock.js';
 import { endTasks, type EndTask } from './process-state.js';
 
 /** Milliseconds by which end tasks may delay a signal. */
@@ -68,11 +69,11 @@ function onSignal(signal: NodeJS.Signals): void {
 async function runBeforeEnd(): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise((resolve) => {
-    timer = setTimeout(resolve, END_TIMEOUT);
+    timer = clock.setTimeout(() => resolve(undefined), END_TIMEOUT);
   });
   const work = [...endTasks.tasks].map(async (task) => task.beforeEnd?.());
   await Promise.race([Promise.allSettled(work), timeout]);
-  clearTimeout(timer);
+  clock.clearTimeout(timer);
 }
 
 /**

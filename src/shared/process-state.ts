@@ -1,11 +1,13 @@
 /** All state that belongs to the process instead of a pool or a call. Every other module keeps its state in objects. */
 
-/** Values that `redact` removes from every text. */
+/** What `redact` removes from every text. */
 export const secrets = {
-  /** The oldest first. */
-  known: new Set<string>(),
-  /** The forms of all secrets by their first characters, the longest first. */
-  byBeginning: new Map<number, readonly string[]>(),
+  /** Secret values with their forms in base64, the oldest first. */
+  known: new Map<string, readonly string[]>(),
+  /** Names of parameters whose values are secrets. */
+  parameters: new Set(['access_token', 'token']),
+  /** The pattern of these parameters. */
+  named: undefined as RegExp | undefined,
 };
 
 /** Work to do before this process ends. It changes neither the exit code nor the signal nor the user's listeners. */
@@ -21,8 +23,11 @@ export interface EndTask {
 /** Work to do before the process ends. There is one set of signal listeners in a process. */
 export const endTasks = { tasks: new Set<EndTask>(), isEnding: false };
 
-/** Services by address: all pools at one address share its connections, its queues and its outage gate. */
-export const services = new Map<string, object>();
+/** What all pools at one address share, by address. */
+export const hosts = new Map<string, object>();
+
+/** Pools that callers named by a string, with the token that they use. */
+export const namedPools = new Map<string, object>();
 
 /** Whether services could be reached, by origin. */
 export const reachabilities = new Map<string, object>();

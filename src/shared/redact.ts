@@ -5,18 +5,11 @@ const HIDDEN = '[redacted]';
 /** Shorter strings are not hidden: `redact` would remove ordinary words. */
 const SHORTEST_SECRET = 8;
 
-/** Number of characters by which `redact` finds the known secrets. */
-const WINDOW = 4;
-
 /** Tokens rotate: the oldest are dropped, so that a long-lived process does not grow. */
-const MOST_SECRETS = 1000;
+const MOST_SECRETS = 200;
 
 /** Maximum length of a secret that begins before the end of an excerpt. */
 const LONGEST_SECRET = 8192;
-
-/** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
-const NAMED =
-  /(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(jwt|access_token|token)(=|%3D|\\?["']\s*:\s*\\?["'])[^&\s"'<>\\]+/gi;
 
 /** User name and password in a URL. */
 const USER_INFO = /(?<=:)\/\/[^\s/?#@"'<>\\]+@/g;
@@ -35,47 +28,25 @@ export function hideSecret(secret: string): void {
   // A pattern finds JWTs. Storing them would slow `redact` down: each lease has two.
   if (secret.length < SHORTEST_SECRET || ONLY_JWT.test(secret)) return;
   const { known } = secrets;
-  if (known.delete(secret)) known.add(secret);
-  else remember(secret);
-  if (known.size > MOST_SECRETS) forget(known.values().next().value!);
+  const forms = known.get(secret) ?? formsOf(secret);
+  known.delete(secret);
+  known.set(secret, forms);
+  if (known.size > MOST_SECRETS) known.delete(known.keys().next().value!);
 }
 
-function remember(secret: string): void {
-  secrets.known.add(secret);
-  const { byBeginning } = secrets;
-  for (const form of formsOf(secret)) {
-    const beginning = beginningOf(form);
-    const forms = [...(byBeginning.get(beginning) ?? []), form];
-    byBeginning.set(
-      beginning,
-      forms.toSorted((a, b) => b.length - a.length),
-    );
-  }
+/** Makes `redact` remove the values of these parameters of URLs and fields of JSON. */
+export function hideParameters(names: readonly string[]): void {
+  if (names.every((name) => secrets.parameters.has(name))) return;
+  for (const name of names) secrets.parameters.add(name);
+  secrets.named = namedSecrets([...secrets.parameters]);
 }
 
-function forget(secret: string): void {
-  secrets.known.delete(secret);
-  const { byBeginning } = secrets;
-  for (const form of formsOf(secret)) {
-    const beginning = beginningOf(form);
-    const forms = byBeginning.get(beginning)!;
-    // Once: another secret may have the same form.
-    const others = forms.toSpliced(forms.indexOf(form), 1);
-    if (others.length > 0) byBeginning.set(beginning, others);
-    else byBeginning.delete(beginning);
-  }
-}
-
-/** The first four characters as a number: `Map` finds small numbers much faster than strings. */
-function beginningOf(form: string): number {
-  let window = 0;
-  for (let index = 0; index < WINDOW; index++) window = shift(window, form.charCodeAt(index));
-  return window;
-}
-
-/** Adds a character to the number of the last four, 7 bits for each. */
-function shift(window: number, character: number): number {
-  return ((window << 7) | (character & 127)) & 0xfff_ffff;
+/** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
+function namedSecrets(names: readonly string[]): RegExp {
+  return new RegExp(
+    `(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(${names.join('|')})(=|%3D|\\\\?["']\\s*:\\s*\\\\?["'])[^&\\s"'<>\\\\]+`,
+    'gi',
+  );
 }
 
 function formsOf(secret: string): string[] {
@@ -130,34 +101,24 @@ export function excerpt(text: string, length: number): string {
   return clean.length > length ? `${clean.slice(0, length)}…` : clean;
 }
 
-/** Removes tokens and JWTs: the values passed to `hideSecret`, and everything that has the form of a token or JWT. */
+/**
+ * Removes tokens and JWTs: the values passed to `hideSecret`, the parameters passed to `hideParameters`, and everything that
+ * has the form of a token or JWT.
+ */
 export function redact(text: string): string {
   return withoutKnown(text)
-    .replace(NAMED, `$1$2${HIDDEN}`)
+    .replace((secrets.named ??= namedSecrets([...secrets.parameters])), `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)
     .replace(BEARER, `$1 ${HIDDEN}`)
     .replace(JWT, HIDDEN)
     .replace(CUT_JWT, HIDDEN);
 }
 
-/** Removes the known secrets in one pass, because there may be many: a pool without JWTs adds one with each lease. */
 function withoutKnown(text: string): string {
-  const { byBeginning } = secrets;
-  if (byBeginning.size === 0) return text;
-  let clean = '';
-  let rest = 0;
-  let window = 0;
-  for (let end = 0; end < text.length; end++) {
-    window = shift(window, text.charCodeAt(end));
-    const begin = end - WINDOW + 1;
-    if (begin < rest) continue;
-    const form = byBeginning.get(window)?.find((one) => text.startsWith(one, begin));
-    if (form === undefined) continue;
-    clean += text.slice(rest, begin) + HIDDEN;
-    rest = begin + form.length;
-    end = rest - 1;
-  }
-  return clean + text.slice(rest);
+  let clean = text;
+  for (const forms of secrets.known.values())
+    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, HIDDEN);
+  return clean;
 }
 
 /** The value of a parameter in the query or in the fragment of a URL, and a query without parameters. */

@@ -3,28 +3,21 @@ import { lazy } from './lazy.js';
 
 const loadPRetry = lazy(() => import('p-retry'));
 
-/** p-retry, imported at the first call. */
+/**
+ * Repeats an attempt while `mayRetry` resolves to true. `mayRetry` waits for the pause itself: a service can ask for its
+ * own.
+ */
 export async function withRetries<Value>(
-  attempt: (attemptNumber: number) => Promise<Value>,
-  options: Options,
+  attempt: () => Promise<Value>,
+  mayRetry: (error: Error) => boolean | Promise<boolean>,
+  options: Options = {},
 ): Promise<Value> {
   const { default: pRetry } = await loadPRetry();
-  return pRetry(attempt, options);
-}
-
-/** Backoff between attempts, in the terms of p-retry; times in ms. */
-export interface Backoff {
-  readonly factor: number;
-  readonly minTimeout: number;
-  readonly maxTimeout: number;
-  readonly randomize: boolean;
-}
-
-/** Milliseconds to wait after this many failures in a row, for retries that p-retry does not make. */
-export function backoffDelay(
-  { factor, minTimeout, maxTimeout, randomize }: Backoff,
-  failures: number,
-): number {
-  const longest = Math.min(maxTimeout, minTimeout * factor ** Math.max(0, failures - 1));
-  return randomize ? Math.random() * longest : longest;
+  return pRetry(attempt, {
+    retries: Number.POSITIVE_INFINITY,
+    minTimeout: 0,
+    maxTimeout: 0,
+    shouldRetry: ({ error }) => mayRetry(error),
+    ...options,
+  });
 }

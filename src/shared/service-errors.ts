@@ -1,7 +1,7 @@
 import { PooledBrowserError, sentence, type ErrorFacts } from './errors.js';
 import { redact } from './redact.js';
 
-/** A further error inside an error response (API: Errors). No field is required. */
+/** A further error inside an error response. No field is required. */
 export interface ErrorDetail {
   /** Machine-readable code. */
   code?: string;
@@ -9,7 +9,7 @@ export interface ErrorDetail {
   message?: string;
 }
 
-/** The body of an error response (API: Errors) with its status. */
+/** The body of an error response with its status. */
 export interface ServiceFault {
   /** HTTP status. */
   status: number;
@@ -34,9 +34,9 @@ export class PoolServiceError extends PooledBrowserError {
 
   /** HTTP status of the response. */
   readonly status: number;
-  /** Additional errors (API: Errors). */
+  /** Additional errors. */
   declare readonly details?: readonly ErrorDetail[];
-  /** A lower-level error (API: Errors). */
+  /** A lower-level error. */
   declare readonly inner_error?: ErrorDetail;
   /** Advice on what to check. */
   declare readonly hint?: string;
@@ -93,7 +93,7 @@ export class PoolConnectionError extends PooledBrowserError {
   }
 }
 
-/** The service sent a response that does not conform to the API. */
+/** The service sent a response that does not conform to its API. */
 export class PoolResponseError extends PooledBrowserError {
   override readonly name = 'PoolResponseError' as const;
   override readonly code = 'ERR_POOL_RESPONSE' as const;

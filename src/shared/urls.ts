@@ -5,8 +5,12 @@ export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Checks the address of a service. Requests carry the token, so plain http is allowed on loopback only. */
-export function checkBaseUrl(baseUrl: unknown): URL {
+/**
+ * Checks the address of a service. Requests carry the token, so plain http is allowed on loopback only.
+ *
+ * @param insecure Allows it everywhere, for a service in a private network.
+ */
+export function checkBaseUrl(baseUrl: unknown, { insecure = false } = {}): URL {
   if (typeof baseUrl !== 'string' || baseUrl === '') {
     throw invalid(
       'The address of the service is missing: set BROWSER_POOL_BASE_URL to the address of your service, or to local for Chromium on this machine (export BROWSER_POOL_BASE_URL=local).',
@@ -21,7 +25,7 @@ export function checkBaseUrl(baseUrl: unknown): URL {
   if (url.username || url.password)
     throw invalid('baseUrl must not contain a user name or a password. Pass the option token.');
   if (url.search || url.hash) throw invalid('baseUrl must not have a query or a fragment.');
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+  if (url.protocol === 'http:' && !insecure && !isLoopback(url.hostname)) {
     throw invalid(
       `baseUrl must begin with https://, because requests carry the token (http:// is allowed on this machine only). ` +
         `Did you mean ${baseUrl.replace(/^http:/i, 'https:')}?`,
@@ -41,19 +45,24 @@ function proposeAddress(baseUrl: string): string {
   return `${shown} Did you mean ${isLocal ? 'http' : 'https'}://${rest}?`;
 }
 
+/** Where a service is, and whether it may do without TLS. */
+export interface Trust {
+  readonly baseUrl: URL;
+  readonly insecure: boolean;
+}
+
 /**
  * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
- * receives the JWT, so the URL must be wss, or ws on loopback for a service on loopback.
+ * receives its secrets, so the URL must be wss, or ws on loopback for a service on loopback.
  */
-export function webSocketFault(endpoint: string, baseUrl: string): string | undefined {
+export function webSocketFault(endpoint: string, { baseUrl, insecure }: Trust): string | undefined {
   if (!URL.canParse(endpoint)) return 'is not a URL';
   const url = new URL(endpoint);
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';
   if (url.username || url.password) return 'contains a user name or a password';
-  if (url.protocol === 'wss:') return undefined;
+  if (url.protocol === 'wss:' || insecure) return undefined;
   if (!isLoopback(url.hostname)) return 'is not encrypted (ws) and leaves this machine';
-  const service = new URL(baseUrl);
-  return service.protocol === 'local:' || isLoopback(service.hostname)
+  return baseUrl.protocol === 'local:' || isLoopback(baseUrl.hostname)
     ? undefined
     : 'points to this machine, but the service is elsewhere';
 }
@@ -63,6 +72,21 @@ const PAGE_SCHEMES = ['http:', 'https:', 'about:', 'data:'];
 /** Other schemes run code in the open page, or read files and settings of the browser's machine. */
 export function isPageUrl(url: string): boolean {
   return URL.canParse(url) && PAGE_SCHEMES.includes(new URL(url).protocol);
+}
+
+/** Longest id or name in a path. */
+const LONGEST_SEGMENT = 255;
+
+/** Returns why a value can't be one segment of a path: it could reach another endpoint, encoded or not. */
+export function pathSegmentFault(value: unknown): string | undefined {
+  if (typeof value !== 'string') return `must be a string, not ${typeof value}`;
+  if (value.trim() === '') return 'must not be empty';
+  if (value === '.' || value === '..') return 'must not be a relative path';
+  if (/[/\\%]/.test(value)) return 'must not contain a slash, a backslash or a percent sign';
+  if (/\p{Cc}/u.test(value)) return 'must not contain control characters';
+  if (!value.isWellFormed()) return 'must be well-formed Unicode';
+  if (value.length > LONGEST_SEGMENT) return `must be at most ${LONGEST_SEGMENT} characters long`;
+  return undefined;
 }
 
 function invalid(message: string): InvalidOptionError {

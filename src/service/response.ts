@@ -2,9 +2,19 @@ import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared
 import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
-import type { HttpResponse } from './http.js';
-import { readWire, replaySchema, type Replay, type WireField } from './wire.js';
+import { isSuccess } from './status.js';
 
+/** A response of a service. */
+export interface HttpResponse {
+  status: number;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The body, or the part of it that arrived. */
+  body: string;
+  /** The error that cut the body off. */
+  brokenBy?: Error;
+}
+
+/** Longest part of a body in a message, in characters. */
 const EXCERPT = 200;
 /** Maximum length of a text, in characters, and maximum number of details that an error takes from an error body. */
 const LONGEST_TEXT = 1000;
@@ -12,7 +22,7 @@ const MOST_DETAILS = 10;
 
 /** Returns the JSON of a successful response. */
 export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
-  if (!isSuccess(response)) throw serviceError(response, facts);
+  expectSuccess(response, facts);
   const fault = bodyFault(response);
   if (fault) throw responseError(fault, response, facts, response.brokenBy);
   try {
@@ -23,37 +33,38 @@ export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {
   }
 }
 
+/** Reads an object of a service from a successful response. `read` throws the reason why the JSON is not one. */
+export function readAs<T>(response: HttpResponse, facts: ErrorFacts, read: (json: unknown) => T): T {
+  const json = readJson(response, facts);
+  try {
+    return read(json);
+  } catch (error) {
+    throw responseError((error as Error).message, response, facts);
+  }
+}
+
 /** Throws for an unsuccessful response. */
 export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpResponse {
-  if (!isSuccess(response)) throw serviceError(response, facts);
-  return response;
+  if (isSuccess(response.status)) return response;
+  throw serviceError(response, facts);
 }
 
-/** Reads one object of the API from a response. */
-export function readObject(
-  schema: WireField<object>,
-  response: HttpResponse,
-  facts: ErrorFacts,
-): Record<string, unknown> {
-  const read = readWire(schema, readJson(response, facts));
-  if (typeof read === 'string') throw responseError(read, response, facts);
-  return read.value;
-}
-
-/** Reads the list of a session's replays (API: endpoint 3) from a response. */
-export function readReplays(response: HttpResponse, facts: ErrorFacts): Replay[] {
-  const json = readJson(response, facts);
-  const replays = Array.isArray(json)
-    ? json.map((replay) => readWire(replaySchema, replay))
-    : ['is not a list'];
-  return replays.map((replay) => {
-    if (typeof replay === 'string') throw responseError('is not a list of replays', response, facts);
-    return replay.value;
-  });
-}
-
-export function isSuccess({ status }: HttpResponse): boolean {
-  return status >= 200 && status < 300;
+/** Creates the error for an unsuccessful response. */
+export function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceError {
+  const { status } = response;
+  const { code, message, details, inner_error } = readErrorBody(response);
+  return new PoolServiceError(
+    {
+      status,
+      code: code ?? `http_${status}`,
+      message: message ?? excerptOf(response),
+      details,
+      inner_error,
+      hint: hintFor(response, facts),
+      retryAfter: retryAfter(response.headers),
+    },
+    { ...facts, requestId: requestId(response) },
+  );
 }
 
 /** Creates the error for an unexpected response. */
@@ -69,33 +80,13 @@ export function responseError(
 }
 
 function bodyFault({ headers, body, brokenBy }: HttpResponse): string | undefined {
-  const encoding = headers['content-encoding'];
   const type = headers['content-type'];
   if (brokenBy) return `is incomplete: ${brokenBy.message}`;
-  // The request accepts none, and a small compressed body can unpack to any size.
-  if (encoding !== undefined && encoding !== 'identity')
-    return `has the content encoding ${excerpt(String(encoding), EXCERPT)}`;
   if (body === '') return 'is empty';
-  if (type !== undefined && !/json/i.test(String(type)))
+  // Some gateways call JSON plain text.
+  if (type !== undefined && !/json|text\/plain/i.test(String(type)))
     return `has the content type ${excerpt(String(type), EXCERPT)} instead of JSON`;
   return undefined;
-}
-
-function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceError {
-  const { status } = response;
-  const { code, message, details, inner_error } = readErrorBody(response);
-  return new PoolServiceError(
-    {
-      status,
-      code: code ?? `http_${status}`,
-      message: message ?? excerptOf(response),
-      details,
-      inner_error,
-      hint: hintFor(response, facts),
-      retryAfter: retryAfter(response.headers),
-    },
-    { ...facts, requestId: requestId(response) },
-  );
 }
 
 function excerptOf({ body }: { body: string }): string {
@@ -114,14 +105,9 @@ interface ErrorBody {
   inner_error?: ErrorDetail | undefined;
 }
 
-/** Reads as much of an error body (API: Errors) as the response has. */
+/** Reads as much of an error body as the response has. */
 function readErrorBody({ body }: { body: string }): ErrorBody {
-  let json: unknown;
-  try {
-    json = parseJson(body);
-  } catch {
-    return {};
-  }
+  const json = jsonOf(body);
   if (!isRecord(json)) return {};
   const { code, message, details, inner_error } = json;
   return {
@@ -132,6 +118,15 @@ function readErrorBody({ body }: { body: string }): ErrorBody {
       : undefined,
     inner_error: isRecord(inner_error) ? readDetail(inner_error) : undefined,
   };
+}
+
+/** The JSON of a body; undefined if it is not JSON. */
+export function jsonOf(body: string): unknown {
+  try {
+    return parseJson(body);
+  } catch {
+    return undefined;
+  }
 }
 
 function readDetail({ code, message }: Record<string, unknown>): ErrorDetail {
@@ -161,7 +156,7 @@ function requestId({ headers }: HttpResponse): string | undefined {
 }
 
 /** Reads the `Retry-After` header, in seconds or as a date, as milliseconds. */
-export function retryAfter(headers: Record<string, string | string[] | undefined>): number | undefined {
+export function retryAfter(headers: HttpResponse['headers']): number | undefined {
   const value = headers['retry-after'];
   if (typeof value !== 'string') return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;

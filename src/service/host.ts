@@ -1,17 +1,19 @@
 import type { Dispatcher } from 'undici';
 import { readOption } from '../shared/options.js';
-import { services } from '../shared/process-state.js';
+import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { checkBaseUrl } from '../shared/urls.js';
-import { FairSemaphore } from './fair-semaphore.js';
+import { FairQueue } from './fair-queue.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
 import { Reachability } from './reachability.js';
-import { SpareConnection } from './spare-connection.js';
+import type { SpareConnection } from './spare-connection.js';
 
 /** Milliseconds to establish a TCP and TLS connection. */
 const CONNECT_TIMEOUT = 10_000;
+/** Some gateways add many headers. Node's limit is 16 KiB. */
+const LARGEST_HEADERS = 64 * 1024;
 
 /** `baseUrl` of Chromium on this machine. Each pool is a separate service. */
 const LOCAL = 'local';
@@ -21,8 +23,12 @@ const LOCAL = 'local';
  *
  * @throws InvalidOptionError
  */
-export function serviceUrl(baseUrl: string | undefined, idOrName: string): URL {
-  if (baseUrl !== LOCAL) return checkBaseUrl(baseUrl);
+export function serviceUrl(
+  baseUrl: string | undefined,
+  idOrName: string,
+  options: { insecure: boolean },
+): URL {
+  if (baseUrl !== LOCAL) return checkBaseUrl(baseUrl, options);
   return new URL(`${LOCAL}:${readOption(leaseName(), 'pool', idOrName)}`);
 }
 
@@ -30,43 +36,38 @@ interface Connections {
   dispatcher: Dispatcher;
   /** The process that serves local browsers. */
   local?: LocalService;
+  /** For the next WebSocket. */
+  spare: SpareConnection;
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
   connected: Promise<void>;
   /** Closes the connections and ends the local browsers. */
   close(): Promise<void>;
 }
 
-/**
- * The state that all pools of this process at one address share: keep-alive connections, queues, and the outage gate.
- */
-export class Service {
+/** What all pools of this process at one address share: keep-alive connections, queues, and the outage gate. */
+export class Host {
   readonly gate = new OutageGate();
-  /** For the next WebSocket. */
-  readonly spare = new SpareConnection();
-  /** Leases whose callbacks wait for another browser of this service. */
-  readonly blockedLeases = new Set<object>();
-  /** Pools that callers named by a string, with the token that they use. */
-  readonly namedPools = new Map<string, { pool: object; token: string | undefined }>();
-
-  /** Settings of local browsers. */
-  local: LocalOptions = {};
-
   readonly reachability: Reachability;
+  /** The options `local` of the pools. */
+  readonly #local: LocalOptions;
   readonly #key: string;
   #url: URL;
-  readonly #queues = new Map<string, FairSemaphore>();
+  readonly #queues = new Map<string, FairQueue>();
   #users = 0;
   #connections: Promise<Connections> | undefined;
 
-  static at(url: URL): Service {
-    const known = services.get(url.href) ?? new Service(url);
-    services.set(url.href, known);
-    return known as Service;
+  /** Pools with other settings of local browsers have other browsers. */
+  static at(url: URL, local: LocalOptions = {}): Host {
+    const key = url.protocol === `${LOCAL}:` ? `${url.href} ${JSON.stringify(local)}` : url.href;
+    const known = (hosts.get(key) as Host | undefined) ?? new Host(key, url, local);
+    hosts.set(key, known);
+    return known;
   }
 
-  private constructor(url: URL) {
-    this.#key = url.href;
+  private constructor(key: string, url: URL, local: LocalOptions) {
+    this.#key = key;
     this.#url = url;
+    this.#local = local;
     this.reachability = Reachability.of(url.href);
   }
 
@@ -75,18 +76,12 @@ export class Service {
     return this.#url;
   }
 
-  /** The beginning of all paths, without a slash at its end. Local browsers have no such path. */
-  get root(): string {
-    return this.#url.protocol === `${LOCAL}:` ? '' : this.#url.pathname.replace(/\/+$/, '');
-  }
-
-  /** Joins the users of this service. The returned function leaves; the last user closes the connections. */
+  /** Joins the users of this address. The returned function leaves; the last user closes the connections. */
   join(): () => Promise<void> {
     this.#users++;
     return async () => {
       if (--this.#users > 0) return;
-      if (services.get(this.#key) === this) services.delete(this.#key);
-      this.spare.close();
+      if (hosts.get(this.#key) === this) hosts.delete(this.#key);
       const connections = this.#connections?.catch(() => undefined);
       this.#connections = Promise.reject(new PoolClosedError());
       this.#connections.catch(() => {});
@@ -95,8 +90,8 @@ export class Service {
   }
 
   /** The queue of the callers of one pool. */
-  queueOf(idOrName: string): FairSemaphore {
-    const queue = this.#queues.get(idOrName) ?? new FairSemaphore();
+  queueOf(idOrName: string): FairQueue {
+    const queue = this.#queues.get(idOrName) ?? new FairQueue();
     this.#queues.set(idOrName, queue);
     return queue;
   }
@@ -108,6 +103,10 @@ export class Service {
   /** Resolves when the first request is on its way. */
   async connected(): Promise<void> {
     return (await this.#connect()).connected;
+  }
+
+  async spare(): Promise<SpareConnection> {
+    return (await this.#connect()).spare;
   }
 
   /** The token of local browsers. */
@@ -123,7 +122,7 @@ export class Service {
     if (this.#url.protocol !== `${LOCAL}:`) return openConnections(this.#url.origin, this.reachability);
     const { startLocalService } = await import('./local-service.js');
     try {
-      const local = await startLocalService(this.#url.pathname, this.local);
+      const local = await startLocalService(this.#url.pathname, this.#local);
       this.#url = local.url;
       const connections = await openConnections(local.url.origin, this.reachability);
       return { ...connections, local, close: () => connections.close().then(() => local.close()) };
@@ -136,11 +135,16 @@ export class Service {
 }
 
 async function openConnections(origin: string, reachability: Reachability): Promise<Connections> {
-  const { Pool } = await import('undici');
+  const [{ Pool }, { SpareConnection }] = await Promise.all([
+    import('undici'),
+    import('./spare-connection.js'),
+  ]);
+  const spare = new SpareConnection();
   // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
   const dispatcher = new Pool(origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxHeaderSize: LARGEST_HEADERS,
     connect: { timeout: CONNECT_TIMEOUT },
   });
   dispatcher.on('connect', () => reachability.connected());
@@ -148,5 +152,9 @@ async function openConnections(origin: string, reachability: Reachability): Prom
   const connected = new Promise<void>((resolve) => {
     dispatcher.once('connect', () => setImmediate(resolve));
   });
-  return { dispatcher, connected, close: () => dispatcher.close() };
+  const close = async () => {
+    spare.close();
+    await dispatcher.close();
+  };
+  return { dispatcher, spare, connected, close };
 }

@@ -1,0 +1,56 @@
+import type { Frame } from './socket.js';
+
+/** Above the ids of every library: a late answer to a command of the library has another id. */
+const FIRST_ID = 2 ** 50;
+
+interface Message {
+  id?: number;
+  method?: string;
+  params?: unknown;
+  result?: unknown;
+  error?: { message?: string };
+}
+
+/** The part of a socket that carries commands. */
+export interface CdpCarrier {
+  /** Resolves when the socket has ended. */
+  readonly ended: Promise<unknown>;
+  send(message: string): void;
+  /** Passes each message to this function. */
+  listen(onMessage: (data: Frame) => void): void;
+}
+
+/** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
+export class CdpClient {
+  readonly #carrier: CdpCarrier;
+  readonly #pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
+  #lastId = FIRST_ID;
+  #hasEnded = false;
+
+  constructor(carrier: CdpCarrier) {
+    this.#carrier = carrier;
+    carrier.listen((data) => this.#receive(data));
+    void carrier.ended.then(() => {
+      this.#hasEnded = true;
+      for (const { reject } of this.#pending.values()) reject(new Error('The WebSocket has ended.'));
+    });
+  }
+
+  /** Sends a command. Rejects if it fails, or if the socket ends. */
+  async send<Result>(method: string, params: object = {}, sessionId?: string): Promise<Result> {
+    if (this.#hasEnded) throw new Error('The WebSocket has ended.');
+    const id = ++this.#lastId;
+    const result = new Promise<unknown>((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+    this.#carrier.send(JSON.stringify({ id, method, params, sessionId }));
+    return (await result) as Result;
+  }
+
+  #receive(data: Frame): void {
+    const { id, result, error } = JSON.parse(String(data)) as Message;
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (!pending) return;
+    this.#pending.delete(id!);
+    if (error) pending.reject(new Error(error.message ?? 'The command failed.'));
+    else pending.resolve(result ?? {});
+  }
+}

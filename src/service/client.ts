@@ -1,0 +1,335 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import { readOption, readOptions } from '../shared/options.js';
+import { hideParameters, hideSecret } from '../shared/redact.js';
+import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
+import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
+import { authorize, completeRequest, type CompleteRequest } from './complete-request.js';
+import type { DownloadedReplay } from './download-replay.js';
+import { Host } from './host.js';
+import {
+  downloadChecks,
+  isToken,
+  pathSegment,
+  replayRequestChecks,
+  requestChecks,
+  type DownloadOptions,
+  type LocalOptions,
+  type RequestOptions,
+  type Token,
+} from './pool-options.js';
+import { explain, unreachable } from './reachability.js';
+import { expectSuccess, readAs, type HttpResponse } from './response.js';
+
+/** Timeout of a request that does not wait for a browser, in ms. */
+export const REQUEST_TIMEOUT = 30_000;
+/** Largest response body that is read, in bytes, unpacked. */
+const LARGEST_BODY = 4 * 1024 * 1024;
+/** Milliseconds without a byte after which streamed content counts as broken. */
+const LONGEST_PAUSE = 30_000;
+
+/** How to send a request. */
+export interface SendOptions {
+  /** Pool and session, for errors. */
+  facts: ErrorFacts;
+  /** Milliseconds until the whole response must have arrived; with `onContent`, until its content begins. Default: 30,000. */
+  timeout?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Aborts the request only before it is sent: afterwards the response must be read. */
+  unsentSignal?: AbortSignal | undefined;
+  /** Called when the request is about to be sent. */
+  onSend?: (() => void) | undefined;
+  /** Receives the content of a 200 as a stream of any size. Without it, the body is read into memory. */
+  onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
+}
+
+/** Where a client sends its requests. */
+export interface ClientSettings {
+  readonly service: BrowserService;
+  /** Address of the service; `local:<pool>` for browsers of this machine. */
+  readonly url: URL;
+  readonly token: Token | undefined;
+  readonly insecure: boolean;
+  readonly local: LocalOptions | undefined;
+}
+
+/** A client of one service at one address. It opens no connection before the first request. */
+export class ServiceClient {
+  readonly service: BrowserService;
+  readonly insecure: boolean;
+  readonly #settings: ClientSettings;
+  readonly #token: Token | undefined;
+  #host: Host | undefined;
+  #leave: (() => Promise<void>) | undefined;
+  #lastToken: string | undefined;
+  #isClosed: Promise<void> | undefined;
+
+  constructor(settings: ClientSettings) {
+    const { service, url, token, insecure } = settings;
+    this.service = service;
+    this.insecure = insecure;
+    this.#settings = settings;
+    this.#token = url.protocol === 'local:' ? () => this.host.localToken() : token;
+    if (typeof this.#token === 'string') this.#lastToken = this.#token;
+    hideParameters(service.secretParameters ?? []);
+  }
+
+  /** What all clients at this address share. */
+  get host(): Host {
+    if (this.#host) return this.#host;
+    this.#host = Host.at(this.#settings.url, this.#settings.local);
+    this.#leave = this.#host.join();
+    return this.#host;
+  }
+
+  /** The token of the last request: when a process exits, it can't wait for a token function. */
+  get lastToken(): string | undefined {
+    return this.#lastToken;
+  }
+
+  /** Calls the token function; `undefined` for a token that never changes. */
+  get refreshToken(): (() => Promise<string | undefined>) | undefined {
+    return typeof this.#token === 'function' ? () => this.#readToken() : undefined;
+  }
+
+  /** Adds the address to a request, for another process. */
+  complete(request: ServiceRequest): CompleteRequest {
+    return completeRequest(request, this.host.url, this.service.auth);
+  }
+
+  /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
+  async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
+    if (this.#isClosed) throw new PoolClosedError(options.facts);
+    const abort = new LinkedAbort(options.signal, options.timeout ?? REQUEST_TIMEOUT);
+    const exchange = async () => {
+      const token = await this.#currentToken(options, abort);
+      const dispatcher = await raceAbort(this.host.dispatcher(), abort.signal);
+      return this.#exchange(dispatcher, token, request, options, abort);
+    };
+    try {
+      const response = await exchange();
+      return response.status === 401 && this.refreshToken ? await exchange() : response;
+    } finally {
+      abort.dispose();
+    }
+  }
+
+  /** Lists all replays of a session. */
+  async replays(sessionId: string, options: RequestOptions & { pool?: string } = {}): Promise<Replay[]> {
+    const { pool, ...given } = options;
+    const { signal } = readOptions(requestChecks, given, 'replays');
+    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    const { list, read } = this.#supported(this.service.replays, 'no recordings');
+    const response = await this.send(list(sessionId), { facts, signal });
+    return [...readAs(response, facts, (json) => read(json, sessionId))];
+  }
+
+  /** Starts a recording of a leased browser. */
+  async startReplay(
+    sessionId: string,
+    request: ReplayRequest = {},
+    options: RequestOptions & { pool?: string } = {},
+  ): Promise<Replay> {
+    const { pool, ...given } = options;
+    const { signal } = readOptions(requestChecks, given, 'startReplay');
+    const checked = readOptions(replayRequestChecks, request, 'startReplay');
+    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    const start = this.#supported(this.service.replays?.start, 'no request that starts a recording');
+    const response = await this.send(start(sessionId, checked), { facts, signal });
+    return readAs(response, facts, startedReplay);
+  }
+
+  /** Stops a recording. */
+  async stopReplay(
+    sessionId: string,
+    replayId: string,
+    options: RequestOptions & { pool?: string } = {},
+  ): Promise<void> {
+    const { pool, ...given } = options;
+    const { signal } = readOptions(requestChecks, given, 'stopReplay');
+    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const stop = this.#supported(this.service.replays?.stop, 'no request that stops a recording');
+    expectSuccess(await this.send(stop(sessionId, replay), { facts, signal }), facts);
+  }
+
+  /** Downloads the video of a recording. */
+  async downloadReplay(
+    sessionId: string,
+    replayId: string,
+    file: string,
+    options: DownloadOptions & { pool?: string } = {},
+  ): Promise<DownloadedReplay> {
+    const { pool, ...given } = options;
+    const settings = readOptions(downloadChecks, given, 'downloadReplay');
+    if (typeof file !== 'string' || file === '')
+      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
+    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const video = this.#supported(this.service.replays?.video, 'no request that downloads a video');
+    // Loaded on demand, because few processes download a video.
+    const { downloadReplay } = await import('./download-replay.js');
+    return downloadReplay(this, video(sessionId, replay), { replayId, file, facts, ...settings });
+  }
+
+  close(): Promise<void> {
+    this.#isClosed ??= this.#leave?.() ?? Promise.resolve();
+    return this.#isClosed;
+  }
+
+  /** Throws if the service lacks what a method needs. */
+  #supported<T>(part: T | undefined, lack: string): T {
+    if (part !== undefined) return part;
+    throw new InvalidOptionError('service', `The service ${this.service.name} has ${lack}.`);
+  }
+
+  async #currentToken(
+    { facts, timeout = REQUEST_TIMEOUT, unsentSignal }: SendOptions,
+    abort: LinkedAbort,
+  ): Promise<string | undefined> {
+    const { signal } = abort;
+    try {
+      const token = await raceAbort(raceAbort(this.#readToken(), signal), unsentSignal);
+      signal.throwIfAborted();
+      unsentSignal?.throwIfAborted();
+      return token;
+    } catch (error) {
+      if (!abort.timedOut || error !== signal.reason) throw error;
+      const message = `The token function returned no token within ${duration(timeout)}.`;
+      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause: error });
+    }
+  }
+
+  async #readToken(): Promise<string | undefined> {
+    const token = typeof this.#token === 'function' ? await this.#token() : this.#token;
+    if (token === undefined && this.#token === undefined) return undefined;
+    if (typeof token !== 'string' || !isToken(token)) {
+      throw new InvalidOptionError(
+        'token',
+        'The token function must return a string of visible ASCII characters.',
+      );
+    }
+    hideSecret(token);
+    this.#lastToken = token;
+    return token;
+  }
+
+  /** Sends one request. It follows no redirect: the token must not leave the origin. */
+  async #exchange(
+    dispatcher: Dispatcher,
+    token: string | undefined,
+    request: ServiceRequest | CompleteRequest,
+    options: SendOptions,
+    abort: LinkedAbort,
+  ): Promise<HttpResponse> {
+    const { signal, onContent, facts, timeout = REQUEST_TIMEOUT } = options;
+    const { method, body } = request;
+    const { url, headers } = authorize('url' in request ? request : this.complete(request), token);
+    const fail = (why: string, cause: unknown) => {
+      const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
+      return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
+    };
+    options.onSend?.();
+    const response = await dispatcher
+      .request({
+        method,
+        path: url.pathname + url.search,
+        headers: {
+          ...headers,
+          accept: onContent ? '*/*' : 'application/json',
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        body: body ? JSON.stringify(body) : null,
+        signal: abort.signal,
+        ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
+      })
+      .catch((error: unknown) => {
+        if (signal?.aborted) throw signal.reason;
+        if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
+        const isLate = abort.signal.aborted;
+        throw fail(isLate ? `no response arrived within ${duration(timeout)}` : explain(error), error);
+      });
+    const { statusCode: status } = response;
+    if (onContent && status === 200) {
+      abort.clearTimeout();
+      const content = contentOf(response.body, (error) =>
+        signal?.aborted ? signal.reason : fail(explain(error), error),
+      );
+      // Content that is not read to its end would keep its connection busy.
+      await onContent(content, response.headers).finally(() =>
+        response.body.on('error', () => {}).destroy(),
+      );
+      return { status, headers: response.headers, body: '' };
+    }
+    const read = await readBody(response);
+    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
+    await nextTurn();
+    signal?.throwIfAborted();
+    return { status, headers: response.headers, ...read };
+  }
+}
+
+/** The recording of the response to a request that starts one. A field without a value counts as missing. */
+function startedReplay(json: unknown): Replay {
+  if (!isRecord(json)) throw new Error('is not a JSON object');
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
+}
+
+async function readBody({
+  body,
+  headers,
+}: Dispatcher.ResponseData): Promise<{ body: string; brokenBy?: Error }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let brokenBy: Error | undefined;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > LARGEST_BODY) throw new Error(TOO_LARGE);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    brokenBy = error as Error;
+  }
+  const bytes = Buffer.concat(chunks);
+  const encoding = headers['content-encoding'];
+  const read =
+    encoding === undefined || encoding === 'identity' ? { bytes } : await unpack(bytes, String(encoding));
+  brokenBy ??= read.brokenBy;
+  // Some gateways add a byte order mark.
+  return { body: String(read.bytes).replace(/^\uFEFF/, ''), ...(brokenBy && { brokenBy }) };
+}
+
+const TOO_LARGE = `The response is larger than ${LARGEST_BODY / 1024 ** 2} MiB`;
+
+/** Unpacks a body that a gateway compressed, though the request accepts no encoding. Of a broken one, what is there. */
+async function unpack(bytes: Buffer, encoding: string): Promise<{ bytes: Buffer; brokenBy?: Error }> {
+  const zlib = await import('node:zlib');
+  const { Z_SYNC_FLUSH: finishFlush, BROTLI_OPERATION_FLUSH } = zlib.constants;
+  const limit = { maxOutputLength: LARGEST_BODY };
+  try {
+    if (/^(x-)?gzip$/i.test(encoding)) return { bytes: zlib.gunzipSync(bytes, { ...limit, finishFlush }) };
+    if (/^deflate$/i.test(encoding)) return { bytes: zlib.inflateSync(bytes, { ...limit, finishFlush }) };
+    if (/^br$/i.test(encoding))
+      return { bytes: zlib.brotliDecompressSync(bytes, { ...limit, finishFlush: BROTLI_OPERATION_FLUSH }) };
+    return { bytes: Buffer.alloc(0), brokenBy: new Error(`the content encoding ${encoding} is not supported`) };
+  } catch (error) {
+    const isLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    return { bytes: Buffer.alloc(0), brokenBy: isLarge ? new Error(TOO_LARGE) : (error as Error) };
+  }
+}
+
+/** Distinguishes a broken connection from errors of the code that reads the content. */
+async function* contentOf(
+  body: Dispatcher.ResponseData['body'],
+  toError: (error: unknown) => unknown,
+): AsyncGenerator<Buffer, void> {
+  try {
+    yield* body as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw toError(error);
+  }
+}

@@ -1,0 +1,102 @@
+import { raceAbort } from '../shared/abort.js';
+
+/** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
+const MOST_SENDERS = 32;
+
+/**
+ * The queue of this process for one pool, first come, first served. A service queues each repeated acquire request behind all
+ * others, so that a call which waits for a long time might never be served. Therefore only the first calls in this queue send
+ * requests, and each keeps its place until it has a browser.
+ */
+export class FairQueue {
+  readonly #senders = new Places(MOST_SENDERS);
+  /** Leases, for pools with a limit: those that are acquired or held. */
+  readonly #leases = new Places(Number.POSITIVE_INFINITY);
+  /** Callers whom the service refused at once. They send their next request when a browser is released here. */
+  readonly #pausing = new Set<() => void>();
+
+  /** Number of calls in the queue, including those that send requests. */
+  get length(): number {
+    return this.#senders.taken + this.#leases.waiting + this.#senders.waiting;
+  }
+
+  /** True if the next call has to wait for others of this process. */
+  isFull(limit: number): boolean {
+    return this.#senders.taken >= MOST_SENDERS || this.#leases.taken >= limit;
+  }
+
+  /**
+   * Waits for a place.
+   *
+   * @param limit Most leases of this process at once.
+   * @returns Two functions: `acquired` passes the place in the queue on, and `released` ends the lease.
+   */
+  async enter(limit: number, signal: AbortSignal): Promise<{ acquired(): void; released(): void }> {
+    const leaveLeases = await this.#leases.take(limit, signal);
+    try {
+      const acquired = await this.#senders.take(MOST_SENDERS, signal);
+      return { acquired, released: leaveLeases };
+    } catch (error) {
+      leaveLeases();
+      throw error;
+    }
+  }
+
+  /** Calls `resolve` when a browser of this pool is released, for one caller at a time. The returned function stops that. */
+  onRelease(resolve: () => void): () => void {
+    this.#pausing.add(resolve);
+    return () => this.#pausing.delete(resolve);
+  }
+
+  /** A browser was released: the first of the refused callers need not wait longer. */
+  noteRelease(): void {
+    this.#pausing.values().next().value?.();
+  }
+}
+
+/** A semaphore that serves its callers in order. */
+class Places {
+  taken = 0;
+  #most: number;
+  readonly #queue = new Set<() => void>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** Waits for a place. The returned function frees it, once. */
+  async take(most: number, signal: AbortSignal): Promise<() => void> {
+    this.#most = most;
+    let isTaken = true;
+    const leave = () => {
+      if (isTaken) this.#leave();
+      isTaken = false;
+    };
+    if (this.taken < most) {
+      this.taken++;
+      return leave;
+    }
+    let call!: () => void;
+    const turn = new Promise<void>((resolve) => {
+      call = resolve;
+    });
+    this.#queue.add(call);
+    try {
+      await raceAbort(turn, signal, leave);
+    } finally {
+      this.#queue.delete(call);
+    }
+    return leave;
+  }
+
+  #leave(): void {
+    const [next] = this.#queue;
+    if (!next || this.taken > this.#most) return void this.taken--;
+    this.#queue.delete(next);
+    next();
+  }
+}

@@ -1,0 +1,280 @@
+import { raceAbort } from '../shared/abort.js';
+import { delay } from '../shared/clock.js';
+import { isRecord } from '../shared/json.js';
+import { pathSegmentFault } from '../shared/urls.js';
+import {
+  PoolConnectionError,
+  PoolResponseError,
+  PoolServiceError,
+  type ReleaseError,
+} from '../shared/service-errors.js';
+import type { BrowserService, Grant, LeaseRequest } from './browser-service.js';
+import type { PoolEvent } from './events.js';
+import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import { isOurs, type OwnerCheck, type ReleaseTicket } from './release.js';
+import { jsonOf, readJson, responseError, type HttpResponse } from './response.js';
+import { ANY_ID, idsIn, type SearchTicket } from './search.js';
+import { sealSession } from './session.js';
+import { isSuccess, meaningOf } from './status.js';
+
+/** A browser that an acquire request leased, and how to release it. */
+export interface Granted {
+  readonly grant: Grant;
+  /** Undefined if the end of the connection releases the browser. */
+  readonly ticket: ReleaseTicket | undefined;
+  /** Time of the response by the service's clock, in ms, in steps of a second. Undefined if the service does not send it. */
+  readonly servedAt: number | undefined;
+}
+
+/**
+ * The outcome of one acquire request:
+ * - `granted`; `none`: no browser became available in the requested time;
+ * - `unavailable`: refused, because none is available now; `refused`: no later request can succeed;
+ * - `released`: one was leased in a broken response, and is being released;
+ * - `unknown`: nobody can say whether one was leased.
+ */
+export type AcquireOutcome =
+  | { readonly kind: 'granted'; readonly granted: Granted }
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'unavailable' | 'refused' | 'released' | 'unknown';
+      readonly error: Error;
+      /** The service itself has a problem. */
+      readonly isOutage: boolean;
+    };
+
+/** Time in ms to wait for a response beyond the requested wait, so that no lease is lost by a timeout. */
+const ACQUIRE_GRACE = 15_000;
+/** Time to wait in ms if the service decides how long the request waits. */
+const UNKNOWN_WAIT = 60 * 60_000;
+/** Time to release a browser that no caller received, in ms. */
+const ORPHAN_TIMEOUT = 30_000;
+/** Milliseconds that the service gets to process a request whose response was lost, before a search. */
+const PROCESSING = 250;
+/** Timeout of a search in ms. */
+const SEARCH_TIMEOUT = 5000;
+
+interface GrantingPool {
+  readonly idOrName: string;
+  readonly [INTERNALS]: PoolInternals;
+}
+
+interface GrantRequest {
+  readonly pool: GrantingPool;
+  readonly lease: LeaseRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly emit: (event: PoolEvent) => void;
+  /** The browser is released also if this process is killed. */
+  readonly onCrash?: boolean;
+  /** Called when the request is about to be sent: from then on, it may lease a browser. */
+  readonly onSend?: () => void;
+}
+
+/**
+ * Sends one acquire request. Its response is read even after an abort, because an unread response is a lost lease: a browser
+ * that the service leases then is released.
+ *
+ * @throws The signal's reason after an abort.
+ */
+export async function requestGrant(request: GrantRequest): Promise<AcquireOutcome> {
+  const { pool, signal } = request;
+  signal?.throwIfAborted();
+  const outcome = send(request);
+  pool[INTERNALS].background.track(outcome);
+  return raceAbort(outcome, signal, (late) => {
+    if (late.kind === 'granted') void releaseOrphan(late.granted, request);
+  });
+}
+
+async function send(request: GrantRequest): Promise<AcquireOutcome> {
+  const { pool, lease, signal, emit } = request;
+  const { client, held } = pool[INTERNALS];
+  const { service } = client;
+  const facts = { pool: pool.idOrName };
+  const message = service.acquire(lease);
+  const address = () => ({ baseUrl: client.host.url, token: client.lastToken });
+  // The connection itself is the lease.
+  if (!message) {
+    const grant = service.grant(undefined, lease, address());
+    return { kind: 'granted', granted: { grant: seal(grant), ticket: undefined, servedAt: undefined } };
+  }
+  const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
+  const search = request.onCrash ? held.search(searchTicketOf(request)) : undefined;
+  let response: HttpResponse | undefined;
+  try {
+    response = await client.send(message, { facts, timeout, unsentSignal: signal, onSend: request.onSend });
+    if (response.status === 204) return { kind: 'none' };
+    const read = readGrant(response, request, address());
+    return 'error' in read ? read : { kind: 'granted', granted: read };
+  } catch (error) {
+    if (error === signal?.reason) throw error;
+    const outcome = outcomeOf(error as Error, service, response);
+    if (outcome.kind !== 'unknown') return outcome;
+    // The search found the browser, which is released now.
+    if (await releaseLost(request)) return { ...outcome, kind: 'unavailable' };
+    emit({ type: 'outcome-unknown', ...leaseFacts(request), error: outcome.error });
+    return outcome;
+  } finally {
+    search?.forget();
+  }
+}
+
+/** Reads a response that leased a browser, or refused to. A browser in a broken response is released. */
+function readGrant(
+  response: HttpResponse,
+  request: GrantRequest,
+  address: { baseUrl: URL; token: string | undefined },
+): Granted | Extract<AcquireOutcome, { error: Error }> {
+  const { pool, lease } = request;
+  const { service } = pool[INTERNALS].client;
+  const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
+  const facts = { pool: pool.idOrName, sessionId };
+  try {
+    const json = readJson(response, facts);
+    const grant = grantOf(response, () => service.grant(json, lease, address), facts);
+    const fault = pathSegmentFault(grant.id);
+    // The library could not release a browser with such an id.
+    if (fault !== undefined) throw responseError(`has a session id that ${fault}`, response, facts);
+    const servedAt = Date.parse(String(response.headers['date']));
+    return {
+      grant: seal(grant),
+      ticket: ticketOf(grant.id, request, json),
+      servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
+    };
+  } catch (error) {
+    if (!sessionId) throw error;
+    void releaseOrphan({ grant: { id: sessionId }, ticket: ticketOf(sessionId, request) }, request);
+    return { kind: 'released', error: error as Error, isOutage: false };
+  }
+}
+
+function grantOf<T>(response: HttpResponse, read: () => T, facts: object): T {
+  try {
+    return read();
+  } catch (error) {
+    throw responseError((error as Error).message, response, facts);
+  }
+}
+
+function seal(grant: Grant): Grant {
+  return { ...grant, session: sealSession(grant) };
+}
+
+/** The meaning of a failed request. */
+function outcomeOf(
+  error: Error,
+  service: BrowserService,
+  response: HttpResponse | undefined,
+): Extract<AcquireOutcome, { error: Error }> {
+  if (error instanceof PoolServiceError) {
+    const meaning = meaningOf(error.status);
+    const kind = service.meaning?.(error.status, jsonOf(response!.body)) ?? meaning.acquire;
+    // A service that never waits refuses with 429 what others answer after a wait.
+    const isBusy = service.waits === 'never' && error.status === 429;
+    return { kind, error, isOutage: meaning.isOutage && kind !== 'refused' && !isBusy };
+  }
+  if (error instanceof PoolConnectionError) {
+    const isOutage = !error.isPermanent;
+    if (error.code === 'ERR_POOL_NO_RESPONSE') return { kind: 'unknown', error, isOutage };
+    return { kind: error.isPermanent ? 'refused' : 'unavailable', error, isOutage };
+  }
+  const kind = error instanceof PoolResponseError ? 'unknown' : 'refused';
+  return { kind, error, isOutage: false };
+}
+
+/** How to release the session of an acquire request. @param json The response, which shows whether the lease is marked. */
+export function ticketOf(
+  id: string,
+  { pool, lease }: Pick<GrantRequest, 'pool' | 'lease'>,
+  json?: unknown,
+): ReleaseTicket | undefined {
+  const { client } = pool[INTERNALS];
+  const { service } = client;
+  const reuse = service.release(id, { pool: pool.idOrName, reuse: true });
+  const destroy = service.release(id, { pool: pool.idOrName, reuse: false });
+  if (!reuse || !destroy) return undefined;
+  const ticket = { id, reuse: client.complete(reuse), destroy: client.complete(destroy) };
+  const test = service.owner?.(id, lease);
+  if (test === undefined) return ticket;
+  const isShown = test !== null && json !== undefined && isOurs(json, test);
+  // A service that does not show the mark of the lease in its response will not show it later.
+  if (test === null || (json !== undefined && !isShown)) return { ...ticket, owner: null };
+  const { at, is, ...request } = test;
+  const owner: OwnerCheck = { ...client.complete(request), at, is, isShown };
+  return { ...ticket, owner };
+}
+
+function searchTicketOf(request: GrantRequest): SearchTicket | undefined {
+  const { client } = request.pool[INTERNALS];
+  const { service } = client;
+  const search = service.find?.(request.lease);
+  const found = ticketOf(ANY_ID, request);
+  if (!search || !found) return undefined;
+  const { list, ...message } = search;
+  return { search: client.complete(message), list, idField: service.idField, found };
+}
+
+/** Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. */
+async function releaseLost(request: GrantRequest): Promise<boolean> {
+  const { client } = request.pool[INTERNALS];
+  const ticket = searchTicketOf(request);
+  if (!ticket) return false;
+  await delay(PROCESSING);
+  const facts = { pool: request.pool.idOrName };
+  try {
+    const json = readJson(await client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
+    const ids = idsIn(json, ticket);
+    const release = (id: string) => releaseOrphan({ grant: { id }, ticket: ticketOf(id, request) }, request);
+    const results = await Promise.all(ids.map(release));
+    return results.length > 0 && results.every(Boolean);
+  } catch {
+    // The service has no search, or does not answer: the outcome stays unknown.
+    return false;
+  }
+}
+
+/** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */
+function releaseOrphan(
+  { grant: { id }, ticket }: { grant: Pick<Grant, 'id'>; ticket: ReleaseTicket | undefined },
+  request: GrantRequest,
+): Promise<boolean> {
+  const { pool, emit } = request;
+  const { held, background } = pool[INTERNALS];
+  const facts = { pool: pool.idOrName, sessionId: id };
+  emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
+  // Nobody has used the browser, so the next lease can use it as it is.
+  const session = held.hold(id, ticket, { onCrash: request.onCrash === true });
+  const reported = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT }).then(
+    (released) => {
+      emit({ type: 'released', ...facts, released });
+      return true;
+    },
+    (error: ReleaseError) => {
+      emit({ type: 'release-failed', ...facts, error });
+      return false;
+    },
+  );
+  background.track(reported);
+  return reported;
+}
+
+function leaseFacts({ pool, lease: { name, tags } }: GrantRequest) {
+  return { pool: pool.idOrName, ...(name && { name }), ...(tags && { tags }) };
+}
+
+/** Finds the session id in a body that may not be a valid session: that browser is leased and must be released. */
+function findId(body: string, idField: string): string | undefined {
+  const id = idInJson(jsonOf(body), idField) ?? idInText(body, idField);
+  return pathSegmentFault(id) === undefined ? (id as string) : undefined;
+}
+
+/** The id may stand in an object of the body, as in `{ "data": { "id": … } }`. */
+function idInJson(json: unknown, idField: string): unknown {
+  if (!isRecord(json)) return undefined;
+  return json[idField] ?? Object.values(json).find(isRecord)?.[idField];
+}
+
+function idInText(body: string, idField: string): unknown {
+  const text = new RegExp(`"${idField}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)+")`).exec(body)?.[1];
+  return text === undefined ? undefined : jsonOf(text);
+}

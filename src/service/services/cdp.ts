@@ -1,0 +1,28 @@
+import type { BrowserService } from '../browser-service.js';
+
+/** The session of a browser without a service: a random id, for messages. */
+export interface CdpSession {
+  /** Identifies the lease in events and errors. */
+  readonly id: string;
+}
+
+/**
+ * A browser at a fixed address, without a service: `chromium --remote-debugging-port=9222`, or a container. The connection is
+ * the lease, one at a time in each process; another process can connect to the same browser. Nothing is reused or destroyed:
+ * the lease leaves a new blank page.
+ *
+ * @param url http(s) URL of the debugging port, or the WebSocket URL of the browser.
+ */
+export function cdp(url: string): BrowserService<CdpSession> {
+  return {
+    name: 'cdp',
+    baseUrl: url.replace(/^ws/, 'http'),
+    auth: 'none',
+    idField: 'id',
+    waits: 'always',
+    limit: 1,
+    acquire: () => undefined,
+    grant: (_json, { id }) => ({ id, session: { id }, cdpUrl: url }),
+    release: () => undefined,
+  };
+}

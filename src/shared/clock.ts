@@ -1,0 +1,67 @@
+/**
+ * The timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
+ * on must not stop a release. All modules of the client use this object.
+ */
+export const clock = {
+  setTimeout: globalThis.setTimeout,
+  clearTimeout: globalThis.clearTimeout,
+  setImmediate: globalThis.setImmediate,
+  clearImmediate: globalThis.clearImmediate,
+  setInterval: globalThis.setInterval,
+  clearInterval: globalThis.clearInterval,
+  /** Milliseconds of a clock that never jumps. */
+  now: performance.now.bind(performance),
+};
+
+/** The longest time that `setTimeout` accepts, in ms. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
+export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
+  return milliseconds > LONGEST_TIMER ? undefined : clock.setTimeout(onEnd, milliseconds);
+}
+
+/** Resolves after a time in ms, or when `wake` calls its argument. Rejects with the reason of the signal. */
+export function delay(
+  milliseconds: number,
+  signal?: AbortSignal,
+  wake?: (resolve: () => void) => () => void,
+): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const end = () => {
+      clock.clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      stopWaking?.();
+    };
+    const finish = () => {
+      end();
+      resolve();
+    };
+    const onAbort = () => {
+      end();
+      // The reason may be any value, and is passed on unchanged.
+      reject(signal!.reason);
+    };
+    const timer = startTimer(milliseconds, finish);
+    const stopWaking = wake?.(finish);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+  });
+}
+
+/** Backoff between attempts, in the terms of p-retry; times in ms. */
+export interface Backoff {
+  readonly factor: number;
+  readonly minTimeout: number;
+  readonly maxTimeout: number;
+  readonly randomize: boolean;
+}
+
+/** Milliseconds to wait after this many failures in a row, from 1. A random factor is between 1 and 2, as in p-retry. */
+export function backoff(
+  { factor, minTimeout, maxTimeout, randomize }: Backoff,
+  failures: number,
+): number {
+  const random = randomize ? 1 + Math.random() : 1;
+  return Math.min(maxTimeout, random * minTimeout * factor ** Math.max(0, failures - 1));
+}
