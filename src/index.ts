@@ -25,7 +25,7 @@ export {
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { Stage, StageTrace } from './shared/telemetry.js';
-export type { CheckpointOptions, MapOptions } from './map/options.js';
+export type { CheckpointOptions, LaneOptions, MapOptions, TaskOptions } from './map/options.js';
 export { mapPooledBrowsers, type Outcomes } from './map/map-pooled-browsers.js';
 export type {
   AttemptFacts,
@@ -39,19 +39,23 @@ export type {
 } from './map/outcome.js';
 export type { FailedAttempt, MapProgress, RunningAttempt } from './map/progress.js';
 export { readCheckpoint } from './map/checkpoint.js';
-export type { Callback, LeaseFacts } from './lease/connected-lease.js';
+export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { DetachedLease } from './lease/detached-lease.js';
 export { attachBrowser, leaseBrowser, type PooledBrowser } from './lease/lease-browser.js';
 export type {
+  AcquireSettings,
   ArtifactsOptions,
   AttachOptions,
+  ConnectSettings,
   HeldLeaseOptions,
   LeaseOptions,
+  ReconnectSettings,
   RecordingOptions,
+  ReleaseSettings,
+  RetryOptions,
   RunOptions,
 } from './lease/options.js';
-export type { RetryOptions } from './lease/acquire-options.js';
 export {
   runOf,
   type FailedRun,
@@ -65,30 +69,26 @@ export {
 } from './lease/run.js';
 export { withPooledBrowser } from './lease/with-pooled-browser.js';
 export { BrowserPool } from './service/browser-pool.js';
+export type { BrowserService, Replay, ReplayRequest } from './service/browser-service.js';
 export type { DownloadedReplay } from './service/download-replay.js';
 export type { PoolEvent } from './service/events.js';
 export type {
   AcquireOptions,
-  AcquireRequest,
   BrowserPoolOptions,
-  LocalOptions,
   DownloadOptions,
-  EndpointOptions,
-  EndpointRequest,
+  LocalOptions,
   ReleaseOptions,
-  ReplayRequest,
   RequestOptions,
   Token,
 } from './service/pool-options.js';
-export type { PoolStats, WaitHistogram } from './service/pool-stats.js';
 export type {
+  AcquireRequest,
   BrowserSession,
   PoolConfig,
   PoolRecord,
   Profile,
-  Replay,
   Telemetry,
   TelemetryCategory,
   Viewport,
-} from './service/wire.js';
+} from './service/services/kernel.js';
 export type { Frame, Socket, SocketEnd } from './connect/socket.js';

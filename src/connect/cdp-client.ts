@@ -23,7 +23,10 @@ export interface CdpCarrier {
 /** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
-  readonly #pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
+  readonly #pending = new Map<
+    number,
+    { resolve: (result: unknown) => void; reject: (error: Error) => void }
+  >();
   #lastId = FIRST_ID;
   #hasEnded = false;
 

@@ -20,7 +20,8 @@ export async function cleanBrowser(
 ): Promise<void> {
   const cdp = new CdpClient(carrier);
   const { browserContextIds } = await cdp.send<{ browserContextIds: string[] }>('Target.getBrowserContexts');
-  const dispose = (browserContextId: string) => cdp.send('Target.disposeBrowserContext', { browserContextId });
+  const dispose = (browserContextId: string) =>
+    cdp.send('Target.disposeBrowserContext', { browserContextId });
   await Promise.all([
     ...browserContextIds.map(dispose),
     isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),

@@ -111,10 +111,7 @@ async function connectOnce<Handles>(
 }
 
 /** WebDriver BiDi has no commands that clear a browser. */
-async function cleanOverCdp(
-  open: () => Promise<Socket>,
-  how: { isOwnContextUsed: boolean },
-): Promise<void> {
+async function cleanOverCdp(open: () => Promise<Socket>, how: { isOwnContextUsed: boolean }): Promise<void> {
   const socket = await open();
   try {
     await cleanBrowser(socket.takeOver(), how);
@@ -149,7 +146,8 @@ export async function trustedUrl(
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
   }
   const url = /^https?:/.test(given) ? await discover(given, signal).catch(() => undefined) : given;
-  if (url === undefined) throw fail(`names no WebSocket: ${new URL(given).origin}/json/version has no answer`);
+  if (url === undefined)
+    throw fail(`names no WebSocket: ${new URL(given).origin}/json/version has no answer`);
   const fault = webSocketFault(url, trust);
   if (fault !== undefined) throw fail(`${fault}, so it is not used`);
   return url;

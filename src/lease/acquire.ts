@@ -166,7 +166,11 @@ function secondsToWait(pollTimeout: number | false, timeLeft: number): number | 
 }
 
 /** Whether another request may be sent after one that leased no browser. */
-function mayRepeat({ outcome, hasWaited }: NotLeased, { settings, counts }: AcquiringCall, state: State): boolean {
+function mayRepeat(
+  { outcome, hasWaited }: NotLeased,
+  { settings, counts }: AcquiringCall,
+  state: State,
+): boolean {
   const { name, retry } = settings;
   if (!hasWaited && ++state.retries > retry.retries) return false;
   if (outcome.kind === 'none') return true;

@@ -58,7 +58,13 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
     if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant)) {
       const sealed = { ...grant, session: sealSession(grant) };
       const earlier = Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined;
-      return { pool, baseUrl, grant: sealed, ticket: ticket as ReleaseTicket | undefined, earlierReplays: earlier };
+      return {
+        pool,
+        baseUrl,
+        grant: sealed,
+        ticket: ticket as ReleaseTicket | undefined,
+        earlierReplays: earlier,
+      };
     }
   }
   throw new InvalidOptionError(

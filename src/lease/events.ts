@@ -15,7 +15,7 @@ export interface Steps {
   /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
   waiting: { attempt: number; waited: number; error?: Error };
   /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
-  acquired: { session: object; attempt: number };
+  acquired: { session: object; sessionId: string; attempt: number };
   /** The library begins to connect. */
   connecting: { sessionId: string; library: string; protocol: string };
   /** Unresponsive pages of an earlier lease kept the library from connecting, and were closed. */

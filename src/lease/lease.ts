@@ -471,7 +471,8 @@ export class Lease<Handles> {
   get #canBeReused(): boolean {
     const { service } = this.pool[INTERNALS].client;
     const { grant, ticket } = this.#browser!;
-    const losesLogins = grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
+    const losesLogins =
+      grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
     return (service.owner !== undefined || !ticket) && !losesLogins;
   }
 
@@ -532,7 +533,7 @@ export class Lease<Handles> {
       this.#leave = leave;
       this.#hold(browser, { servedAt });
     });
-    this.emit({ type: 'acquired', session: this.session, attempt });
+    this.emit({ type: 'acquired', session: this.session, sessionId: this.sessionId, attempt });
   }
 
   #hold(browser: HeldBrowser, replays: ConstructorParameters<typeof LeaseReplays>[1]): void {

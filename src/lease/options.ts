@@ -189,13 +189,8 @@ export interface ConnectSettings<
 }
 
 /** Options of a lease that are common to all functions. */
-export interface LeaseOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-> extends AcquireSettings,
-    ConnectSettings<ConnectOptions, P, Context>,
-    ReleaseSettings {
+export interface LeaseOptions<ConnectOptions extends object = object, P = Protocol, Context = ContextChoice>
+  extends AcquireSettings, ConnectSettings<ConnectOptions, P, Context>, ReleaseSettings {
   /**
    * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
    * one leased.
@@ -243,17 +238,12 @@ export interface HeldLeaseOptions<
   ConnectOptions extends object = object,
   P = Protocol,
   Context = ContextChoice,
-> extends LeaseOptions<ConnectOptions, P, Context>,
-    ReconnectSettings {}
+>
+  extends LeaseOptions<ConnectOptions, P, Context>, ReconnectSettings {}
 
 /** Options of `attachBrowser`, which acquires nothing. */
-export interface AttachOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-> extends ConnectSettings<ConnectOptions, P, Context>,
-    ReleaseSettings,
-    ReconnectSettings {
+export interface AttachOptions<ConnectOptions extends object = object, P = Protocol, Context = ContextChoice>
+  extends ConnectSettings<ConnectOptions, P, Context>, ReleaseSettings, ReconnectSettings {
   /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
   pool?: BrowserPool<object> | string | undefined;
 }

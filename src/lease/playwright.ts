@@ -13,12 +13,10 @@ import { withPooledBrowser as run } from './with-pooled-browser.js';
 export interface PlaywrightRunOptions extends RunOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */
 export interface PlaywrightLeaseOptions
-  extends HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'>,
-    PlaywrightOptions {}
+  extends HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
 /** Options of `attachBrowser` for Playwright. */
 export interface PlaywrightAttachOptions
-  extends AttachOptions<ConnectOverCDPOptions, 'cdp'>,
-    PlaywrightOptions {}
+  extends AttachOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`

@@ -12,16 +12,13 @@ import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** Options of `withPooledBrowser` for Puppeteer. */
 export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
-  extends RunOptions<ConnectOptions, Protocol, Choice>,
-    PuppeteerOptions {}
+  extends RunOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
 /** Options of `leaseBrowser` for Puppeteer. */
 export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
-  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice>,
-    PuppeteerOptions {}
+  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
 /** Options of `attachBrowser` for Puppeteer. */
 export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
-  extends AttachOptions<ConnectOptions, Protocol, Choice>,
-    PuppeteerOptions {}
+  extends AttachOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
 
 /**
  * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`

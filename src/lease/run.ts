@@ -84,8 +84,10 @@ export interface Run<Value, Session extends object = BrowserSession> extends Run
 }
 
 /** The run of a failed call; without a session if no browser was leased. */
-export interface FailedRun<Session extends object = object>
-  extends Omit<RunSummary<Session>, 'session' | 'released'> {
+export interface FailedRun<Session extends object = object> extends Omit<
+  RunSummary<Session>,
+  'session' | 'released'
+> {
   /** The leased session; missing if none was leased. */
   session?: Session;
   /** What happened to the browser; missing if none was leased. */

@@ -22,7 +22,7 @@ export interface PulledInput<Input> {
   /** Number of attempts that other jobs have started. Default: 0. */
   readonly attempts?: number;
   /** Takes the outcome before the loop. Resolves to false if the source runs the input again: there is no outcome then. */
-  readonly settle?: (outcome: Outcome<unknown, unknown>) => Promise<boolean>;
+  readonly settle?: (outcome: Outcome<unknown, unknown, object>) => Promise<boolean>;
   /** Takes the input back, for other jobs with the same source, while no browser is available here. */
   readonly handBack?: () => void;
 }

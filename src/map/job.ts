@@ -1,9 +1,9 @@
 import { setImmediate as soon } from 'node:timers/promises';
 import type { Connector } from '../connect/connector.js';
-import type { ConnectedLease } from '../lease/connected-lease.js';
+import type { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { TaskResultError, TooManyFailuresError } from '../shared/lease-errors.js';
-import { backoffDelay } from '../shared/retry.js';
+import { backoff } from '../shared/clock.js';
 import { Backlog, type Task } from './backlog.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
@@ -12,9 +12,9 @@ import { factsOf, Progress } from './progress.js';
 
 /** The parts of a job. */
 export interface JobPlan<Handles, Input, Value> {
-  pool: BrowserPool;
+  pool: BrowserPool<object>;
   connector: Connector<Handles>;
-  fn: TaskCallback<Handles, Input, Value>;
+  fn: TaskCallback<Handles, Input, Value, object>;
   settings: MapSettings;
   source: InputSource<Input>;
   /** Opens the store for outcomes when the job begins. */
@@ -28,7 +28,7 @@ export class Job<Handles, Input, Value> {
   readonly progress: Progress;
 
   /** The outcomes that the loop has not received yet, by position. */
-  readonly #outcomes = new Map<number, Outcome<Input, Value>>();
+  readonly #outcomes = new Map<number, Outcome<Input, Value, object>>();
   readonly #abort = new AbortController();
   #sink: OutcomeSink | undefined;
   #delivered = 0;
@@ -74,7 +74,7 @@ export class Job<Handles, Input, Value> {
   }
 
   /** Yields the outcomes as they come, or in the order of the inputs; then throws the error that ended the job. */
-  async *outcomes(): AsyncGenerator<Outcome<Input, Value>, undefined, void> {
+  async *outcomes(): AsyncGenerator<Outcome<Input, Value, object>, undefined, void> {
     for (;;) {
       const position = this.#nextPosition();
       const outcome = this.#outcomes.get(position);
@@ -118,7 +118,7 @@ export class Job<Handles, Input, Value> {
   async endAttempt(
     task: Task<Input>,
     attempt: PromiseSettledResult<Value>,
-    lease: ConnectedLease<Handles>,
+    lease: Lease<Handles>,
   ): Promise<void> {
     this.progress.endAttempt(task, attempt);
     // A task that was ended with the job has no outcome.
@@ -141,16 +141,15 @@ export class Job<Handles, Input, Value> {
 
   #retry(task: Task<Input>): void {
     this.progress.add({ retried: 1 });
-    void this.backlog.putBack(task, backoffDelay(this.plan.settings.retry, task.attempts));
+    void this.backlog.putBack(task, backoff(this.plan.settings.retry, task.attempts));
   }
 
   async #deliver(
     { position, index, input, attempts, artifacts, settle }: Task<Input>,
     attempt: PromiseSettledResult<Value>,
-    { session, lease }: ConnectedLease<Handles>,
+    { session, sessionId, startedReplays: replays }: Lease<Handles>,
   ): Promise<void> {
-    const replays = lease.replays?.started ?? [];
-    const outcome = { ...attempt, index, input, session, attempts, replays, artifacts };
+    const outcome = { ...attempt, index, input, session, sessionId, attempts, replays, artifacts };
     if (settle && !(await settle(outcome))) return this.#leaveToSource();
     await this.#sink?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });

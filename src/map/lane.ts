@@ -1,5 +1,5 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
-import type { ConnectedLease } from '../lease/connected-lease.js';
+import type { Lease } from '../lease/lease.js';
 import { raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
 
@@ -19,7 +19,7 @@ const ROUND_TRIPS = 10;
 const PAYS_AFTER = 2;
 
 /** The part of a lease that its lanes use. */
-export type LaneLease<Handles> = Pick<ConnectedLease<Handles>, 'openWorkspace' | 'roundTrip'>;
+export type LaneLease<Handles> = Pick<Lease<Handles>, 'openWorkspace' | 'roundTrip'>;
 
 /**
  * The workspaces of one lane. While a task runs in one, others are prepared, so that the next tasks do not wait for the

@@ -1,7 +1,8 @@
 import type { Workspace } from '../connect/connector.js';
 import type { ArtifactCollector } from '../lease/artifacts.js';
-import type { Callback, ConnectedLease } from '../lease/connected-lease.js';
-import { LinkedAbort, raceAbort, startTimer } from '../shared/abort.js';
+import type { Callback, Lease } from '../lease/lease.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { Task } from './backlog.js';
 import type { Job } from './job.js';
@@ -24,7 +25,7 @@ export interface BrowserEnd {
  */
 export class LeasedBrowser<Handles, Input, Value> {
   readonly #job: Job<Handles, Input, Value>;
-  readonly #lease: ConnectedLease<Handles>;
+  readonly #lease: Lease<Handles>;
   /** Aborts the lease. */
   readonly #abort: LinkedAbort;
   /** Aborts when no other task may start in this browser. */
@@ -34,7 +35,7 @@ export class LeasedBrowser<Handles, Input, Value> {
   #idle: NodeJS.Timeout | undefined;
   #fault: Error | undefined;
 
-  constructor(job: Job<Handles, Input, Value>, lease: ConnectedLease<Handles>, abort: LinkedAbort) {
+  constructor(job: Job<Handles, Input, Value>, lease: Lease<Handles>, abort: LinkedAbort) {
     this.#job = job;
     this.#lease = lease;
     this.#abort = abort;
@@ -47,7 +48,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     const { pagesPerLease } = this.#job.plan.settings;
     this.#countTask(0);
     await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runLane()));
-    clearTimeout(this.#idle);
+    clock.clearTimeout(this.#idle);
     this.#retired.dispose();
     // After an abort the browser is destroyed, and the pool replaces it.
     if (this.#fault) this.#abort.abort(this.#fault);
@@ -78,7 +79,7 @@ export class LeasedBrowser<Handles, Input, Value> {
 
   /** Retires the browser when it has had no task for `idleTimeout`. */
   #countTask(change: 1 | 0 | -1): void {
-    clearTimeout(this.#idle);
+    clock.clearTimeout(this.#idle);
     this.#running += change;
     if (this.#running > 0) return;
     const { idleTimeout } = this.#job.plan.settings;
@@ -145,7 +146,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     const call: Callback<Handles, Value> = async ({ session, signal: leaseSignal }) => {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
-      const { session_id: sessionId } = session;
+      const { sessionId } = this.#lease;
       const timer = startTimer(taskTimeout, () =>
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId })),
       );
@@ -153,7 +154,7 @@ export class LeasedBrowser<Handles, Input, Value> {
         const work = async () => fn({ ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
       } finally {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         abort.dispose();
       }
     };
@@ -162,10 +163,9 @@ export class LeasedBrowser<Handles, Input, Value> {
   }
 
   #retire(cause: unknown): void {
-    const { signal, session } = this.#lease;
+    const { signal, sessionId } = this.#lease;
     // If the browser was lost or the caller ended the job, the lease's signal has the reason.
     if (!signal.aborted) {
-      const { session_id: sessionId } = session;
       const message = `The browser of session ${sessionId} no longer opens or closes pages.`;
       this.#fault ??= new ConnectError(message, { sessionId, cause });
     }

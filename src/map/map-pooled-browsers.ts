@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connector } from '../connect/connector.js';
-import type { ConnectedLease } from '../lease/connected-lease.js';
-import { expectDefaultRelease, LeaseCall, resolvePool } from '../lease/lease-call.js';
-import { openLease } from '../lease/open-lease.js';
-import type { BrowserPool } from '../service/browser-pool.js';
+import { Lease } from '../lease/lease.js';
+import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { isTransientError } from '../service/status.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { BrowserLostError, ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
-import { backoffDelay } from '../shared/retry.js';
+import { backoff, clock, delay } from '../shared/clock.js';
 import { NOT_NEEDED } from './backlog.js';
 import { openCheckpoint } from './checkpoint.js';
 import { iterableSource } from './input-source.js';
@@ -19,7 +17,11 @@ import type { Outcome, TaskCallback } from './outcome.js';
 import { returningData } from './task-value.js';
 
 /** The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. */
-export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>, undefined, void> &
+export type Outcomes<Input, Value, Session extends object = BrowserSession> = AsyncIterableIterator<
+  Outcome<Input, Value, Session>,
+  undefined,
+  void
+> &
   AsyncDisposable;
 
 /**
@@ -38,25 +40,29 @@ export type Outcomes<Input, Value> = AsyncIterableIterator<Outcome<Input, Value>
  *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`;
  *   `TooManyFailuresError`; the reason of `signal`.
  */
-export function mapPooledBrowsers<Handles, Input, Value>(
-  pool: BrowserPool | string,
+export function mapPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<Handles, Input, Value>,
+  fn: TaskCallback<Handles, Input, Value, Session>,
   { connector, ...options }: MapOptions & { connector: Connector<Handles> },
-): Outcomes<Input, Value> {
+): Outcomes<Input, Value, Session> {
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(options, connector);
-  const resolved = resolvePool(pool);
-  expectDefaultRelease(resolved, settings);
   const { checkpoint } = settings;
   const source = iterableSource(inputs);
-  const plan = { pool: resolved, connector, settings, source };
-  if (checkpoint === undefined) return runJob({ ...plan, fn });
-  return runJob({ ...plan, fn: returningData(fn), openSink: () => openCheckpoint(checkpoint) });
+  const task = fn as TaskCallback<Handles, Input, Value, object>;
+  const plan = { pool: resolvePool(pool), connector, settings, source };
+  const outcomes =
+    checkpoint === undefined
+      ? runJob({ ...plan, fn: task })
+      : runJob({ ...plan, fn: returningData(task), openSink: () => openCheckpoint(checkpoint) });
+  return outcomes as Outcomes<Input, Value, Session>;
 }
 
 /** Starts a job when its first outcome is requested. */
-export function runJob<Handles, Input, Value>(plan: JobPlan<Handles, Input, Value>): Outcomes<Input, Value> {
+export function runJob<Handles, Input, Value>(
+  plan: JobPlan<Handles, Input, Value>,
+): Outcomes<Input, Value, object> {
   const job = new Job(plan);
   const yielded = job.outcomes();
   let running: Promise<void> | undefined;
@@ -65,7 +71,7 @@ export function runJob<Handles, Input, Value>(plan: JobPlan<Handles, Input, Valu
     job.leave();
     await Promise.all([running, yielded.return(undefined)]);
   };
-  const outcomes: Outcomes<Input, Value> = {
+  const outcomes: Outcomes<Input, Value, object> = {
     next: () => {
       running ??= job.run(() => new Workers(job).run());
       return yielded.next();
@@ -118,8 +124,7 @@ class Workers<Handles, Input, Value> {
         if (end.error === undefined || end.error === NOT_NEEDED) continue;
         failures++;
         if (this.#isFatal(end.error, failures)) return this.#job.fail(end.error);
-        const delay = backoffDelay(plan.settings.retry, failures);
-        await sleep(delay, undefined, { signal }).catch(() => {});
+        await delay(backoff(plan.settings.retry, failures), signal).catch(() => {});
       }
     } finally {
       await released;
@@ -129,11 +134,13 @@ class Workers<Handles, Input, Value> {
   /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
   async #useLease(abort: LinkedAbort): Promise<BrowserEnd> {
     const { backlog } = this.#job;
-    let lease: ConnectedLease<Handles>;
+    let lease: Lease<Handles>;
     try {
       lease = await this.#lease(abort.signal);
     } catch (error) {
       backlog.endReservation(abort);
+      // Such an error came after a browser was granted.
+      if (error instanceof ConnectError) this.#lastOpen = clock.now();
       if (error instanceof AcquireTimeoutError) backlog.handBack();
       // Another worker may lease a browser for the task.
       backlog.dispatch();
@@ -144,29 +151,21 @@ class Workers<Handles, Input, Value> {
     backlog.endReservation(abort);
     const end = await new LeasedBrowser(this.#job, lease, abort).work();
     this.#count(-1);
-    const noteEnd = () => (this.#lastOpen = performance.now());
+    const noteEnd = () => (this.#lastOpen = clock.now());
     return { ...end, released: end.released.then(noteEnd) };
   }
 
-  #lease(signal: AbortSignal): Promise<ConnectedLease<Handles>> {
+  #lease(signal: AbortSignal): Promise<Lease<Handles>> {
     const { pool, connector, settings } = this.#job.plan;
-    const { name, onEvent } = settings;
     this.#leases++;
-    const call = new LeaseCall(pool, {
-      ...settings,
-      name: name && nameOfLease(name, this.#leases),
-      signal,
-      onEvent: (event) => {
-        if (event.type === 'acquired') this.#lastOpen = performance.now();
-        return onEvent?.(event);
-      },
-    });
-    return openLease(call, connector);
+    const name = settings.name && nameOfLease(settings.name, this.#leases);
+    const isOwnContextUsed = settings.isolation === 'none';
+    return Lease.open({ pool, connector, settings: { ...settings, name, signal }, isOwnContextUsed });
   }
 
   #count(change: 1 | -1): void {
     this.#open += change;
-    this.#lastOpen = performance.now();
+    this.#lastOpen = clock.now();
     this.#job.progress.add({ leases: change });
   }
 
@@ -177,7 +176,7 @@ class Workers<Handles, Input, Value> {
     if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
     if (this.#job.plan.source.isShared) return false;
     // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
-    return performance.now() - this.#lastOpen >= this.#job.plan.settings.acquireTimeout;
+    return clock.now() - this.#lastOpen >= this.#job.plan.settings.acquireTimeout;
   }
 }
 

@@ -1,8 +1,9 @@
-import type { Connector, Protocol } from '../connect/connector.js';
+import type { Connector, ContextChoice, Isolation, Protocol } from '../connect/connector.js';
 import {
-  artifactsOption,
-  leaseOptions,
+  artifactsCheck,
+  leaseChecks,
   readLeaseOptions,
+  type ArtifactsOptions,
   type LeaseOptions,
   type LeaseSettings,
 } from '../lease/options.js';
@@ -12,6 +13,7 @@ import {
   anyOf,
   callback,
   check,
+  checksOf,
   flag,
   group,
   milliseconds,
@@ -21,127 +23,149 @@ import {
   readOptions,
   text,
   wholeNumber,
-  withDefault,
-  type Options,
-  type OptionsInput,
-  type OptionsOutput,
+  type Checked,
+  type Checks,
 } from '../shared/options.js';
 import type { AttemptFacts } from './outcome.js';
 import type { MapProgress } from './progress.js';
 
-const checkpointOptions = {
+/** The file that stores the outcomes of a job, and which stored outcomes count as done. */
+export interface CheckpointOptions {
   /** Path of the file. A missing file is created. */
-  path: text(),
+  path: string;
   /**
    * Runs inputs again that failed in an earlier job. Inputs that succeeded are never run again.
    * @default true
    */
-  retryRejected: withDefault(flag(), true),
-};
-
-/** The file that stores the outcomes of a job, and which stored outcomes count as done. */
-export interface CheckpointOptions extends OptionsInput<typeof checkpointOptions> {}
+  retryRejected?: boolean | undefined;
+}
 
 /** The options of the browsers that run tasks, whatever the source of the inputs. */
-export const laneOptions = {
-  ...artifactsOption,
+export interface LaneOptions {
+  /**
+   * Files that show what happened in the browser during a task, collected before its page is closed. Their paths are in
+   * `artifacts` of the outcome. Needs a connector with `observe`. Default: none.
+   */
+  artifacts?: ArtifactsOptions | undefined;
   /**
    * Maximum number of browsers to lease at once. No more browsers are leased than inputs wait. While the service releases
    * a browser, the request for the next one is already under way.
    * @default 4
    */
-  concurrency: withDefault(wholeNumber(1), 4),
+  concurrency?: number | undefined;
   /**
    * Number of tasks that run at once in one browser.
    * @default 1
    */
-  pagesPerLease: withDefault(wholeNumber(1), 1),
+  pagesPerLease?: number | undefined;
   /**
    * How strictly one task is separated from the next task in the same browser.
    * @default 'context'
    */
-  isolation: withDefault(oneOf('context', 'storage', 'none'), 'context'),
+  isolation?: Isolation | undefined;
   /**
    * Returns whether a failed task is retried. Called after each failed attempt that `retries` would retry. An error that
    * the function throws ends the job. Default: each failure is retried, except `TaskResultError`.
    */
-  shouldRetry:
-    optional(callback<(error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>>()),
+  shouldRetry?: ((error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>) | undefined;
   /**
    * Timeout of each attempt, in ms. When it passes, the task's signal aborts and its page is closed.
    * @default Infinity
    */
-  taskTimeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  taskTimeout?: number | undefined;
   /**
    * Number of tasks after which a browser is released and another one leased.
    * @default Infinity
    */
-  tasksPerLease: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
+  tasksPerLease?: number | undefined;
   /**
    * Age in ms at which a browser accepts no more tasks. When its running tasks have ended, the browser is released and
    * another one leased.
    * @default Infinity
    */
-  maxLeaseAge: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  maxLeaseAge?: number | undefined;
   /**
    * Time in ms after which a browser without a task is released. It is leased again when the next input comes.
    * @default Infinity
    */
-  idleTimeout: withDefault(milliseconds(), Number.POSITIVE_INFINITY),
+  idleTimeout?: number | undefined;
   /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
-  onProgress: optional(callback<(progress: MapProgress) => void>()),
-};
+  onProgress?: ((progress: MapProgress) => void) | undefined;
+}
 
 /** The options of `mapPooledBrowsers` that concern tasks. */
-export const taskOptions = {
-  ...laneOptions,
+export interface TaskOptions extends LaneOptions {
   /**
    * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
    * browser that fails before the task has begun does not use up a retry.
    * @default 0
    */
-  retries: withDefault(wholeNumber(0), 0),
+  retries?: number | undefined;
   /**
    * Number of failed inputs at which the job stops: no more tasks start, and the running tasks end. The loop receives
    * their outcomes, and then `TooManyFailuresError`. With a checkpoint, the job can be resumed.
    * @default Infinity
    */
-  stopAfterFailures: withDefault(countOrInfinity(), Number.POSITIVE_INFINITY),
+  stopAfterFailures?: number | undefined;
   /**
    * Returns the outcomes in the order of the inputs. By default they come in the order in which the tasks end.
    * @default false
    */
-  ordered: withDefault(flag(), false),
+  ordered?: boolean | undefined;
   /** Number of inputs, for `timeLeft` in the progress report. Default: the size of an array, set or map. */
-  total: optional(wholeNumber(0)),
+  total?: number | undefined;
   /**
    * A file of outcomes, one JSON object per line. Each outcome is appended before the loop receives it. Inputs whose
    * outcome is already in the file are skipped, so that a job that was killed can be resumed. At the end of the job, the
    * file has one line per input. A task whose value is not data that JSON can hold fails with `TaskResultError`.
    * Default: none.
    */
-  checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpointOptions))),
-};
-
-// `isolation` replaces `context`.
-const { context: _context, ...eachLease } = leaseOptions;
-/** The options of each lease of a job. */
-export const leaseOptionsOfMap = eachLease;
-const mapOptions = { ...leaseOptionsOfMap, ...taskOptions };
+  checkpoint?: string | CheckpointOptions | undefined;
+}
 
 /**
  * Options of `mapPooledBrowsers`: the options of each lease, and those of the tasks. Times are in milliseconds.
  *
  * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the backoff between the attempts
- * of a task.
- *
- * @interface
+ * of a task. `isolation` replaces `context`.
  */
-export type MapOptions<C extends object = object, P = Protocol> = Omit<LeaseOptions<C, P>, 'context'> &
-  OptionsInput<typeof taskOptions>;
+export interface MapOptions<ConnectOptions extends object = object, P = Protocol>
+  extends Omit<LeaseOptions<ConnectOptions, P, ContextChoice>, 'context'>, TaskOptions {}
+
+const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
+
+export const laneChecks = checksOf<LaneOptions>()({
+  ...artifactsCheck,
+  concurrency: optional(wholeNumber(1), 4),
+  pagesPerLease: optional(wholeNumber(1), 1),
+  isolation: optional(oneOf('context', 'storage', 'none'), 'context'),
+  shouldRetry:
+    optional(callback<(error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>>()),
+  taskTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  tasksPerLease: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
+  maxLeaseAge: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  onProgress: optional(callback<(progress: MapProgress) => void>()),
+});
+
+const taskChecks = checksOf<TaskOptions>()({
+  ...laneChecks,
+  retries: optional(wholeNumber(0), 0),
+  stopAfterFailures: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
+  ordered: optional(flag(), false),
+  total: optional(wholeNumber(0)),
+  checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpoint))),
+});
+
+// `isolation` replaces `context`.
+const { context: _context, ...eachLease } = leaseChecks;
+/** The options of each lease of a job. */
+export const leaseChecksOfMap = eachLease;
+const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...taskChecks });
+const DEFAULTS = readOptions(taskChecks, {}, 'a job');
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
-export type MapSettings = LeaseSettings & OptionsOutput<typeof taskOptions>;
+export type MapSettings = LeaseSettings & Checked<typeof taskChecks>;
 
 /** Higher than the number of leases of any job. The number is part of each lease's name. */
 const LAST_LEASE = 999_999;
@@ -151,23 +175,23 @@ export function readMapOptions(
   options: object,
   connector: Pick<Connector, 'refusal' | 'canTrace'>,
 ): MapSettings {
-  return readTaskOptions(mapOptions, options, { caller: 'mapPooledBrowsers', connector });
+  return readTaskOptions(mapChecks, options, { caller: 'mapPooledBrowsers', connector });
 }
 
 /**
  * Checks the options of a function that runs tasks, and fills in all defaults.
  *
- * @param set The options that the function takes.
+ * @param checks The options that the function takes.
  */
-export function readTaskOptions<O extends Options>(
-  set: O,
+export function readTaskOptions<C extends Checks>(
+  checks: C,
   options: object,
   { caller, connector }: { caller: string; connector: Pick<Connector, 'refusal' | 'canTrace'> },
-): MapSettings & OptionsOutput<O> {
-  const settings = {
-    ...readOptions(taskOptions, {}, caller),
-    ...readLeaseOptions(set, options, { caller, connector }),
-  } as MapSettings & OptionsOutput<O>;
+): MapSettings & Checked<C> {
+  const settings: MapSettings & Checked<C> = {
+    ...DEFAULTS,
+    ...readLeaseOptions(checks, options, { caller, connector }),
+  };
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
   const refusal = connector.refusal(settings.protocol, settings.isolation);
   if (refusal) throw new InvalidOptionError('isolation', refusal);

@@ -1,14 +1,17 @@
-import type { BrowserSession, Replay } from '../service/wire.js';
+import type { Replay } from '../service/browser-service.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { isRecord } from '../shared/json.js';
 import { redact, withoutColors } from '../shared/redact.js';
 
-interface OutcomeFacts<Input> {
+interface OutcomeFacts<Input, Session extends object> {
   /** Position of the input among all inputs, from 0. */
   index: number;
   /** The input of the task. */
   input: Input;
   /** The session in which the last attempt ran. */
-  session: BrowserSession;
+  session: Session;
+  /** Id of that session. */
+  sessionId: string;
   /** Number of attempts that were started. */
   attempts: number;
   /**
@@ -21,7 +24,10 @@ interface OutcomeFacts<Input> {
 }
 
 /** The result of an input whose task succeeded. */
-export interface FulfilledOutcome<Input, Value> extends OutcomeFacts<Input> {
+export interface FulfilledOutcome<Input, Value, Session extends object = BrowserSession> extends OutcomeFacts<
+  Input,
+  Session
+> {
   /** Distinguishes the two kinds of outcomes. */
   status: 'fulfilled';
   /** The value that the callback returned. */
@@ -29,7 +35,10 @@ export interface FulfilledOutcome<Input, Value> extends OutcomeFacts<Input> {
 }
 
 /** The result of an input whose last attempt failed. */
-export interface RejectedOutcome<Input> extends OutcomeFacts<Input> {
+export interface RejectedOutcome<Input, Session extends object = BrowserSession> extends OutcomeFacts<
+  Input,
+  Session
+> {
   /** Distinguishes the two kinds of outcomes. */
   status: 'rejected';
   /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
@@ -37,7 +46,8 @@ export interface RejectedOutcome<Input> extends OutcomeFacts<Input> {
 }
 
 /** The result of one input: its value, or the reason why it failed. */
-export type Outcome<Input, Value> = FulfilledOutcome<Input, Value> | RejectedOutcome<Input>;
+export type Outcome<Input, Value, Session extends object = BrowserSession> =
+  FulfilledOutcome<Input, Value, Session> | RejectedOutcome<Input, Session>;
 
 /** One attempt at a task. */
 export interface AttemptFacts {
@@ -50,13 +60,13 @@ export interface AttemptFacts {
 }
 
 /** The part of the callback's argument that does not come from the automation library. */
-export interface TaskFacts<Input> {
+export interface TaskFacts<Input, Session extends object = BrowserSession> {
   /** The input of this task. */
   input: Input;
   /** Position of the input among all inputs, from 0. */
   index: number;
   /** The leased session. */
-  session: BrowserSession;
+  session: Session;
   /** Aborts when the task must end: because of its timeout, the loss of its browser, or the end of the iteration. */
   signal: AbortSignal;
   /** Number of this attempt, from 1. */
@@ -64,8 +74,8 @@ export interface TaskFacts<Input> {
 }
 
 /** The task of `mapPooledBrowsers`. It is called once per attempt. */
-export type TaskCallback<Handles, Input, Value> = (
-  task: Handles & TaskFacts<Input>,
+export type TaskCallback<Handles, Input, Value, Session extends object = BrowserSession> = (
+  task: Handles & TaskFacts<Input, Session>,
 ) => Value | PromiseLike<Value>;
 
 /** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
@@ -77,12 +87,12 @@ export interface OutcomeSink {
    */
   has(input: unknown, index: number): boolean;
   /** Resolves when the outcome is stored. A rejection ends the job. */
-  write(outcome: Outcome<unknown, unknown>): Promise<void>;
+  write(outcome: Outcome<unknown, unknown, object>): Promise<void>;
   close(): Promise<void>;
 }
 
 /** @inline */
-interface RecordFacts extends Pick<OutcomeFacts<unknown>, 'index' | 'input' | 'attempts'> {
+interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'input' | 'attempts'> {
   /** Session of the last attempt. `pooled-browser replays` lists its recordings. */
   sessionId?: string;
   /** Links to the recordings that were known when the task ended. */
@@ -107,11 +117,11 @@ export interface RecordedReason {
 }
 
 /** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
-export function recordOf(outcome: Outcome<unknown, unknown>): OutcomeRecord {
-  const { index, input, attempts, session, artifacts } = outcome;
+export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
+  const { index, input, attempts, sessionId, artifacts } = outcome;
   const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
   const links = { ...(replays.length > 0 && { replays }), ...(artifacts.length > 0 && { artifacts }) };
-  const facts = { index, input, attempts, sessionId: session.session_id, ...links };
+  const facts = { index, input, attempts, sessionId, ...links };
   return outcome.status === 'fulfilled'
     ? { status: 'fulfilled', ...facts, value: outcome.value }
     : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };

@@ -1,12 +1,13 @@
 import type { ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
-/** Options of `mapPooledBrowsers` for Playwright. @interface */
-export type PlaywrightMapOptions = MapOptions<ConnectOverCDPOptions, 'cdp'> & PlaywrightOptions;
+/** Options of `mapPooledBrowsers` for Playwright. */
+export interface PlaywrightMapOptions extends MapOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed
@@ -20,11 +21,12 @@ export type PlaywrightMapOptions = MapOptions<ConnectOverCDPOptions, 'cdp'> & Pl
  * @example
  *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
  */
-export function mapPooledBrowsers<Input, Value>(
-  pool: BrowserPool | string,
+export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PlaywrightHandles, Input, Value>,
-  { chromium, ...options }: PlaywrightMapOptions = {},
-): Outcomes<Input, Value> {
-  return map(pool, inputs, fn, { ...options, connector: playwright({ chromium }) });
+  fn: TaskCallback<PlaywrightHandles, Input, Value, Session>,
+  options: PlaywrightMapOptions = {},
+): Outcomes<Input, Value, Session> {
+  const { chromium, ...rest } = options;
+  return map(pool, inputs, fn, { ...rest, connector: playwright({ chromium }) });
 }

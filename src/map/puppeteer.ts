@@ -2,12 +2,13 @@ import type { ConnectOptions } from 'puppeteer-core';
 import type { Connector } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
-/** Options of `mapPooledBrowsers` for Puppeteer. @interface */
-export type PuppeteerMapOptions = MapOptions<ConnectOptions> & PuppeteerOptions;
+/** Options of `mapPooledBrowsers` for Puppeteer. */
+export interface PuppeteerMapOptions extends MapOptions<ConnectOptions>, PuppeteerOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
@@ -22,13 +23,14 @@ export type PuppeteerMapOptions = MapOptions<ConnectOptions> & PuppeteerOptions;
  * @example
  *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
  */
-export function mapPooledBrowsers<Input, Value>(
-  pool: BrowserPool | string,
+export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value>,
-  { puppeteer: library, ...options }: PuppeteerMapOptions = {},
-): Outcomes<Input, Value> {
+  fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value, Session>,
+  options: PuppeteerMapOptions = {},
+): Outcomes<Input, Value, Session> {
+  const { puppeteer: library, ...rest } = options;
   // Every workspace has a context.
   const connector = puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<'new'>>;
-  return map(pool, inputs, fn, { ...options, connector });
+  return map(pool, inputs, fn, { ...rest, connector });
 }

@@ -3,8 +3,8 @@ import type { TaskCallback } from './outcome.js';
 
 /** A task whose result can be stored as JSON: any other value makes the task fail with `TaskResultError`. */
 export function returningData<Handles, Input, Value>(
-  fn: TaskCallback<Handles, Input, Value>,
-): TaskCallback<Handles, Input, Value> {
+  fn: TaskCallback<Handles, Input, Value, object>,
+): TaskCallback<Handles, Input, Value, object> {
   return async (task) => {
     const value = await fn(task);
     const fault = findFault(value, []);

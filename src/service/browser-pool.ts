@@ -73,11 +73,12 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
    */
   async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<Session | null> {
-    const { acquire_timeout_seconds: wait, name, tags, start_url: startUrl } = readOptions(
-      acquireRequestChecks,
-      request,
-      'acquire',
-    );
+    const {
+      acquire_timeout_seconds: wait,
+      name,
+      tags,
+      start_url: startUrl,
+    } = readOptions(acquireRequestChecks, request, 'acquire');
     const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const id = globalThis.crypto.randomUUID();
@@ -128,11 +129,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
    *
    * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
    */
-  startReplay(
-    sessionId: string,
-    request: ReplayRequest = {},
-    options: RequestOptions = {},
-  ): Promise<Replay> {
+  startReplay(sessionId: string, request: ReplayRequest = {}, options: RequestOptions = {}): Promise<Replay> {
     return this.#client.startReplay(sessionId, request, { pool: this.idOrName, ...options });
   }
 

@@ -215,7 +215,8 @@ export function checkService(service: unknown): asserts service is BrowserServic
     find: find?.(SAMPLE),
   };
   for (const [name, request] of Object.entries(requests)) {
-    if (request && !request.path.startsWith('/')) fail(`${name} returns a path without a slash at its beginning`);
+    if (request && !request.path.startsWith('/'))
+      fail(`${name} returns a path without a slash at its beginning`);
     if (request && !isJson(request)) fail(`${name} returns a request that is not JSON`);
   }
 }

@@ -259,9 +259,7 @@ export class ServiceClient {
         signal?.aborted ? signal.reason : fail(explain(error), error),
       );
       // Content that is not read to its end would keep its connection busy.
-      await onContent(content, response.headers).finally(() =>
-        response.body.on('error', () => {}).destroy(),
-      );
+      await onContent(content, response.headers).finally(() => response.body.on('error', () => {}).destroy());
       return { status, headers: response.headers, body: '' };
     }
     const read = await readBody(response);
@@ -315,7 +313,10 @@ async function unpack(bytes: Buffer, encoding: string): Promise<{ bytes: Buffer;
     if (/^deflate$/i.test(encoding)) return { bytes: zlib.inflateSync(bytes, { ...limit, finishFlush }) };
     if (/^br$/i.test(encoding))
       return { bytes: zlib.brotliDecompressSync(bytes, { ...limit, finishFlush: BROTLI_OPERATION_FLUSH }) };
-    return { bytes: Buffer.alloc(0), brokenBy: new Error(`the content encoding ${encoding} is not supported`) };
+    return {
+      bytes: Buffer.alloc(0),
+      brokenBy: new Error(`the content encoding ${encoding} is not supported`),
+    };
   } catch (error) {
     const isLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
     return { bytes: Buffer.alloc(0), brokenBy: isLarge ? new Error(TOO_LARGE) : (error as Error) };

@@ -148,7 +148,9 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   token: optional(tokenCheck),
   limit: optional(wholeNumber(1)),
   insecure: optional(flag(), false),
-  local: optional(group(checksOf<LocalOptions>()({ size: optional(wholeNumber(1)), owner: optional(wholeNumber(1)) }))),
+  local: optional(
+    group(checksOf<LocalOptions>()({ size: optional(wholeNumber(1)), owner: optional(wholeNumber(1)) })),
+  ),
 });
 
 export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abortSignal()) });

@@ -138,8 +138,7 @@ export function releaseWhileExiting(
   helper.send({ end: true });
   if (output === undefined) return;
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  while (fstatSync(output).size === 0 && clock.now() < deadline)
-    Atomics.wait(sleeper, 0, 0, POLL_INTERVAL);
+  while (fstatSync(output).size === 0 && clock.now() < deadline) Atomics.wait(sleeper, 0, 0, POLL_INTERVAL);
   closeSync(output);
 }
 

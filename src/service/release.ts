@@ -80,7 +80,8 @@ export function nextStep({ owner, gone, reuses }: ReleasePolicy, doubt: Doubt, a
   const meaning = status === undefined ? undefined : meaningOf(status);
   if (to === 'owner') {
     if (answer.isOurs) return { next: 'release', doubt: before };
-    if (status !== undefined && isSuccess(status) && owner?.isShown) return { next: 'released', doubt: before };
+    if (status !== undefined && isSuccess(status) && owner?.isShown)
+      return { next: 'released', doubt: before };
     const isHidden = status !== undefined && (isSuccess(status) || meaning!.isAbsent);
     if (isHidden && before === 'failed' && meaning!.isAbsent) return { next: 'release', doubt: before };
     if (isHidden) return { next: 'unknown', doubt: 'unknown' };
@@ -121,7 +122,10 @@ export interface ReleasePlan {
   readonly timeout: number;
   readonly doubt?: Doubt;
   /** Sends a request. Never rejects. */
-  send(request: CompleteRequest, timeout: number): Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
+  send(
+    request: CompleteRequest,
+    timeout: number,
+  ): Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
 }
 
 /** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */
@@ -136,7 +140,7 @@ export async function releaseBrowser(
   // A request that the deadline interrupts would only add doubt.
   const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
   let step = nextStep(policy, doubt);
-  for (let failures = 0; ; ) {
+  for (let failures = 0; ;) {
     if (step.next !== 'release' && step.next !== 'check owner') return step.next;
     if (step.pauses) await delay(Math.min(backoff(BACKOFF, ++failures), timeLeft()));
     if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);

@@ -58,10 +58,7 @@ export interface Backoff {
 }
 
 /** Milliseconds to wait after this many failures in a row, from 1. A random factor is between 1 and 2, as in p-retry. */
-export function backoff(
-  { factor, minTimeout, maxTimeout, randomize }: Backoff,
-  failures: number,
-): number {
+export function backoff({ factor, minTimeout, maxTimeout, randomize }: Backoff, failures: number): number {
   const random = randomize ? 1 + Math.random() : 1;
   return Math.min(maxTimeout, random * minTimeout * factor ** Math.max(0, failures - 1));
 }

@@ -7,7 +7,7 @@ const OWN: unique symbol = Symbol.for('pooled-browser.error');
 export interface ErrorFacts {
   /** Id or name of the pool. */
   pool?: string | undefined;
-  /** `session_id` of the leased browser. */
+  /** Id of the leased session. */
   sessionId?: string | undefined;
   /** Number of acquire requests so far. */
   attempts?: number | undefined;
@@ -29,7 +29,7 @@ export class PooledBrowserError extends Error {
 
   /** Id or name of the pool. */
   declare readonly pool?: string;
-  /** `session_id` of the leased browser. */
+  /** Id of the leased session. */
   declare readonly sessionId?: string;
   /** Number of acquire requests so far. */
   declare readonly attempts?: number;

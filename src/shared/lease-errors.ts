@@ -37,23 +37,6 @@ export class LeaseNameTakenError extends PooledBrowserError {
   }
 }
 
-/**
- * A call inside the callback of a lease waits for a browser of the same pool, and every browser of that pool is leased by
- * a call that waits in the same way.
- */
-export class NestedLeaseError extends PooledBrowserError {
-  override readonly name = 'NestedLeaseError' as const;
-  override readonly code = 'ERR_NESTED_LEASE' as const;
-
-  /** `session_id` of the outer lease. */
-  readonly outerSessionId: string;
-
-  constructor(message: string, outerSessionId: string, facts?: ErrorFacts) {
-    super(message, facts);
-    this.outerSessionId = outerSessionId;
-  }
-}
-
 /** The library could not connect to the leased browser. The browser is released for destruction. */
 export class ConnectError extends PooledBrowserError {
   override readonly name = 'ConnectError' as const;

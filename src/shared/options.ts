@@ -35,7 +35,11 @@ export function checksOf<Input extends object>() {
  * @param caller The function that takes the options, for the message.
  * @throws InvalidOptionError for the first option that is unknown or has a wrong value.
  */
-export function readOptions<C extends v.ObjectEntries>(checks: C, given: unknown, caller: string): Checked<C> {
+export function readOptions<C extends v.ObjectEntries>(
+  checks: C,
+  given: unknown,
+  caller: string,
+): Checked<C> {
   const result = v.safeParse(group(checks), given, { abortEarly: true });
   if (result.success) return result.output as Checked<C>;
   const [issue] = result.issues;

@@ -5,7 +5,7 @@ import { readOptions } from '../../shared/options.js';
 import { callListener } from '../../shared/telemetry.js';
 import { CollectorLock } from './collector-lock.js';
 import { areListsComplete, forgetLists, openQueue, type InputQueue } from './input-lists.js';
-import { collectOptions, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
+import { collectChecks, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
 import { readProgress } from './queue-progress.js';
 import { outcomeOf, type QueuedOutcome } from './queued-job.js';
 import { RedisLink } from './redis.js';
@@ -34,7 +34,7 @@ export function collectOutcomes(
   options: CollectOptions = {},
 ): AsyncGenerator<QueuedOutcome, void, undefined> {
   const name = readQueueName(queueName);
-  return collect(name, readOptions(collectOptions, options, 'collectOutcomes'));
+  return collect(name, readOptions(collectChecks, options, 'collectOutcomes'));
 }
 
 async function* collect(

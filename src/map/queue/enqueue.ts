@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readOptions } from '../../shared/options.js';
 import { iterableSource, type InputSource } from '../input-source.js';
 import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
-import { enqueueOptions, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
+import { enqueueChecks, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
 import type { QueuedInput } from './queued-job.js';
 import { RedisLink } from './redis.js';
 
@@ -29,7 +29,7 @@ export async function enqueueInputs(
   options: EnqueueOptions = {},
 ): Promise<number> {
   const name = readQueueName(queueName);
-  const settings = readOptions(enqueueOptions, options, 'enqueueInputs');
+  const settings = readOptions(enqueueChecks, options, 'enqueueInputs');
   const source = iterableSource(inputs);
   await using redis = await RedisLink.open(settings);
   return await addList(await openQueue(name, redis, settings), source, settings);

@@ -1,11 +1,12 @@
 import { hostname } from 'node:os';
-import type { Connector, Protocol } from '../../connect/connector.js';
+import type { Connector, ContextChoice, Protocol } from '../../connect/connector.js';
 import type { LeaseOptions } from '../../lease/options.js';
 import {
   abortSignal,
   callback,
   check,
   checked,
+  checksOf,
   flag,
   group,
   milliseconds,
@@ -13,154 +14,197 @@ import {
   readOption,
   text,
   wholeNumber,
-  withDefault,
-  type OptionsInput,
-  type OptionsOutput,
+  type Checked,
 } from '../../shared/options.js';
-import { laneOptions, leaseOptionsOfMap, readTaskOptions, type MapSettings } from '../options.js';
+import {
+  laneChecks,
+  leaseChecksOfMap,
+  readTaskOptions,
+  type LaneOptions,
+  type MapSettings,
+} from '../options.js';
 import type { QueueProgress } from './queue-progress.js';
 import { faultOfAddress, type RedisAddress } from './redis-address.js';
 
 /** The options of all functions that use a queue. */
-const queueOptions = {
-  /**
-   * The Redis of the queue: a URL (`redis://` or `rediss://`), or ioredis options. Default: `REDIS_URL`.
-   */
-  connection: optional(checked<RedisAddress>(faultOfAddress)),
+export interface QueueOptions {
+  /** The Redis of the queue: a URL (`redis://` or `rediss://`), or ioredis options. Default: `REDIS_URL`. */
+  connection?: RedisAddress | undefined;
   /**
    * Prefix of BullMQ's keys in Redis.
    * @default 'bull'
    */
-  prefix: withDefault(text(), 'bull'),
+  prefix?: string | undefined;
   /**
    * Time in ms that a lost Redis is waited for. Then the call fails with `QueueError`. The first connection may take 5 s.
-   * @default 60000
+   * @default 60_000
    */
-  redisTimeout: withDefault(milliseconds(), 60_000),
-};
+  redisTimeout?: number | undefined;
+}
 
-const backoff = {
+/** Pause before a retry, up to twice as short by chance. */
+export interface QueueBackoff {
   /** Milliseconds before the first retry. */
-  delay: milliseconds(),
-  /** Whether each further delay is twice the previous one. Default: true. */
-  exponential: withDefault(flag(), true),
-};
+  delay: number;
+  /**
+   * Whether each further delay is twice the previous one.
+   * @default true
+   */
+  exponential?: boolean | undefined;
+}
 
-export const enqueueOptions = {
-  ...queueOptions,
+/** Options of `enqueueInputs`. Times are in milliseconds. */
+export interface EnqueueOptions extends QueueOptions {
   /**
    * Number of attempts of each input.
    * @default 1
    */
-  attempts: withDefault(wholeNumber(1), 1),
+  attempts?: number | undefined;
   /**
-   * Pause before a retry: `{ delay, exponential }`, up to twice as short by chance.
+   * Pause before a retry.
    * @default { delay: 1000 }
    */
-  backoff: withDefault(group(backoff), { delay: 1000 }),
+  backoff?: QueueBackoff | undefined;
   /** Priority of these inputs, 1 to 2,097,152; lower numbers first. Default: none, which is before all priorities. */
-  priority: optional(wholeNumber(1, 2_097_152)),
+  priority?: number | undefined;
   /**
    * Name of this list of inputs. An input that is in the queue is not added again: with the same list, index and value.
    * @default 'default'
    */
-  list: withDefault(listName(), 'default'),
+  list?: string | undefined;
   /**
    * Number of jobs in the queue, results included, at which adding pauses until some are collected: each needs memory of
    * Redis.
    * @default Infinity
    */
-  maxJobs: withDefault(
-    check<number>('a number above 0', (value) => typeof value === 'number' && value > 0),
-    Number.POSITIVE_INFINITY,
-  ),
+  maxJobs?: number | undefined;
   /** Stops adding; the promise rejects with the signal's reason. */
-  signal: optional(abortSignal()),
-};
+  signal?: AbortSignal | undefined;
+}
 
-export const collectOptions = {
-  ...queueOptions,
+/** Options of `collectOutcomes`. Times are in milliseconds. */
+export interface CollectOptions extends QueueOptions {
   /** Number of outcomes to expect, for `timeLeft` in the progress report. Default: unknown. */
-  total: optional(wholeNumber(0)),
+  total?: number | undefined;
   /** Receives the progress of the whole queue, every second. Default: none. */
-  onProgress: optional(callback<(progress: QueueProgress) => void>()),
+  onProgress?: ((progress: QueueProgress) => void) | undefined;
   /** Stops collecting; the loop ends with the signal's reason. */
-  signal: optional(abortSignal()),
-};
+  signal?: AbortSignal | undefined;
+}
 
-const limiter = {
+/** Most tasks in a period. */
+export interface QueueLimiter {
   /** Number of tasks. */
-  max: wholeNumber(1),
+  max: number;
   /** Period in ms. */
-  duration: milliseconds(),
-};
+  duration: number;
+}
 
 /** The options of a worker that other functions do not have, or that have other defaults there. */
-const ownOptions = {
-  ...laneOptions,
-  ...queueOptions,
-  /** How long an input waits here for a browser before it goes back to the queue, in ms. Default: 60,000. */
-  acquireTimeout: withDefault(milliseconds(), 60_000),
-  /** A guard process releases the browsers of a killed worker (SIGKILL, out of memory). Default: `true`. */
-  releaseOnCrash: withDefault(flag(), true),
+interface WorkerOptions extends LaneOptions, QueueOptions {
+  /**
+   * How long an input waits here for a browser before it goes back to the queue, in ms.
+   * @default 60_000
+   */
+  acquireTimeout?: number | undefined;
+  /**
+   * A guard process releases the browsers of a killed worker (SIGKILL, out of memory).
+   * @default true
+   */
+  releaseOnCrash?: boolean | undefined;
   /**
    * Time in ms after which a browser without a task is released. It is leased again when the next input comes.
    * @default 5000
    */
-  idleTimeout: withDefault(milliseconds(), 5000),
+  idleTimeout?: number | undefined;
   /**
    * Age in ms at which a browser is released and another one leased: workers take turns on a pool that is too small.
-   * @default 300000
+   * @default 300_000
    */
-  maxLeaseAge: withDefault(milliseconds(), 300_000),
+  maxLeaseAge?: number | undefined;
   /** Name of this worker in the progress report. Default: host name and process id. */
-  workerName: withDefault(text(), `${hostname()}:${process.pid}`),
-  /** Most tasks of all workers in a period, as `{ max, duration }`. Default: no limit. */
-  limiter: optional(group(limiter)),
+  workerName?: string | undefined;
+  /** Most tasks of all workers in a period. Default: no limit. */
+  limiter?: QueueLimiter | undefined;
   /**
    * Time in ms after which the input of a dead worker is free for others. A live worker renews it four times as often.
-   * @default 30000
+   * @default 30_000
    */
-  lockDuration: withDefault(milliseconds(), 30_000),
+  lockDuration?: number | undefined;
   /**
    * Time in ms between two searches for inputs of dead workers.
-   * @default 10000
+   * @default 10_000
    */
-  stalledInterval: withDefault(milliseconds(), 10_000),
+  stalledInterval?: number | undefined;
   /**
    * How many workers one input may lose. The next one that dies with it makes the input fail.
    * @default 5
    */
-  maxStalledCount: withDefault(wholeNumber(0), 5),
-};
-
-const workOptions = { ...leaseOptionsOfMap, ...ownOptions };
-
-/** Options of `enqueueInputs`. Times are in milliseconds. */
-export interface EnqueueOptions extends OptionsInput<typeof enqueueOptions> {}
-/** Options of `collectOutcomes`. Times are in milliseconds. */
-export interface CollectOptions extends OptionsInput<typeof collectOptions> {}
+  maxStalledCount?: number | undefined;
+}
 
 /**
  * Options of `workPooledBrowsers`: those of each lease, of the tasks, and of the queue. Times are in milliseconds.
  *
  * With `name`, the leases are named `<name>-<random>-1`, and so on: all workers can have the same options.
- *
- * @interface
  */
-export type WorkOptions<C extends object = object, P = Protocol> = Omit<
-  LeaseOptions<C, P>,
-  'context' | keyof typeof ownOptions
-> &
-  OptionsInput<typeof ownOptions>;
+export interface WorkOptions<ConnectOptions extends object = object, P = Protocol>
+  extends
+    Omit<LeaseOptions<ConnectOptions, P, ContextChoice>, 'context' | keyof WorkerOptions>,
+    WorkerOptions {}
 
-export type QueueSettings = OptionsOutput<typeof queueOptions>;
-export type EnqueueSettings = OptionsOutput<typeof enqueueOptions>;
-export type CollectSettings = OptionsOutput<typeof collectOptions>;
-export type WorkSettings = MapSettings & OptionsOutput<typeof workOptions>;
+const queueChecks = checksOf<QueueOptions>()({
+  connection: optional(checked<RedisAddress>(faultOfAddress)),
+  prefix: optional(text(), 'bull'),
+  redisTimeout: optional(milliseconds(), 60_000),
+});
+
+export const enqueueChecks = checksOf<EnqueueOptions>()({
+  ...queueChecks,
+  attempts: optional(wholeNumber(1), 1),
+  backoff: optional(
+    group(checksOf<QueueBackoff>()({ delay: milliseconds(), exponential: optional(flag(), true) })),
+    { delay: 1000 },
+  ),
+  priority: optional(wholeNumber(1, 2_097_152)),
+  list: optional(listName(), 'default'),
+  maxJobs: optional(
+    check<number>('a number above 0', (value) => typeof value === 'number' && value > 0),
+    Number.POSITIVE_INFINITY,
+  ),
+  signal: optional(abortSignal()),
+});
+
+export const collectChecks = checksOf<CollectOptions>()({
+  ...queueChecks,
+  total: optional(wholeNumber(0)),
+  onProgress: optional(callback<(progress: QueueProgress) => void>()),
+  signal: optional(abortSignal()),
+});
+
+const workerChecks = checksOf<WorkerOptions>()({
+  ...laneChecks,
+  ...queueChecks,
+  acquireTimeout: optional(milliseconds(), 60_000),
+  releaseOnCrash: optional(flag(), true),
+  idleTimeout: optional(milliseconds(), 5000),
+  maxLeaseAge: optional(milliseconds(), 300_000),
+  workerName: optional(text(), `${hostname()}:${process.pid}`),
+  limiter: optional(group(checksOf<QueueLimiter>()({ max: wholeNumber(1), duration: milliseconds() }))),
+  lockDuration: optional(milliseconds(), 30_000),
+  stalledInterval: optional(milliseconds(), 10_000),
+  maxStalledCount: optional(wholeNumber(0), 5),
+});
+
+const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...workerChecks });
+
+export type QueueSettings = Checked<typeof queueChecks>;
+export type EnqueueSettings = Checked<typeof enqueueChecks>;
+export type CollectSettings = Checked<typeof collectChecks>;
+export type WorkSettings = MapSettings & Checked<typeof workChecks>;
 
 export function readWorkOptions(options: object, connector: Pick<Connector, 'refusal'>): WorkSettings {
-  return readTaskOptions(workOptions, options, { caller: 'workPooledBrowsers', connector });
+  return readTaskOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
 }
 
 export function readQueueName(name: unknown): string {

@@ -129,7 +129,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   }
 
   /** Resolves to false if the input runs again. */
-  async #settle(job: Job, outcome: Outcome<unknown, unknown>): Promise<boolean> {
+  async #settle(job: Job, outcome: Outcome<unknown, unknown, object>): Promise<boolean> {
     const fetchNext = !this.#closing.signal.aborted;
     const stored = storedAttempt(outcome);
     if (outcome.status === 'fulfilled')

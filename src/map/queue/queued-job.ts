@@ -34,7 +34,7 @@ export function inputOf({ id, data, queueName }: Job): QueuedInput {
 }
 
 /** Converts the outcome of an attempt for storage. */
-export function storedAttempt(outcome: Outcome<unknown, unknown>): StoredAttempt {
+export function storedAttempt(outcome: Outcome<unknown, unknown, object>): StoredAttempt {
   const { index: _index, input: _input, attempts: _attempts, status: _status, ...stored } = recordOf(outcome);
   return stored;
 }

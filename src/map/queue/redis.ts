@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Redis } from 'ioredis';
-import { LinkedAbort, raceAbort, raceTimeout, startTimer } from '../../shared/abort.js';
+import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
+import { startTimer } from '../../shared/clock.js';
 import { sentence } from '../../shared/errors.js';
 import { loadLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Connector } from '../../connect/connector.js';
-import { expectDefaultRelease, resolvePool } from '../../lease/lease-call.js';
-import type { BrowserPool } from '../../service/browser-pool.js';
+import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
+import type { BrowserSession } from '../../service/services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { runJob } from '../map-pooled-browsers.js';
 import type { TaskCallback } from '../outcome.js';
@@ -33,10 +33,10 @@ export interface WorkSummary {
  * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `PoolServiceError` when the service refuses;
  *   `ConnectError` when no browser is usable; `MissingLibraryError` without bullmq and ioredis.
  */
-export async function workPooledBrowsers<Handles, Input, Value>(
+export async function workPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
   queueName: string,
-  pool: BrowserPool | string,
-  fn: TaskCallback<Handles, Input, Value>,
+  pool: BrowserPool<Session> | string,
+  fn: TaskCallback<Handles, Input, Value, Session>,
   { connector, ...options }: WorkOptions & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
@@ -44,11 +44,15 @@ export async function workPooledBrowsers<Handles, Input, Value>(
   const { name, ...settings } = readWorkOptions(options, connector);
   // Active leases must have different names, also those of other workers.
   const leases = { ...settings, name: name && `${name}-${randomBytes(3).toString('hex')}` };
-  const resolved = resolvePool(pool);
-  expectDefaultRelease(resolved, leases);
   await using redis = await RedisLink.open(leases);
   const source = await QueueSource.open<Input>(queue, redis, leases);
-  const outcomes = runJob({ pool: resolved, connector, fn: returningData(fn), settings: leases, source });
+  const outcomes = runJob({
+    pool: resolvePool(pool),
+    connector,
+    fn: returningData(fn as TaskCallback<Handles, Input, Value, object>),
+    settings: leases,
+    source,
+  });
   return await summarize(outcomes, leases.signal);
 }
 
