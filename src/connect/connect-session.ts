@@ -54,7 +54,7 @@ export async function connectSession<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { connectTimeout } = plan.settings;
   const limit = new LinkedAbort(plan.signal, connectTimeout);
-  const openCdp = (signal: AbortSignal) => openSocket(grant, 'cdp', plan.trust, signal);
+  const openCdp = (signal: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust: plan.trust, signal });
   const pages = closeUnresponsivePages(openCdp, connectTimeout, plan.onPagesClosed);
   try {
     return await connectOnce(connector, grant, plan, limit.signal).catch((error: unknown) => {
@@ -82,14 +82,17 @@ async function connectOnce<Handles>(
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
-  const socket = await openSocket(grant, protocol, trust, signal, spare);
+  const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const endpoint = async () => (await openSingleEndpoint(socket)).url;
   const clean = (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(() => openSocket(grant, 'cdp', trust, AbortSignal.timeout(timeout)), how);
+      : cleanOverCdp(
+          () => openSocket(grant, { protocol: 'cdp', trust, signal: AbortSignal.timeout(timeout) }),
+          how,
+        );
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -123,11 +126,9 @@ async function cleanOverCdp(open: () => Promise<Socket>, how: { isOwnContextUsed
 /** Opens a WebSocket to the session, if its URL may be trusted. */
 export async function openSocket(
   grant: Grant,
-  protocol: Protocol,
-  trust: Trust,
-  signal: AbortSignal,
-  spare?: SpareConnection,
+  how: { protocol: Protocol; trust: Trust; signal: AbortSignal; spare?: SpareConnection },
 ): Promise<Socket> {
+  const { protocol, trust, signal, spare } = how;
   return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, spare);
 }
 

@@ -394,7 +394,7 @@ export class Lease<Handles> {
     const released: RunSummary['released'] = settings.awaitRelease || leaves ? await releasing : 'pending';
     this.pool[INTERNALS].background.track(releasing);
     const { replays: list, replayStatus } = await this.#finishReplays(recorded);
-    const summary = { session, replays: list, replayStatus, released, ...this.#counts };
+    const summary = { session, replays: list, replayStatus, released, ...this.#facts };
     const { signal } = settings;
     const failure = outcome.status === 'failed' ? { error: outcome.error } : undefined;
     // A call whose signal aborted during the release rejects too.
@@ -571,7 +571,7 @@ export class Lease<Handles> {
       await work(deadline);
     } catch (error) {
       const replayStatus = replays === 'off' ? 'off' : 'none';
-      this.#finish({ ...last(), replays: [], replayStatus, ...this.#counts }, { error });
+      this.#finish({ ...last(), replays: [], replayStatus, ...this.#facts }, { error });
       throw error;
     } finally {
       deadline.dispose();
@@ -589,7 +589,7 @@ export class Lease<Handles> {
     await connector.load();
   }
 
-  get #counts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
+  get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
     const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
     return { ...this.counts, timings, cleanupErrors: this.cleanupErrors, artifacts: this.#artifacts };
   }

@@ -1,4 +1,4 @@
-import type { Connector, ContextChoice, Isolation, Protocol } from '../connect/connector.js';
+import type { Connector, Isolation, Protocol } from '../connect/connector.js';
 import {
   artifactsCheck,
   leaseChecks,
@@ -130,7 +130,7 @@ export interface TaskOptions extends LaneOptions {
  * of a task. `isolation` replaces `context`.
  */
 export interface MapOptions<ConnectOptions extends object = object, P = Protocol>
-  extends Omit<LeaseOptions<ConnectOptions, P, ContextChoice>, 'context'>, TaskOptions {}
+  extends Omit<LeaseOptions<ConnectOptions, P>, 'context'>, TaskOptions {}
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
 

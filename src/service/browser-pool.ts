@@ -204,7 +204,7 @@ export function namedPool(idOrName: string): BrowserPool {
 
 /** Returns the pool itself, or the pool with that id or name at the service of the environment. */
 export function resolvePool(pool: BrowserPool<never> | BrowserPool<object> | string): BrowserPool<object> {
-  if (pool instanceof BrowserPool) return pool as BrowserPool<object>;
-  if (typeof pool === 'string') return namedPool(pool) as BrowserPool<object>;
+  if (pool instanceof BrowserPool) return pool;
+  if (typeof pool === 'string') return namedPool(pool);
   throw new InvalidOptionError('pool', 'pool must be a BrowserPool, or the id or name of a pool.');
 }

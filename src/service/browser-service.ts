@@ -128,43 +128,46 @@ export interface BrowserService<Session extends object = object> {
   readonly limit?: number;
 
   /** The request that leases a browser. `undefined`: none is needed, the connection itself is the lease. */
-  acquire(lease: LeaseRequest): ServiceRequest | undefined;
+  readonly acquire: (lease: LeaseRequest) => ServiceRequest | undefined;
   /** Reads a successful response. Throws if it is not a session: the message ends a sentence that begins with "The response". */
-  grant(json: unknown, lease: LeaseRequest, at: ServiceAddress): Grant<Session>;
+  readonly grant: (json: unknown, lease: LeaseRequest, at: ServiceAddress) => Grant<Session>;
   /** The request that releases a browser. `undefined`: the end of the connection releases it. */
-  release(id: string, to: { readonly pool: string; readonly reuse: boolean }): ServiceRequest | undefined;
+  readonly release: (
+    id: string,
+    to: { readonly pool: string; readonly reuse: boolean },
+  ) => ServiceRequest | undefined;
 
   /** The meaning of an error response to an acquire request, where it differs from the usual one of its status. */
-  meaning?(status: number, json: unknown): 'unavailable' | 'refused' | 'unknown' | undefined;
+  readonly meaning?: (status: number, json: unknown) => 'unavailable' | 'refused' | 'unknown' | undefined;
   /**
    * Only of a service that leases the same session again. A release for reuse that may have been processed is repeated only
    * while this test succeeds; `null`: this lease can't be recognized. Without this function, each session has one lease:
    * releases are repeated, all its recordings are ours, and no browser is reused.
    */
-  owner?(id: string, lease: LeaseRequest): OwnerTest | null;
+  readonly owner?: (id: string, lease: LeaseRequest) => OwnerTest | null;
   /** Finds the session of an acquire request whose response was lost, or whose process was killed. */
-  find?(lease: LeaseRequest): SessionSearch | undefined;
+  readonly find?: (lease: LeaseRequest) => SessionSearch | undefined;
   /** Recordings of a session. */
   readonly replays?: {
     /** The request that lists them. */
-    list(id: string): ServiceRequest;
+    readonly list: (id: string) => ServiceRequest;
     /** Reads the list. Throws if the response is not one. */
-    read(json: unknown, id: string): readonly Replay[];
+    readonly read: (json: unknown, id: string) => readonly Replay[];
     /** The request that starts a recording; its response is a `Replay`. */
-    start?(id: string, request: ReplayRequest): ServiceRequest;
+    readonly start?: (id: string, request: ReplayRequest) => ServiceRequest;
     /** The request that stops a recording. */
-    stop?(id: string, replayId: string): ServiceRequest;
+    readonly stop?: (id: string, replayId: string) => ServiceRequest;
     /** The request that downloads a video. */
-    video?(id: string, replayId: string): ServiceRequest;
+    readonly video?: (id: string, replayId: string) => ServiceRequest;
   };
   /** Operations on the pool itself. */
   readonly pool?: {
     /** The request whose response is the pool's record. */
-    describe?(pool: string): ServiceRequest;
+    readonly describe?: (pool: string) => ServiceRequest;
     /** Reads the record. */
-    read?(json: unknown): PoolRecord;
+    readonly read?: (json: unknown) => PoolRecord;
     /** The request that destroys the idle browsers. */
-    flush?(pool: string): ServiceRequest;
+    readonly flush?: (pool: string) => ServiceRequest;
   };
 }
 

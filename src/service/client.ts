@@ -106,8 +106,7 @@ export class ServiceClient {
     const abort = new LinkedAbort(options.signal, options.timeout ?? REQUEST_TIMEOUT);
     const exchange = async () => {
       const token = await this.#currentToken(options, abort);
-      const dispatcher = await raceAbort(this.host.dispatcher(), abort.signal);
-      return this.#exchange(dispatcher, token, request, options, abort);
+      return this.#exchange(token, request, options, abort);
     };
     try {
       const response = await exchange();
@@ -219,7 +218,6 @@ export class ServiceClient {
 
   /** Sends one request. It follows no redirect: the token must not leave the origin. */
   async #exchange(
-    dispatcher: Dispatcher,
     token: string | undefined,
     request: ServiceRequest | CompleteRequest,
     options: SendOptions,
@@ -232,6 +230,7 @@ export class ServiceClient {
       const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
       return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
     };
+    const dispatcher = await raceAbort(this.host.dispatcher(), abort.signal);
     options.onSend?.();
     const response = await dispatcher
       .request({

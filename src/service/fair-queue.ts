@@ -31,7 +31,7 @@ export class FairQueue {
    * @param limit Most leases of this process at once.
    * @returns Two functions: `acquired` passes the place in the queue on, and `released` ends the lease.
    */
-  async enter(limit: number, signal: AbortSignal): Promise<{ acquired(): void; released(): void }> {
+  async enter(limit: number, signal: AbortSignal): Promise<{ acquired: () => void; released: () => void }> {
     const leaveLeases = await this.#leases.take(limit, signal);
     try {
       const acquired = await this.#senders.take(MOST_SENDERS, signal);

@@ -138,7 +138,7 @@ export const tokenCheck: Check<Token> = checked((token) =>
 
 export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   // `checkService` explains what is wrong.
-  service: optional(check<BrowserService<object>>('a service', () => true)),
+  service: optional(check<BrowserService>('a service', () => true)),
   baseUrl: optional(
     check<string>(
       "an absolute URL, such as https://pool.example.com, or 'local'",

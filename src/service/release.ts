@@ -122,10 +122,10 @@ export interface ReleasePlan {
   readonly timeout: number;
   readonly doubt?: Doubt;
   /** Sends a request. Never rejects. */
-  send(
+  readonly send: (
     request: CompleteRequest,
     timeout: number,
-  ): Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
+  ) => Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
 }
 
 /** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */

@@ -9,8 +9,12 @@ export type Check<In = unknown, Out = In> = v.GenericSchema<In, Out>;
 /** The checks of a set of options, by name. */
 export type Checks = Readonly<Record<string, Check>>;
 
-/** True for two types that are equal. */
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** True for two types of objects that accept the same values. */
+type Same<A, B> = [A, keyof A] extends [B, keyof B]
+  ? [B, keyof B] extends [A, keyof A]
+    ? true
+    : false
+  : false;
 type Plain<T> = { [Key in keyof T]: T[Key] };
 /** What a set of checks accepts: options with a default may be left out. */
 type InputOf<C extends v.ObjectEntries> = Plain<v.InferInput<v.ObjectSchema<C, undefined>>>;
@@ -41,7 +45,7 @@ export function readOptions<C extends v.ObjectEntries>(
   caller: string,
 ): Checked<C> {
   const result = v.safeParse(group(checks), given, { abortEarly: true });
-  if (result.success) return result.output as Checked<C>;
+  if (result.success) return result.output;
   const [issue] = result.issues;
   const path = v.getDotPath(issue);
   if (path === null) {
@@ -111,7 +115,7 @@ export function text(): Check<string> {
 
 export function oneOf<const Choice extends string>(...choices: Choice[]): Check<Choice> {
   const list = choices.map((choice) => `'${choice}'`).join(', ');
-  return v.picklist(choices, mustBe(`one of ${list}`)) as Check<Choice>;
+  return v.picklist(choices, mustBe(`one of ${list}`));
 }
 
 /** The first alternative that accepts the value. */
@@ -119,10 +123,7 @@ export function anyOf<const Alternatives extends v.UnionOptions>(
   expected: string,
   ...alternatives: Alternatives
 ): Check<v.InferInput<Alternatives[number]>, v.InferOutput<Alternatives[number]>> {
-  return v.union(alternatives, mustBe(expected)) as unknown as Check<
-    v.InferInput<Alternatives[number]>,
-    v.InferOutput<Alternatives[number]>
-  >;
+  return v.union(alternatives, mustBe(expected));
 }
 
 /**

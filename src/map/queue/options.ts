@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Connector, ContextChoice, Protocol } from '../../connect/connector.js';
+import type { Connector, Protocol } from '../../connect/connector.js';
 import type { LeaseOptions } from '../../lease/options.js';
 import {
   abortSignal,
@@ -149,9 +149,7 @@ interface WorkerOptions extends LaneOptions, QueueOptions {
  * With `name`, the leases are named `<name>-<random>-1`, and so on: all workers can have the same options.
  */
 export interface WorkOptions<ConnectOptions extends object = object, P = Protocol>
-  extends
-    Omit<LeaseOptions<ConnectOptions, P, ContextChoice>, 'context' | keyof WorkerOptions>,
-    WorkerOptions {}
+  extends Omit<LeaseOptions<ConnectOptions, P>, 'context' | keyof WorkerOptions>, WorkerOptions {}
 
 const queueChecks = checksOf<QueueOptions>()({
   connection: optional(checked<RedisAddress>(faultOfAddress)),

@@ -156,7 +156,7 @@ export const kernel: BrowserService<BrowserSession> = {
   },
   find: (lease) =>
     hasRoom(lease)
-      ? { method: 'GET', path: `${path`/browsers?tags[${LEASE_TAG}]=${lease.id}`}`, list: [] }
+      ? { method: 'GET', path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`, list: [] }
       : undefined,
   replays: {
     list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
