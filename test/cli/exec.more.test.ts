@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
@@ -27,22 +27,31 @@ describe('exec', () => {
   const start = (...args: string[]) => startClient(['exec', 'test', ...args], used.local);
   const leased = () => used.local.stats().leased;
 
-  it('gives the command a browser in its environment, and exits with its exit code', async () => {
+  it('gives the command a browser in its environment and at --local-endpoint, while it runs, and exits like it', async () => {
     const script = `
       const { BROWSER_POOL_CDP_WS_URL: cdp, BROWSER_POOL_WEBDRIVER_WS_URL: bidi } = process.env;
+      const { BROWSER_POOL_LOCAL_CDP_WS_URL: local, BROWSER_POOL_SESSION_ID: id } = process.env;
       const { chromium } = require('playwright-core');
-      chromium.connectOverCDP(cdp).then(async (browser) => {
-        const sum = await browser.contexts()[0].pages()[0].evaluate('1 + 1');
-        console.log(JSON.stringify({ sum, bidi, id: process.env.BROWSER_POOL_SESSION_ID }));
+      (async () => {
+        const browsers = [];
+        for (const url of [cdp, local, process.argv[1]]) browsers.push(await chromium.connectOverCDP(url));
+        const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
+        console.log(JSON.stringify({ sums: await Promise.all(sums), bidi, id, local, argument: process.argv[1] }));
+        // The other browsers are left open.
+        await browsers[1].close();
         process.exit(7);
-      });`;
-    const { code, stdout, stderr } = await start('--', 'node', '-e', script).ended;
+      })();`;
+    const { code, stdout, stderr } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}')
+      .ended;
     expect({ code, stderr }).toEqual({ code: 7, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({
-      sum: 2,
+    const { local, ...seen } = JSON.parse(stdout) as { local: string };
+    expect(seen).toEqual({
+      sums: [2, 2, 2],
       bidi: expect.stringContaining('/session?jwt='),
       id: expect.any(String),
+      argument: local,
     });
+    await expect(fetch(local.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
     expect(leased()).toBe(0);
   });
 
@@ -115,26 +124,6 @@ describe('exec', () => {
     for (const words of commands) expect(words).not.toContain(used.local.token);
   });
 
-  it('serves the browser on this machine with --local-endpoint, for any number of clients, while it runs', async () => {
-    const script = `
-      const { chromium } = require('playwright-core');
-      (async () => {
-        if (process.argv[1] !== process.env.BROWSER_POOL_LOCAL_CDP_WS_URL) process.exit(3);
-        const browsers = [];
-        for (let i = 0; i < 2; i++) browsers.push(await chromium.connectOverCDP(process.argv[1]));
-        const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
-        console.log(process.argv[1], ...(await Promise.all(sums)));
-        await browsers[0].close();
-        // The second browser is left open.
-        process.exit(0);
-      })();`;
-    const { code, stdout } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}').ended;
-    expect(code).toBe(0);
-    const [, url] = /^(ws:\S+) 2 2\n$/.exec(stdout)!;
-    await expect(fetch(url!.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
-    expect(leased()).toBe(0);
-  });
-
   it.runIf(hasTerminals)('delivers Ctrl-C at a terminal to its command once', async () => {
     const running = startAtTerminal(
       ['exec', 'test', '--', ...waits("trap 'echo got; n=$((n+1))' INT; trap 'exit 9' TERM;")],
@@ -155,65 +144,62 @@ describe('exec', () => {
   });
 });
 
-it('lists only the recordings of this lease, on stderr', async () => {
-  await using service = await FakeService.start();
-  const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
-  const old = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
-  const lists = [[old], [old, { replay_id: 'r2', replay_view_url: link }]];
-  service.script('replays', ...lists.map((json) => ({ status: 200, json })));
-  expect(await startClient(['exec', 'pool', '--', 'echo', 'hi'], service.options).ended).toEqual({
-    code: 0,
-    stdout: 'hi\n',
-    stderr: `pooled-browser: replay ${link} (not finished yet)\n`,
+describe('exec, at a service with a script,', () => {
+  let service: FakeService;
+  beforeEach(async () => {
+    service = await FakeService.start();
+    onTestFinished(() => service.close());
   });
-  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
-});
+  const run = (...args: string[]) => startClient(['exec', 'pool', ...args], service.options).ended;
+  const lend = (fields: object) => service.script('acquire', { status: 200, json: session({ ...fields }) });
 
-it('sends no request for recordings with --replays off', async () => {
-  await using service = await FakeService.start();
-  const args = ['exec', 'pool', '--replays', 'off', '--release', 'reuse', '--', 'true'];
-  expect(await startClient(args, service.options).ended).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(service.of('replays')).toEqual([]);
-  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
-});
+  it('keeps the exit code of its command, and prints recordings of this lease and a failed release on stderr', async () => {
+    const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
+    const old = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
+    const lists = [[old], [old, { replay_id: 'r2', replay_view_url: link }]];
+    service.script('replays', ...lists.map((json) => ({ status: 200, json })));
+    service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
+    const { code, stdout, stderr } = await run('--', 'sh', '-c', 'echo hi; exit 4');
+    expect({ code, stdout }).toEqual({ code: 4, stdout: 'hi\n' });
+    const lines = stderr.trimEnd().split('\n').toSorted();
+    expect(lines).toEqual([
+      expect.stringMatching(/^pooled-browser: Session session-1 of pool pool could not be released/),
+      `pooled-browser: replay ${link} (not finished yet)`,
+    ]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
+  });
 
-it("keeps its command's exit code and prints a message when the browser can't be released", async () => {
-  await using service = await FakeService.start();
-  service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
-  const args = ['exec', 'pool', '--', 'sh', '-c', 'exit 4'];
-  const { code, stderr } = await startClient(args, service.options).ended;
-  expect(code).toBe(4);
-  expect(stderr).toMatch(/Session session-1 of pool pool could not be released/);
-});
+  it('sends no request for recordings with --replays off', async () => {
+    const quiet = { code: 0, stdout: '', stderr: '' };
+    expect(await run('--replays', 'off', '--release', 'reuse', '--', 'true')).toEqual(quiet);
+    expect(service.of('replays')).toEqual([]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
+  });
 
-it('refuses a WebSocket URL that would send its secret without encryption', async () => {
-  await using service = await FakeService.start();
-  service.script('acquire', { status: 200, json: session({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' }) });
-  const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
-  expect(stderr).not.toContain('secret-1234');
-  expect(service.released).toEqual(['session-1']);
-});
+  it('refuses a WebSocket URL that would send its secret without encryption', async () => {
+    lend({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' });
+    const { code, stdout, stderr } = await run('--', 'env');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
+    expect(stderr).not.toContain('secret-1234');
+    expect(service.released).toEqual(['session-1']);
+  });
 
-it('closes the local endpoint for a client when the browser is unreachable', async () => {
-  await using service = await FakeService.start();
-  const script = `
-    const socket = new (require('ws'))(process.argv[1]);
-    socket.on('close', (code, reason) => console.log(code, String(reason)));`;
-  const args = ['exec', 'pool', '--local-endpoint', '--', 'node', '-e', script, '{endpoint}'];
-  const { code, stdout } = await startClient(args, service.options).ended;
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
-});
+  it('closes the local endpoint for a client when the browser is unreachable', async () => {
+    const script = `
+      const socket = new (require('ws'))(process.argv[1]);
+      socket.on('close', (code, reason) => console.log(code, String(reason)));`;
+    const { code, stdout } = await run('--local-endpoint', '--', 'node', '-e', script, '{endpoint}');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
+  });
 
-it('unsets the variables of an outer exec', async () => {
-  await using service = await FakeService.start();
-  vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
-  vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
-  const { stdout } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect(stdout).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
-  expect(stdout).not.toContain('outer');
-  service.script('acquire', { status: 200, json: session({ browser_live_view_url: 'https://live.test' }) });
-  const shown = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect(shown.stdout).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
+  it('unsets the variables of an outer exec', async () => {
+    vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
+    vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
+    const { stdout } = await run('--', 'env');
+    expect(stdout).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
+    expect(stdout).not.toContain('outer');
+    lend({ browser_live_view_url: 'https://live.test' });
+    expect((await run('--', 'env')).stdout).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
+  });
 });

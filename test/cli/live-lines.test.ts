@@ -2,105 +2,86 @@ import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
 import { LiveLines, type Span } from '../../src/cli/live-lines.js';
 
+const BAR = '[====] 5 of 10 done, 2 failed, 1.5/s';
 const LINES: Span[][] = [
-  [['[====]', 'green'], [' 5 of 10 done, 2 failed, 1.5/s']],
+  [['[====]', 'green'], [BAR.slice(6)]],
   [['last error: TimeoutError: page.goto: Timeout 30000ms exceeded', 'red']],
   [['  12 s  '], ['https://shop.example.com/products/1', 'dim']],
 ];
 
 it('fits each line into one row of the screen, at any width', () => {
   for (const columns of [1, 2, 10, 37, 38, 80]) {
-    const screen = new Screen(columns);
-    open(screen).show(() => LINES);
-    expect(screen.shown).toHaveLength(LINES.length);
+    const { lines } = new Screen(columns).show(LINES);
+    expect(lines).toHaveLength(LINES.length);
+    // Some terminals wrap a line that fills their last column.
+    for (const line of lines) expect(line.length).toBeLessThan(Math.max(2, columns));
   }
-  const screen = new Screen(20);
-  open(screen).show(() => LINES);
-  expect(screen.shown).toEqual(['[====] 5 of 10 don…', 'last error: Timeou…', '  12 s  https://sh…']);
+  const { lines } = new Screen(20).show(LINES);
+  expect(lines).toEqual(['[====] 5 of 10 don…', 'last error: Timeou…', '  12 s  https://sh…']);
 });
 
-it('replaces its lines also when the terminal becomes narrower or wider', () => {
-  const screen = new Screen(80);
-  const lines = open(screen);
-  lines.print('first\n');
-  lines.show(() => LINES);
+it('erases all rows of its lines, also when the terminal became narrower or wider', () => {
+  const screen = new Screen(80).show(LINES);
   for (const columns of [30, 12, 100, 7, 80]) {
+    const rows = screen.lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
     screen.resize(columns);
-    expect(screen.shown.filter((row) => row !== 'first')).toHaveLength(LINES.length);
-    expect(screen.shown[0]).toBe('first');
+    expect(screen.erased).toBe(rows);
+    expect(screen.lines).toHaveLength(LINES.length);
   }
 });
 
 it('prints messages above, and leaves the first line at the end', async () => {
-  const screen = new Screen(80);
-  const lines = open(screen);
-  lines.show(() => LINES);
-  lines.print('one\n');
-  lines.print('two\n');
-  await expect.poll(() => screen.shown.length).toBe(2 + LINES.length);
-  expect(screen.shown.slice(0, 2)).toEqual(['one', 'two']);
-  lines.end();
-  screen.write('after\n');
-  expect(screen.shown).toEqual(['one', 'two', '[====] 5 of 10 done, 2 failed, 1.5/s', 'after', '']);
-  screen.resize(20);
+  const screen = new Screen(80).show(LINES);
+  for (const [message, erased] of [
+    ['one\n', LINES.length],
+    ['two\n', 0],
+  ] as const) {
+    screen.live.print(message);
+    expect([screen.erased, screen.lines]).toEqual([erased, [message.trim(), '']]);
+  }
+  await expect.poll(() => screen.lines).toHaveLength(LINES.length);
+  expect(screen.erased).toBe(0);
+  screen.live.end();
+  expect(screen.all.at(-2)).toMatchObject({ erased: LINES.length, lines: [BAR] });
+  expect(screen.lines).toEqual(['', '']);
   expect(screen.listenerCount('resize')).toBe(0);
 });
 
 it('shows no more lines than the terminal has rows', () => {
-  const screen = new Screen(80, 3);
-  open(screen).show(() => LINES);
-  expect(screen.shown).toHaveLength(2);
+  expect(new Screen(80, { rows: 3 }).show(LINES).lines).toHaveLength(2);
 });
 
 it('counts two columns for East Asian characters and emoji, and escapes control characters', () => {
-  const screen = new Screen(10);
-  open(screen).show(() => [[['世界世界世界']], [['🫖🫖🫖🫖🫖']], [['\x1b[2J\n']]]);
-  expect(screen.shown).toEqual(['世界世界…', '🫖🫖🫖🫖…', '\\u001b[2…']);
+  const screen = new Screen(10).show([[['世界世界世界']], [['🫖🫖🫖🫖🫖']], [['\x1b[2J\n']]]);
+  expect(screen.lines).toEqual(['世界世界…', '🫖🫖🫖🫖…', '\\u001b[2…']);
 });
 
-it('has colors only where the terminal has colors', () => {
-  for (const colors of [true, false]) {
-    const screen = new Screen(80, 20, colors);
-    open(screen).show(() => LINES);
-    expect(screen.text.includes('\x1b[32m[====]\x1b[39m')).toBe(colors);
-  }
+it.each([true, false])('has colors only where the terminal has colors: %j', (colors) => {
+  const { text } = new Screen(80, { colors }).show(LINES);
+  expect(text.includes('\x1b[32m[====]\x1b[39m')).toBe(colors);
 });
 
-function open(screen: Screen): LiveLines {
-  return new LiveLines(screen as unknown as NodeJS.WriteStream);
-}
-
-/** A code of the terminal, a line break, or text. */
-// oxlint-disable-next-line no-control-regex -- it finds control characters
-const TOKEN = /\x1b\[(\d*)([A-Z])|\x1b\[[\d;]*m|[\r\n]|[^\x1b\r\n]+/g;
-
-/** A terminal that wraps its lines again when its width changes, as most terminals do. */
+/** A terminal that keeps what is written to it. */
 class Screen extends EventEmitter {
   readonly isTTY = true;
-  columns: number;
+  readonly live: LiveLines;
   readonly rows: number;
+  readonly all: { erased: number; lines: string[] }[] = [];
+  readonly hasColors: () => boolean;
+  columns: number;
   text = '';
-  readonly #colors: boolean;
-  /** The lines as they were written, each of one or several rows. */
-  readonly #lines = [''];
-  /** The cursor. */
-  #line = 0;
-  #at = 0;
 
-  constructor(columns: number, rows = 20, colors = true) {
+  constructor(columns: number, { rows = 20, colors = true } = {}) {
     super();
     this.columns = columns;
     this.rows = rows;
-    this.#colors = colors;
+    this.hasColors = () => colors;
+    this.live = new LiveLines(this as unknown as NodeJS.WriteStream);
   }
 
-  hasColors(): boolean {
-    return this.#colors;
-  }
-
-  /** The rows of the screen. */
-  get shown(): string[] {
-    return this.#rows().map(({ text }) => text);
+  show(lines: Span[][]): this {
+    this.live.show(() => lines);
+    return this;
   }
 
   resize(columns: number): void {
@@ -108,48 +89,22 @@ class Screen extends EventEmitter {
     this.emit('resize');
   }
 
+  /** Number of rows that the latest output erases, from the cursor upwards. */
+  get erased(): number {
+    return this.all.at(-1)!.erased;
+  }
+
+  /** The lines of the latest output. */
+  get lines(): string[] {
+    return this.all.at(-1)!.lines;
+  }
+
   write(text: string): void {
     this.text += text;
-    for (const [token, count, code] of text.matchAll(TOKEN)) {
-      if (token === '\r') this.#at -= this.#at % this.columns;
-      else if (token === '\n') this.#newLine();
-      else if (code === 'A') this.#up(Number(count));
-      else if (code === 'J') this.#clear();
-      else if (!token.startsWith('\x1b')) this.#put(token);
-    }
-  }
-
-  #put(text: string): void {
-    const line = this.#lines[this.#line]!;
-    this.#lines[this.#line] = line.slice(0, this.#at) + text + line.slice(this.#at + text.length);
-    this.#at += text.length;
-  }
-
-  #newLine(): void {
-    this.#line++;
-    this.#at = 0;
-    if (this.#line === this.#lines.length) this.#lines.push('');
-  }
-
-  #up(count: number): void {
-    const rows = this.#rows();
-    const row = rows.findLastIndex(({ line, start }) => line === this.#line && start <= this.#at);
-    const { line, start } = rows[Math.max(0, row - count)]!;
-    [this.#line, this.#at] = [line, start];
-  }
-
-  #clear(): void {
-    this.#lines.splice(this.#line + 1);
-    this.#lines[this.#line] = this.#lines[this.#line]!.slice(0, this.#at);
-  }
-
-  #rows(): { line: number; start: number; text: string }[] {
-    return this.#lines.flatMap((text, line) => {
-      const starts = Array.from(
-        { length: Math.max(1, Math.ceil(text.length / this.columns)) },
-        (_, row) => row * this.columns,
-      );
-      return starts.map((start) => ({ line, start, text: text.slice(start, start + this.columns) }));
-    });
+    // oxlint-disable-next-line no-control-regex -- it finds control characters
+    const plain = text.replaceAll(/\x1b\[[\d;]*m/g, '');
+    // oxlint-disable-next-line no-control-regex -- it finds control characters
+    const [, erase, up = '0', rest] = /^(\r(?:\x1b\[(\d+)A)?\x1b\[J)?([^]*)$/.exec(plain)!;
+    this.all.push({ erased: erase === undefined ? 0 : Number(up) + 1, lines: rest!.split('\n') });
   }
 }

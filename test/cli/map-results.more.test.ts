@@ -1,10 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Site } from '../examples/support.js';
-import { ASKS, Jobs } from './jobs.js';
-import { expectRefusal, SLOW_START } from './support.js';
+import { Jobs } from './jobs.js';
+import { expectRefusal } from './support.js';
 
 const jobs = new Jobs();
 const { file, script, inputs, map, results } = jobs;
@@ -40,34 +38,6 @@ it('writes a column of CSV for each path in the results, and resumes from the JS
   expect(readCsv(out).map((cells) => cells[2])).toEqual(['status', 'fulfilled', 'fulfilled']);
   expect(readCsv(out)[2]!.slice(5)).toEqual(['', '', '', 'a\\u001b[2J\\u009b\tb']);
   expect(results(`${out}.jsonl`)).toHaveLength(2);
-});
-
-it('continues with --resume after it was killed, and skips inputs with a result', async () => {
-  const asked: string[] = [];
-  const held: ServerResponse[] = [];
-  await using site = await Site.open(({ url }, response) => {
-    asked.push(url!);
-    if (held.length < 2 && asked.length > 5) held.push(response);
-    else response.end(url);
-  });
-  const urls = Array.from({ length: 12 }, (_, index) => `${site.url}/${index}`);
-  const args = [script(ASKS), inputs(...urls), '--out', jobs.out];
-  const killed = map([...args, '--concurrency', '2', '--release-on-crash']);
-  await expect.poll(() => held.length, SLOW_START).toBe(2);
-  await killed.end('SIGKILL');
-  const done = results().map(({ input }) => input);
-  expect(done.length).toBeGreaterThan(0);
-  expect(done.length).toBeLessThan(urls.length);
-  await expect.poll(() => jobs.leased).toBe(0);
-
-  asked.length = 0;
-  const { code, stderr } = await map([...args, '--resume']).ended;
-  expect(code).toBe(0);
-  const rest = urls.filter((url) => !done.includes(url));
-  expect(stderr).toContain(`Done: ${rest.length} fulfilled, 0 failed, ${done.length} done before`);
-  expect(asked.map((path) => site.url + path).toSorted()).toEqual(rest.toSorted());
-  const whole = results().map(({ input }) => input);
-  expect(whole.toSorted()).toEqual(urls.toSorted());
 });
 
 it('stops with --stop-after-failures, and shouldRetry of the script decides about retries', async () => {

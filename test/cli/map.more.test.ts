@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Site } from '../examples/support.js';
 import { FakeService } from '../support/fake-service.js';
 import { titled } from '../support/local.js';
+import { processesOf } from '../support/processes.js';
 import { realSession } from '../support/real-session.js';
 import { ASKS, inOrder, Jobs, LIBRARY, parse } from './jobs.js';
 import { hasTerminals, SLOW_START, startAtTerminal, startClient } from './support.js';
@@ -18,7 +19,8 @@ describe('results', () => {
     const task =
       'export default async ({ input, page }) => { await page.goto(input); return page.title(); };';
     const list = file('urls.txt', `\uFEFF${titled('a')}\r\n\r\n  \n${titled('b')}\n${titled('c')}`);
-    const words = ['map', 'test', script(task), list, '--out', jobs.out];
+    const flags = ['--concurrency', '1', '--pages-per-lease', '2'];
+    const words = ['map', 'test', script(task), list, '--out', jobs.out, ...flags];
     const { code, stdout, stderr } = await startClient(words, jobs.local).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toMatch(/^pooled-browser: Done: 3 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
@@ -86,29 +88,9 @@ describe('results', () => {
       expect.stringMatching(
         /^ {2}1 × TaskResultError: The task returned an object of class \w*Page\. Return data/,
       ),
-      expect.stringMatching(
-        /^pooled-browser: Done: 1 fulfilled, 5 failed, in .* With --out, a job can be resumed\.$/,
-      ),
+      expect.stringMatching(/^pooled-browser: Done: 1 fulfilled, 5 failed, in [\d.]+ s\.$/),
     ]);
     expect(jobs.leased).toBe(0);
-  });
-
-  it('come from pages of Puppeteer over WebDriver BiDi, with --pages-per-lease tasks at once', async () => {
-    const task = `
-      let running = 0;
-      let most = 0;
-      export default async ({ input, page }) => {
-        most = Math.max(most, ++running);
-        await page.goto(input);
-        while (most < 2) await new Promise((resolve) => setTimeout(resolve, 10));
-        running--;
-        return page.title();
-      };`;
-    const flags = ['--protocol', 'bidi', '--concurrency', '1', '--pages-per-lease', '2', '--ordered'];
-    const { code, stdout, stderr } = await map([script(task), inputs(titled('a'), titled('b')), ...flags])
-      .ended;
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Done: 2 fulfilled') });
-    expect(parse(stdout).map(({ value }) => value)).toEqual(['a', 'b']);
   });
 });
 
@@ -144,10 +126,12 @@ it.each([
 it('stops its tasks at SIGTERM, releases all browsers, prints how to continue, and exits with 143', async () => {
   const held: ServerResponse[] = [];
   await using site = await Site.open((_request, response) => void held.push(response));
-  const running = map([script(ASKS), '-', '--out', jobs.out], { stdin: 'pipe' });
+  const running = map([script(ASKS), '-', '--out', jobs.out, '--release-on-crash'], { stdin: 'pipe' });
   running.child.stdin!.write(`${site.url}/1\n${site.url}/2\n`);
   await expect.poll(() => held.length, SLOW_START).toBe(2);
   expect(jobs.leased).toBe(2);
+  const commands = processesOf(running.folder).map(({ command }) => command);
+  expect(commands.join('\n')).toContain('release-process');
   const { code, stderr } = await running.end('SIGTERM');
   expect(code).toBe(143);
   expect(stderr).toContain('Press Ctrl-C again to quit immediately.');
@@ -172,55 +156,39 @@ const NEW = { replay_id: 'r2', replay_view_url: LINK };
 const FINISHED = { ...NEW, finished_at: '2026-01-02T00:00:00Z' };
 
 it.each([
-  {
-    flags: ['--replays', 'record'],
-    found: FINISHED,
-    replays: [LINK],
-    printed: [`replay ${LINK}`],
-    requests: [1, 2],
-    reuse: true,
+  [['--replays', 'record'], { replays: [LINK], printed: ` ${LINK}`, requests: [1, 2], reuse: true }],
+  [[], { printed: ` ${LINK} (not finished yet)`, requests: [0, 2], reuse: true }],
+  [['--replays', 'off', '--release', 'destroy'], { requests: [0, 0], reuse: false }],
+])(
+  'prints the recordings of its leases, and releases the browsers as asked, with %j',
+  async (flags, expected) => {
+    const { replays, printed, requests, reuse } = { replays: undefined, printed: undefined, ...expected };
+    await using service = await FakeService.start();
+    const lent = await realSession(jobs.local);
+    const sessionId = String(lent['session_id']);
+    onTestFinished(() => jobs.pool.release(sessionId, { reuse: false }));
+    service.script('acquire', { status: 200, json: lent });
+    service.script('start-replay', { status: 201, json: NEW });
+    service.script(
+      'replays',
+      { status: 200, json: [OLD] },
+      { status: 200, json: [OLD, replays ? FINISHED : NEW] },
+    );
+    // Takes long enough for a recording to start.
+    const task = script('export default () => new Promise((resolve) => setTimeout(resolve, 500));');
+    const words = ['map', 'pool', ...LIBRARY, task, inputs('a', 'b'), '--concurrency', '1', ...flags];
+    const { code, stdout, stderr } = await startClient(words, service.options).ended;
+    expect(code).toBe(0);
+    expect(parse(stdout).map((result) => [result.input, result.sessionId, result.replays])).toEqual([
+      ['a', sessionId, replays],
+      ['b', sessionId, replays],
+    ]);
+    expect(stderr.match(/(?<=: session \w+: replay).*/g)).toEqual(printed === undefined ? null : [printed]);
+    expect(stderr).not.toContain('old.test');
+    expect([service.of('start-replay').length, service.of('replays').length]).toEqual(requests);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse });
   },
-  {
-    flags: [],
-    found: NEW,
-    replays: undefined,
-    printed: [`replay ${LINK} (not finished yet)`],
-    requests: [0, 2],
-    reuse: true,
-  },
-  {
-    flags: ['--replays', 'off', '--release', 'destroy'],
-    found: NEW,
-    replays: undefined,
-    printed: [],
-    requests: [0, 0],
-    reuse: false,
-  },
-])('$flags: prints the recordings of its leases, and releases the browsers as asked', async (row) => {
-  const { flags, found, replays, printed, requests, reuse } = row;
-  await using service = await FakeService.start();
-  const lent = await realSession(jobs.local);
-  const sessionId = String(lent['session_id']);
-  onTestFinished(() => jobs.pool.release(sessionId, { reuse: false }));
-  service.script('acquire', { status: 200, json: lent });
-  service.script('start-replay', { status: 201, json: NEW });
-  service.script('replays', { status: 200, json: [OLD] }, { status: 200, json: [OLD, found] });
-  // Takes long enough for a recording to start.
-  const task = script('export default () => new Promise((resolve) => setTimeout(resolve, 500));');
-  const words = ['map', 'pool', ...LIBRARY, task, inputs('a', 'b'), '--concurrency', '1', ...flags];
-  const { code, stdout, stderr } = await startClient(words, service.options).ended;
-  expect(code).toBe(0);
-  expect(parse(stdout).map((result) => [result.input, result.sessionId, result.replays])).toEqual([
-    ['a', sessionId, replays],
-    ['b', sessionId, replays],
-  ]);
-  expect(Array.from(stderr.matchAll(/: session (\w+): (replay .*)/g), ([, id, text]) => [id, text])).toEqual(
-    printed.map((text) => [sessionId, text]),
-  );
-  expect(stderr).not.toContain('old.test');
-  expect([service.of('start-replay').length, service.of('replays').length]).toEqual(requests);
-  expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse });
-});
+);
 
 describe('progress', () => {
   it('is printed from time to time without a terminal', async () => {
@@ -249,9 +217,9 @@ describe('progress', () => {
   });
 
   it.runIf(hasTerminals).each([
-    { what: 'without a bar and colors in 50 columns', NO_COLOR: '1', columns: 50 },
-    { what: 'with a bar, and colors where they are allowed', FORCE_COLOR: '1', TERM: 'dumb' },
-  ])('is below all messages at a terminal, $what', async ({ what: _what, columns, ...environment }) => {
+    ['without a bar and colors in 50 columns', { NO_COLOR: '1' }, 50],
+    ['with a bar, and colors where they are allowed', { FORCE_COLOR: '1', TERM: 'dumb' }, undefined],
+  ])('is below all messages at a terminal, %s', async (_what, environment, columns) => {
     for (const name of ['NO_COLOR', 'FORCE_COLOR', 'TERM']) vi.stubEnv(name, undefined);
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const task = `export default async ({ input, index }) => {

@@ -7,7 +7,7 @@ import { processesOf } from '../support/processes.js';
 import { describeWithRedis } from '../support/redis.js';
 import { TestRedis } from '../support/redis-server.js';
 import { ASKS, inOrder, Jobs, LIBRARY, parse } from './jobs.js';
-import { runCli, SLOW_START, startClient } from './support.js';
+import { expectRefusal, SLOW_START, startClient } from './support.js';
 
 const PASSWORD = 'canary-password-123';
 const QUEUE = ['--queue', 'titles'];
@@ -116,52 +116,9 @@ describeWithRedis('map --queue and work', () => {
     expect(rows.filter((row) => /^\d,\d,fulfilled,1,\w+,\d$/.test(row))).toHaveLength(3);
   });
 
-  it('refuse a second collector, and other inputs in the same file of results', async () => {
-    await using site = await Site.open(() => {});
-    const list = inputs(site.url);
-    const first = map(ASKS, list, '--out', jobs.out);
-    await expect.poll(() => first.stderr, SLOW_START).toMatch(/running/);
-    const second = await map(ASKS, list).ended;
-    expect(second.code).toBe(1);
-    expect(second.stderr).toMatch(/The outcomes of the queue titles are collected by process \d+/);
-    await first.end('SIGINT');
+  it('refuse other inputs in the same file of results', async () => {
     writeFileSync(jobs.out, `${JSON.stringify({ status: 'fulfilled', index: 0, input: 'another' })}\n`);
-    const third = await map(ASKS, list, '--out', jobs.out, '--resume').ended;
-    expect(third.code).toBe(2);
-    expect(third.stderr).toMatch(/These are not the inputs of .*results\.jsonl: input 1 is /);
+    const ended = await map(ASKS, inputs('one'), '--out', jobs.out, '--resume').ended;
+    expectRefusal(ended, 'results.jsonl: input 1 is one, and was another one.');
   });
-
-  it.each([
-    [
-      'missing',
-      { REDIS_URL: undefined },
-      [],
-      2,
-      /^pooled-browser: The address of Redis is missing: set REDIS_URL/,
-    ],
-    [
-      'given with a password in an argument',
-      {},
-      ['--redis', `redis://:${PASSWORD}@127.0.0.1:2`],
-      2,
-      /--redis must not contain a password/,
-    ],
-    [
-      'unreachable',
-      { REDIS_URL: `redis://:${PASSWORD}@127.0.0.1:2` },
-      [],
-      1,
-      /Redis at 127\.0\.0\.1:2 could not be reached within 5 s/,
-    ],
-  ])(
-    'say what to do when Redis is %s, without the password',
-    async (_what, environment, flags, code, message) => {
-      const { baseUrl, token } = jobs.local;
-      const service = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-      const words = ['work', 'test', 'test/cli/task.mjs', ...QUEUE, ...flags];
-      const ended = await runCli(words, { ...service, ...environment });
-      expect(ended).toMatchObject({ code, stderr: expect.stringMatching(message) as string });
-      expect(ended.stderr).not.toContain(PASSWORD);
-    },
-  );
 });
