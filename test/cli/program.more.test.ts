@@ -4,18 +4,7 @@ import { FakeService } from '../support/fake-service.js';
 import { libraries, loadedPackages, readModules } from '../structure/modules.js';
 import { expectRefusal, runCli, startClient } from './support.js';
 
-const COMMANDS = [
-  'demo',
-  'serve',
-  'exec',
-  'map',
-  'work',
-  'acquire',
-  'flush',
-  'replays',
-  'doctor',
-  'install-browser',
-];
+const COMMANDS = 'demo serve exec map work acquire flush replays doctor install-browser'.split(' ');
 
 const PASSWORD = 'canary-password-123';
 
