@@ -45,12 +45,16 @@ it('opens windows of the size of --viewport, prints recordings, and leaves nothi
 it('prints one line of JSON for each event with --json, the address first, and causes the faults of --chaos', async () => {
   const serve = startCli(['serve', '--json', '--pool', 'a', '--pool', 'b=1', '--chaos', '7']);
   await serve.prints(/"browser-started".*\n/);
-  const [, baseUrl] = await serve.prints(/"baseUrl":"(.*?)"/);
-  while (!serve.stdout.includes('"type":"chaos"')) {
+  const [line] = await serve.prints(/.*"serving".*/);
+  const { baseUrl, token } = JSON.parse(line) as { baseUrl: string; token: string };
+  const cause = async () => {
     // A fault without an answer must not stop this test.
-    const options = { signal: AbortSignal.timeout(100), headers: { connection: 'close' } };
-    await fetch(`${baseUrl}/browser_pools/a`, options).catch(() => {});
-  }
+    const signal = AbortSignal.timeout(100);
+    const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+    await fetch(`${baseUrl}/browser_pools/a`, { headers, signal }).catch(() => {});
+    return serve.stdout;
+  };
+  await expect.poll(cause, SLOW_START).toContain('"type":"chaos"');
   const { code, stdout } = await serve.end('SIGTERM');
   expect(code).toBe(0);
   await serve.leavesNothing();
