@@ -16,10 +16,8 @@ describe('a Chromium that crashes', () => {
   it('ends its lease: the WebSockets close, a release answers 404, another browser replaces it', async () => {
     const session = await api.lease();
     const { destroyed } = api.pool.stats('default');
-    const sockets = await Promise.all([
-      tryWebSocket(session.cdp_ws_url),
-      tryWebSocket(session.webdriver_ws_url),
-    ]);
+    const urls = [session.cdp_ws_url, session.webdriver_ws_url];
+    const sockets = await Promise.all(urls.map((url) => tryWebSocket(url)));
     expect(sockets.map(({ outcome }) => outcome)).toEqual(['open', 'open']);
     process.kill(lastPid(), 'SIGKILL');
     await Promise.all(sockets.map(({ socket }) => closed(socket)));

@@ -1,4 +1,3 @@
-import type { Page } from 'playwright-core';
 import puppeteer, { type Browser, type ConnectOptions } from 'puppeteer-core';
 import { expect, it } from 'vitest';
 import type { BrowserSession } from '../../src/service/wire.js';
@@ -12,50 +11,15 @@ const api = await startApi();
 const paths = ['/', '/one', '/two', '/popup'];
 const site = await serveSite(Object.fromEntries(paths.map((path) => [path, `<title>${path}</title>`])));
 
-/** What the tests use of a page of Playwright and of Puppeteer. */
-type AnyPage = Pick<Page, 'title' | 'close'> & {
-  goto(url: string): Promise<unknown>;
-  evaluate(expression: string): Promise<unknown>;
-  screenshot(): Promise<Uint8Array>;
-};
-
 const overCdp = ({ cdp_ws_url }: BrowserSession) => connect({ browserWSEndpoint: cdp_ws_url });
 const overBidi = ({ webdriver_ws_url }: BrowserSession) =>
   connect({ browserWSEndpoint: webdriver_ws_url, protocol: 'webDriverBiDi' });
 
-it.each<[string, (session: BrowserSession) => Promise<void>]>([
-  ['Playwright', (session) => drive(session, (page) => use(page, () => page.context().newPage()))],
-  ['Puppeteer over CDP', (session) => withPuppeteer(overCdp(session))],
-  ['Puppeteer over BiDi', (session) => withPuppeteer(overBidi(session))],
-])('serves an unmodified %s in consecutive leases', async (_client, drives) => {
-  for (let lease = 0; lease < 2; lease++) {
-    const session = await api.lease({ start_url: titled('start') });
-    await drives(session);
-    expect(await api.release(session)).toBe(204);
-  }
-});
-
-async function withPuppeteer(connecting: Promise<Browser>): Promise<void> {
-  const browser = await connecting;
-  const [first] = await browser.pages();
-  await use(first!, () => browser.newPage());
-  await browser.disconnect();
-}
-
-async function use(first: AnyPage, open: () => Promise<AnyPage>): Promise<void> {
-  // On a busy machine, the service does not wait for the page.
-  await expect.poll(() => first.title(), { timeout: 150_000 }).toBe('start');
-  const page = await open();
-  await page.goto(titled('one'));
-  expect(await page.title()).toBe('one');
-  expect(await page.evaluate('6 * 7')).toBe(42);
-  expect((await page.screenshot()).length).toBeGreaterThan(1000);
-  await page.close();
-}
-
-it('lets a page go back and forward, open popups without a click, and use the layout for a desktop', async () => {
-  const session = await api.lease();
+it('shows the start_url, goes back and forward, opens popups without a click, has the layout for a desktop', async () => {
+  const session = await api.lease({ start_url: titled('start') });
   await drive(session, async (page) => {
+    // On a busy machine, the service does not wait for the page.
+    await expect.poll(() => page.title(), { timeout: 150_000 }).toBe('start');
     await page.goto(`${site}/one`);
     await page.goto(`${site}/two`);
     await page.goBack({ timeout: 60_000 });
