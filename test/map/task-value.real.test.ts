@@ -21,10 +21,11 @@ describe('a task with a checkpoint fails when it returns an object of', () => {
     Locator: (page) => page.locator('body'),
     JSHandle: (page) => page.evaluateHandle('({})'),
     ElementHandle: (page) => page.$('body'),
-    Keyboard: (page) => page.keyboard,
     Frame: (page) => page.mainFrame(),
+    Keyboard: (page) => page.keyboard,
   };
-  const names = [...Object.keys(VALUES), 'BrowserContext'];
+  const OF_BOTH = ['Page', 'Response', 'Locator', 'JSHandle', 'ElementHandle', 'Frame', 'BrowserContext'];
+  const OF_PLAYWRIGHT = [...OF_BOTH, 'Keyboard'];
   const task = async ({ page, context, input }: { page: object; context: object; input: string }) => {
     if (input === 'BrowserContext') return context;
     const either = page as PlaywrightPage & PuppeteerPage;
@@ -33,15 +34,19 @@ describe('a task with a checkpoint fails when it returns an object of', () => {
   };
 
   it('Playwright', async () => {
-    await expectRefused(playwright.mapPooledBrowsers(used.pool, names, task, optionsFor('playwright')));
+    const options = optionsFor('playwright');
+    await expectRefused(OF_PLAYWRIGHT, playwright.mapPooledBrowsers(used.pool, OF_PLAYWRIGHT, task, options));
   });
 
   it.each(['cdp', 'bidi'] as const)('Puppeteer over %s', async (protocol) => {
     const options = { ...optionsFor(protocol), protocol };
-    await expectRefused(puppeteer.mapPooledBrowsers(used.pool, names, task, options));
+    await expectRefused(OF_BOTH, puppeteer.mapPooledBrowsers(used.pool, OF_BOTH, task, options));
   });
 
-  async function expectRefused(outcomes: AsyncIterable<Outcome<string, unknown>>): Promise<void> {
+  async function expectRefused(
+    names: string[],
+    outcomes: AsyncIterable<Outcome<string, unknown>>,
+  ): Promise<void> {
     const messages = (await collect(outcomes)).map((outcome) => [
       outcome.input,
       outcome.status === 'rejected' ? (outcome.reason as Error).message : outcome.value,
