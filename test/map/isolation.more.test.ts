@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext as PlaywrightContext, Page as PlaywrightPage } from 'playwright-core';
 import type { BrowserContext as PuppeteerContext, Page as PuppeteerPage } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   InvalidOptionError,
   type BrowserPool,
@@ -193,6 +193,8 @@ const look = evaluate(LOOK);
 const title: Step = async ({ page }) => (await page.goto(origin), page.title());
 
 describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, listen }) => {
+  beforeEach(() => requests.clear());
+
   const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
     valuesOf(map(used.pool, steps, isolation));
 
@@ -235,13 +237,19 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
 
   const tick: Step = async ({ page }) => {
     await page.goto(origin);
+    requests.set('/tick', 0);
     await page.evaluate(`setInterval(() => fetch('/tick'), 20), 0`);
     await expect.poll(() => requests.get('/tick')).toBeGreaterThan(0);
   };
-  const ticks = async ({ page }: AnyTask) => {
-    const before = requests.get('/tick')!;
-    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
-    return requests.get('/tick')! - before;
+  /** With 'context', the previous context closes while the next task runs. */
+  const expectSilence: Step = async ({ page }) => {
+    const ticks = async () => {
+      const before = requests.get('/tick')!;
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+      return requests.get('/tick')! - before;
+    };
+    await expect.poll(ticks).toBe(0);
+    return 'silence';
   };
   const openPopUp: Step = async (task) => {
     await evaluate(`window.open('${origin}/pop-up'), 0`)(task);
@@ -272,6 +280,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     await expect.poll(() => downloads.size).toBe(0);
     return seen;
   };
+  const countLater: Step = async (task) => (await title(task), await sleep(300), downloads.size);
   const eventsAfterLateAnswer: Step = async (task) => {
     const seen = await listen(task);
     await task.page.goto(origin);
@@ -280,6 +289,14 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     return seen;
   };
 
+  const postMessages: Step = async (task) => {
+    await evaluate(COUNT)(task);
+    await task.page.evaluate(`setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`);
+  };
+  const logIn: Step = ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`);
+  const openMembers: Step = async ({ page }) => (await page.goto(`${origin}/members/page`), page.title());
+
+  const both = (seen: unknown) => ({ context: seen, storage: seen });
   /** What the last of several tasks returns, with each isolation. */
   const CASES: [what: string, steps: Step[], seen: Partial<Record<Isolation, unknown>>][] = [
     [
@@ -287,73 +304,25 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
       [({ page }) => page.evaluate('window.left = 1'), ({ page }) => page.evaluate('typeof window.left')],
       { storage: 'undefined', none: 'number' },
     ],
-    [
-      'the number of requests of two tasks for a cached file',
-      [async () => requests.delete('/cached'), fetchCached, fetchCached],
-      { context: 2, storage: 2, none: 1 },
-    ],
-    ['a shared worker', [evaluate(COUNT), evaluate(COUNT)], { context: 1, storage: 1 }],
-    [
-      'messages on broadcast channels of a page and a worker',
-      [
-        async (task) => {
-          await evaluate(COUNT)(task);
-          await task.page.evaluate(
-            `setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`,
-          );
-        },
-        evaluate(LISTEN),
-      ],
-      { context: [], storage: [] },
-    ],
-    [
-      'a timer of the previous task',
-      // With 'context', the previous context closes while the next task runs.
-      [tick, async (task) => (await expect.poll(() => ticks(task)).toBe(0), 'silence')],
-      { context: 'silence', storage: 'silence' },
-    ],
-    [
-      'a page that asks before it is left',
-      [askBeforeUnload, look],
-      { context: expect.objectContaining(NOTHING), storage: expect.objectContaining(NOTHING) },
-    ],
-    ['a pop-up', [openPopUp, async (task) => pages(task)], { context: 1, storage: 1 }],
-    [
-      'an open dialog',
-      [evaluate('setTimeout(() => alert(1)), 0'), title],
-      { context: 'page', storage: 'page' },
-    ],
-    [
-      'a closed page',
-      [({ page }) => page.close(), title],
-      { context: 'page', storage: 'page', none: 'page' },
-    ],
-    [
-      'an HTTP login',
-      [
-        ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`),
-        async ({ page }) => (await page.goto(`${origin}/members/page`), page.title()),
-      ],
-      { context: 'page', storage: 'member', none: 'member' },
-    ],
-    ['a download, which is cancelled', [download('file'), eventsAfterCancel], { context: [], storage: [] }],
-    [
-      'a download, which continues',
-      [download('file'), async (task) => (await title(task), await sleep(300), downloads.size)],
-      { none: 1 },
-    ],
-    [
-      'a download that the server has not answered yet',
-      [download('late'), eventsAfterLateAnswer],
-      { context: [], storage: [] },
-    ],
+    ['two requests for a cached file', [fetchCached, fetchCached], { ...both(2), none: 1 }],
+    ['a shared worker', [evaluate(COUNT), evaluate(COUNT)], both(1)],
+    ['messages on broadcast channels of a page and a worker', [postMessages, evaluate(LISTEN)], both([])],
+    ['a timer of the previous task', [tick, expectSilence], both('silence')],
+    ['a page that asks before it is left', [askBeforeUnload, look], both(expect.objectContaining(NOTHING))],
+    ['a pop-up', [openPopUp, async (task) => pages(task)], both(1)],
+    ['an open dialog', [evaluate('setTimeout(() => alert(1)), 0'), title], both('page')],
+    ['a closed page', [({ page }) => page.close(), title], { ...both('page'), none: 'page' }],
+    ['an HTTP login', [logIn, openMembers], { context: 'page', storage: 'member', none: 'member' }],
+    ['a download, which is cancelled', [download('file'), eventsAfterCancel], both([])],
+    ['a download, which continues', [download('file'), countLater], { none: 1 }],
+    ['a download that is not answered yet', [download('late'), eventsAfterLateAnswer], both([])],
   ];
   const ROWS = CASES.flatMap(([what, steps, seen]) =>
     Object.entries(seen).map(([isolation, expected]) => ({ what, isolation, steps, expected })),
   );
 
   it.each(ROWS)(
-    '$isolation: after $what, the next task sees $expected',
+    '$isolation: after $what, the next task returns $expected',
     async ({ isolation, steps, expected }) => {
       expect((await results(isolation as Isolation, ...steps)).at(-1)).toEqual(expected);
     },

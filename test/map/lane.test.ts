@@ -7,7 +7,7 @@ const TASKS = 8;
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-it.each<[Isolation, string, number | undefined, number, number]>([
+it.for<[Isolation, string, number | undefined, number, number]>([
   ['context', 'near', 1, 300, 1],
   ['context', 'near and busy', 1, 400, 0],
   ['context', 'at an unknown distance', undefined, 300, 1],
@@ -19,7 +19,7 @@ it.each<[Isolation, string, number | undefined, number, number]>([
   ['storage', 'far away and busy', 50, 900, 0],
 ])(
   '%s, browser %s (round trip %s ms, page opens in %i ms): prepares %i pages beside that of the task',
-  async (isolation, _browser, roundTrip, openTime, prepared) => {
+  async ([isolation, , roundTrip, openTime, prepared]) => {
     const open = { now: 0, most: 0 };
     const wait = () => new Promise((resolve) => setTimeout(resolve, openTime));
     const openWorkspace = async () => {

@@ -3,9 +3,7 @@ import { expect } from 'vitest';
 import { it } from './it.js';
 import { counted, gate, range, valuesOf } from './support.js';
 
-it('yields exactly one outcome for every input, with its index, value, session and attempts', async ({
-  bench,
-}) => {
+it('yields one outcome for every input, with its index, value, session and attempts', async ({ bench }) => {
   const inputs = ['a', 'b', 'c', 'd', 'e'];
   const outcomes = await bench.run(inputs, ({ input }) => input.toUpperCase());
   expect(outcomes.toSorted((a, b) => a.index - b.index)).toMatchObject(
@@ -110,7 +108,7 @@ it('yields outcomes in the order in which the tasks end', async ({ bench }) => {
   expect(indexes).toEqual([1, 2, 0]);
 });
 
-it('yields outcomes in the order of the inputs with ordered, and pulls no more inputs than without', async ({
+it('yields outcomes in the order of the inputs with ordered, and still pulls few inputs', async ({
   bench,
 }) => {
   const slow = gate();
@@ -130,7 +128,7 @@ it('answers several calls of next() at once, in order', async ({ bench }) => {
   expect(results.map(({ done, value }) => (done ? 'done' : value.index))).toEqual([0, 1, 2, 'done', 'done']);
 });
 
-it('releases a browser that has no task for idleTimeout, and leases one again for the next input', async ({
+it('releases a browser that is idle for idleTimeout, and leases one for the next input', async ({
   bench,
 }) => {
   const later = gate();
@@ -147,7 +145,7 @@ it('releases a browser that has no task for idleTimeout, and leases one again fo
   expect(await valuesOf(outcomes)).toEqual(['s2']);
 });
 
-it('storage: opens a second page in a browser that is far away, and uses the two in turn', async ({
+it('storage: a browser that is far away has a second page, and tasks use the two in turn', async ({
   bench,
 }) => {
   // A page that opens late does not count as one of a busy browser: this time counts ten times.

@@ -27,9 +27,7 @@ it('reports the progress at intervals, and the exact counts at the end', async (
   expect(first.leases).toBeLessThanOrEqual(2);
 });
 
-it('reports the running attempts with their age, the oldest first, and the latest failure', async ({
-  bench,
-}) => {
+it('reports running attempts with their age, oldest first, and the latest failure', async ({ bench }) => {
   const { reports, onProgress } = reporting();
   const error = new Error('of the first attempt');
   const end = gate();

@@ -18,9 +18,7 @@ interface Leased {
   session: { session_id: string };
 }
 
-it('yields a failed task as an outcome with its unchanged error, after one attempt by default', async ({
-  bench,
-}) => {
+it('yields a failed task as an outcome with its error, after one attempt by default', async ({ bench }) => {
   const error = new Error('of the task');
   const task = ({ input }: { input: number }) => {
     if (input === 1) throw error;
@@ -193,9 +191,7 @@ it('taskTimeout aborts the signal, closes the page, and gives the next task anot
 });
 
 describe('when a browser is lost', () => {
-  it('the running task fails with BrowserLostError, and the job continues on another browser', async ({
-    bench,
-  }) => {
+  it('the running task fails, and the job continues on another browser', async ({ bench }) => {
     const task = async ({ input, session }: Leased & { input: number }) => {
       if (input !== 1) return;
       bench.lose(session.session_id);
@@ -237,9 +233,7 @@ describe('when a browser is lost', () => {
   });
 });
 
-it('destroys a browser that opens no page, and runs the task on another browser as its first attempt', async ({
-  bench,
-}) => {
+it('destroys a browser that opens no page, which is no attempt of the task', async ({ bench }) => {
   let opened = 0;
   bench.openPage = async () => {
     if (++opened === 2) throw new Error('no page');
@@ -262,9 +256,7 @@ describe('recycling', () => {
     expect([...bench.released.keys()].toSorted()).toEqual(['s1', 's2']);
   });
 
-  it('releases a browser after tasksPerLease tasks, and leases another under a name with the next number', async ({
-    bench,
-  }) => {
+  it('releases a browser after tasksPerLease tasks, and numbers the next lease', async ({ bench }) => {
     bench.size = 1;
     const options = { tasksPerLease: 3, ordered: true, concurrency: 1, name: 'crawl' };
     const sessions = await valuesOf(bench.map(range(7), ({ session }) => session.session_id, options));

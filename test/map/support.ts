@@ -208,8 +208,6 @@ export function counted(length: number) {
 /** A promise that resolves when `open` is called. */
 export function gate(): { promise: Promise<void>; open: () => void } {
   let open = () => {};
-  const promise = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const promise = new Promise<void>((resolve) => void (open = resolve));
   return { promise, open };
 }

@@ -43,9 +43,7 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('as often with the same input as maxStalledCount allows, and once more, makes this input fail', async ({
-    bench,
-  }) => {
+  it('once more with an input than maxStalledCount allows, makes this input fail', async ({ bench }) => {
     const queue = new TestQueue('poison', used.redis.url);
     await queue.add(['poison']);
     const collected = queue.collect();

@@ -45,7 +45,7 @@ describeWithRedis('Redis', () => {
     expect(await worker.end()).toEqual({ done: 4, failed: 0 });
   });
 
-  it('that is gone ends the worker and the collector with what to do, and releases the browsers', async ({
+  it('that is gone ends worker and collector with what to do, and releases the browsers', async ({
     bench,
   }) => {
     await using redis = await TestRedis.start();
@@ -109,9 +109,7 @@ describeWithRedis('a password', () => {
 describeWithRedis('a collector', () => {
   const used = useRedis();
 
-  it('that stops early leaves the other outcomes, and the last one again, to the next collector', async ({
-    bench,
-  }) => {
+  it('that stops early leaves the last outcome and all others to the next collector', async ({ bench }) => {
     const queue = new TestQueue('early', used.redis.url);
     await queue.add(range(30));
     await using worker = queue.work(bench, ({ input }) => input);

@@ -53,9 +53,7 @@ describeWithRedis('a queue', () => {
     expect(await worker.end()).toEqual({ done: 4, failed: 3 });
   });
 
-  it('adds an input once, however often its list is added, and again after its outcome was collected', async ({
-    bench,
-  }) => {
+  it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
     const queue = queueOf('twice');
     const ran: unknown[] = [];
     for (const inputs of [range(700), range(900)]) await queue.add(inputs);
