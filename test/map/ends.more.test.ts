@@ -21,7 +21,9 @@ async function* oneInput() {
 }
 
 describe('leaving the loop', () => {
-  it('first ends the tasks, releases every browser and closes the inputs', async ({ bench }) => {
+  it('ends the tasks, releases every browser and closes the inputs before the next line runs', async ({
+    bench,
+  }) => {
     const source = counted(100);
     const { signals, task } = endless();
     for await (const { index } of bench.map(source.inputs, task, { concurrency: 3 })) {

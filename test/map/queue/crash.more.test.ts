@@ -43,7 +43,7 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('once more with an input than maxStalledCount allows, makes this input fail', async ({ bench }) => {
+  it('more often with an input than maxStalledCount allows makes this input fail', async ({ bench }) => {
     const queue = new TestQueue('poison', used.redis.url);
     await queue.add(['poison']);
     const collected = queue.collect();

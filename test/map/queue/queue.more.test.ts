@@ -65,9 +65,7 @@ describeWithRedis('a queue', () => {
     expect(await worker.end()).toEqual({ done: 901, failed: 0 });
   });
 
-  it('pauses adding while the queue is full, so that Redis holds a part of a long list', async ({
-    bench,
-  }) => {
+  it('pauses adding while the queue is full: Redis holds a part of a long list', async ({ bench }) => {
     const queue = queueOf('long');
     let pulled = 0;
     const inputs = function* () {
@@ -105,9 +103,7 @@ describeWithRedis('a queue', () => {
     expect(bench.granted).toEqual([]);
   });
 
-  it('releases browsers while the queue is empty, and leases them again for the next input', async ({
-    bench,
-  }) => {
+  it('releases browsers while the queue is empty, and leases again for an input', async ({ bench }) => {
     const queue = queueOf('load');
     await using worker = queue.work(bench, () => 1, { idleTimeout: 50 });
     await queue.add(['first']);
@@ -132,9 +128,7 @@ describeWithRedis('a queue', () => {
     expect(await working.end()).toEqual({ done: 6, failed: 0 });
   });
 
-  it('fails a job that another program has added, and ends with the error of the service', async ({
-    bench,
-  }) => {
+  it('fails a job that another program added, and ends with the error of the service', async ({ bench }) => {
     const queue = queueOf('foreign');
     const jobs = new Queue(queue.name, { connection: { host: '127.0.0.1', port: used.redis.port } });
     await jobs.add('mail', { to: 'somebody' });
