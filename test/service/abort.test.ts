@@ -58,10 +58,7 @@ it.for([REASON, 'a string', 0, null])(
   },
 );
 
-it('rejects immediately during the wait, and releases the browser that is still leased', async ({
-  service,
-  pool,
-}) => {
+it('rejects at once, and releases the browser that is leased later', async ({ service, pool }) => {
   let grant!: () => void;
   service.script('acquire', (response) => {
     grant = () => reply(response, { status: 200, json: session() });

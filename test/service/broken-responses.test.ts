@@ -111,10 +111,7 @@ it('reports a request as not sent if no connection could be opened', async () =>
   expect(await rejection(unknown.flush())).toMatchObject(facts);
 });
 
-it('names the pool and the session after a response that is missing, or is not HTTP', async ({
-  service,
-  pool,
-}) => {
+it('names pool and session after a response that is missing or no HTTP', async ({ service, pool }) => {
   const facts = { name: 'PoolConnectionError', code: 'ERR_POOL_NO_RESPONSE', pool: 'pool' };
   service.script('replays', (response) => void response.destroy());
   expect(await rejection(pool.replays('s'))).toMatchObject({ ...facts, sessionId: 's' });

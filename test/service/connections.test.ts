@@ -12,9 +12,7 @@ import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake
 import * as played from '../support/played-browser.js';
 import { it, rejection, until } from './support.js';
 
-it('shares keep-alive connections among pools of one origin, and closes them with the last pool', async ({
-  service,
-}) => {
+it('shares connections among pools of one origin until the last one closes', async ({ service }) => {
   const one = new BrowserPool('one', service.options);
   const two = new BrowserPool('two', { ...service.options, token: 'another-token' });
   for (let round = 0; round < 5; round++) await one.flush();

@@ -203,10 +203,7 @@ it.for<[string, number | undefined]>([
   expect((await rejection<PoolServiceError>(pool.flush())).retryAfter).toBe(expected);
 });
 
-it('compares the date of Retry-After with the local clock if the service sends no date', async ({
-  service,
-  pool,
-}) => {
+it('compares Retry-After with the local clock if the service sends no date', async ({ service, pool }) => {
   service.script('flush', (response) => {
     response.sendDate = false;
     response.writeHead(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }).end();

@@ -7,7 +7,7 @@ import {
   type EndpointOptions,
   type RunOptions,
 } from '../../src/index.js';
-import { FakeService, session, TOKEN, type SeenRequest } from '../support/fake-service.js';
+import { session, TOKEN, type FakeService, type SeenRequest } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 import { expectNoSecret, it, rejection } from './support.js';
@@ -60,9 +60,7 @@ it('a service with its own paths receives its own requests, with the token', asy
   expect(new Set(others)).toEqual(new Set(['acquire', 'replays']));
 });
 
-it('a service with its own paths causes the errors of the API, and receives a failed release again', async ({
-  service,
-}) => {
+it('a service with its own paths receives a failed release again', async ({ service }) => {
   service.script('release', { status: 403 }, { status: 503 }, { status: 204 });
   const error = await rejection(poolWith(service, OWN).release('session-1'));
   expect(error).toBeInstanceOf(PoolServiceError);
@@ -85,9 +83,7 @@ it.for<[string, () => never]>([
   expect(result).toMatchObject({ value: 'value', released: 'reused', replayStatus: 'unavailable' });
 });
 
-it('a stopReplay that ignores its signal does not delay the release beyond replaysTimeout', async ({
-  service,
-}) => {
+it('a stopReplay that never ends delays the release by replaysTimeout at most', async ({ service }) => {
   let start!: () => void;
   const started = new Promise<void>((resolve) => (start = resolve));
   const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'recording-started' && start();

@@ -20,10 +20,7 @@ function published(): unknown[] {
   return events;
 }
 
-it('returns the real URLs of a session when code reads the property, and hides them from inspect and JSON', async ({
-  service,
-  pool,
-}) => {
+it('returns the real URLs of a session, hidden from inspect and JSON', async ({ service, pool }) => {
   service.script('acquire', { status: 200, json: session(URLS) });
   const granted = (await pool.acquire())!;
   for (const [field, url] of Object.entries(URLS)) expect(granted[field]).toBe(url);
