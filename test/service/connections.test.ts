@@ -1,15 +1,12 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Worker } from 'node:worker_threads';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import * as played from '../support/played-browser.js';
 import { it, rejection, until } from './support.js';
 
 it('shares connections among pools of one origin until the last one closes', async ({ service }) => {
@@ -118,42 +115,3 @@ it('works with a server that closes its idle connections', async ({ service, poo
   }
   expect(service.connections.made).toBe(3);
 });
-
-it('reads a response that arrived while the event loop was blocked for longer than the timeout', async () => {
-  const state = new Int32Array(new SharedArrayBuffer(4));
-  const [RECEIVED, MAY_ANSWER, ANSWERED] = [1, 2, 3] as const;
-  const server = new Worker(ANSWERING_SERVER, { eval: true, workerData: state });
-  const [port] = (await once(server, 'message')) as [number];
-  await using pool = new BrowserPool('pool', { baseUrl: `http://127.0.0.1:${port}`, token: 'a-token' });
-  // The first request starts the timer that all connections share: it must be a real one.
-  await pool.flush();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const release = pool.release('session-1', { reuse: true, timeout: 1500 });
-  await played.until(() => Atomics.load(state, 0) === RECEIVED);
-  // The event loop is blocked until the timer has fired: the response is in the socket, and not read.
-  Atomics.store(state, 0, MAY_ANSWER);
-  Atomics.notify(state, 0);
-  Atomics.wait(state, 0, MAY_ANSWER);
-  expect(Atomics.load(state, 0)).toBe(ANSWERED);
-  vi.advanceTimersByTime(2000);
-  await expect(release).resolves.toBeUndefined();
-  await server.terminate();
-});
-
-/** Notes a release, and answers it when it may. */
-const ANSWERING_SERVER = `
-  const { createServer } = require('node:http');
-  const { parentPort, workerData: state } = require('node:worker_threads');
-  const server = createServer((request, response) => {
-    response.statusCode = 204;
-    if (request.url.endsWith('/flush')) return response.end();
-    Atomics.store(state, 0, 1);
-    Atomics.wait(state, 0, 1);
-    response.end(() => {
-      Atomics.store(state, 0, 3);
-      Atomics.notify(state, 0);
-    });
-  });
-  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
-`;

@@ -102,7 +102,25 @@ describe('raceTimeout', () => {
     expect(await race).toBe(REASON);
   });
 
-  it('settles with what arrived while the event loop was blocked for longer than the timeout', async () => {
+  it('leaves no timer after the work has ended', async () => {
+    const race = (work: () => Promise<string>) => raceTimeout(5000, work, () => REASON);
+    expect(await race(() => Promise.resolve('value'))).toBe('value');
+    await expect(race(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+/** Work under the timeout of an HTTP request. */
+function underLinkedAbort(timeout: number, work: () => Promise<string>): Promise<string> {
+  return raceAbort(work(), new LinkedAbort(undefined, timeout).signal);
+}
+
+it.each([
+  ['raceTimeout', raceTimeout<string>],
+  ['LinkedAbort', underLinkedAbort],
+])(
+  '%s reads what arrived while the event loop was blocked for longer than the timeout',
+  async (_name, run) => {
     vi.useRealTimers();
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -111,22 +129,15 @@ describe('raceTimeout', () => {
     // After a check phase, timers fire before sockets are read.
     await new Promise(setImmediate);
     const work = () => once(client, 'data').then(String);
-    const race = raceTimeout(20, work, () => REASON);
+    const race = run(20, work, () => REASON);
     peer.write('answer');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
     expect(await race).toBe('answer');
     peer.destroy();
     client.destroy();
     await once(server.close(), 'close');
-  });
-
-  it('leaves no timer after the work has ended', async () => {
-    const race = (work: () => Promise<string>) => raceTimeout(5000, work, () => REASON);
-    expect(await race(() => Promise.resolve('value'))).toBe('value');
-    await expect(race(() => Promise.reject(new Error('mine')))).rejects.toThrow('mine');
-    expect(vi.getTimerCount()).toBe(0);
-  });
-});
+  },
+);
 
 describe('startTimer', () => {
   it.each([2 ** 31, Number.POSITIVE_INFINITY])('never fires for %s ms, instead of immediately', (ms) => {
