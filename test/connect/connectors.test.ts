@@ -15,8 +15,10 @@ import { PlayedBrowser } from '../support/played-browser.js';
 // What a real browser does not do on demand. The other tests of the connectors use real browsers.
 let far: PlayedBrowser;
 let socket: Socket;
+let exitListeners: unknown[];
 
 beforeEach(async () => {
+  exitListeners = process.listeners('exit');
   far = await PlayedBrowser.start();
   ({ socket } = await far.connect());
 });
@@ -25,6 +27,8 @@ afterEach(async () => {
   socket.cut('closed-by-us');
   await socket.ended;
   await far[Symbol.asyncDispose]();
+  // The folder of a connection is removed after its socket has ended.
+  await expect.poll(() => process.listeners('exit')).toEqual(exitListeners);
 });
 
 function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
@@ -62,15 +66,14 @@ describe('Playwright', () => {
   });
 
   it('leaves no folder when the process ends first, or when the folder was removed before', async () => {
-    const before = process.listeners('exit');
     for (const isGone of [false, true]) {
       const { path, remove } = await createArtifactsFolder();
       await writeFile(join(path, 'download'), 'bytes');
       if (isGone) rmSync(path, { recursive: true });
-      process.listeners('exit').find((listener) => !before.includes(listener))!(0);
+      process.listeners('exit').find((listener) => !exitListeners.includes(listener))!(0);
       expect(existsSync(path)).toBe(false);
       await remove();
-      expect(process.listeners('exit')).toEqual(before);
+      expect(process.listeners('exit')).toEqual(exitListeners);
     }
   });
 });
