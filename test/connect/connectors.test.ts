@@ -50,7 +50,7 @@ describe('Playwright', () => {
     return calls[0]![1] as Record<string, unknown>;
   }
 
-  it("receives the caller's connectOptions, and no timeout of its own", async () => {
+  it("receives the caller's connectOptions, without the default timeout of Playwright", async () => {
     const { artifactsDir, ...options } = await optionsOf({ slowMo: 7 });
     expect(options).toEqual({ slowMo: 7, timeout: 0 });
     expect(await optionsOf({ timeout: 1 })).toMatchObject({ timeout: 1 });
