@@ -1,7 +1,7 @@
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { FakeService, JWT, reply, session } from '../support/fake-service.js';
-import { look, useLocalPool } from '../support/local.js';
+import { FakeService, JWT } from '../support/fake-service.js';
+import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { SLOW_START, startClient } from './support.js';
 
@@ -10,49 +10,29 @@ describe('acquire', () => {
   const start = (...args: string[]) => startClient(['acquire', 'test', ...args], used.local);
   const leased = () => used.local.stats().leased;
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'prints the addresses of the browser, keeps it leased, and releases it on %s',
-    async (signal) => {
-      const held = start();
-      const [, cdp] = await held.prints(/^cdp +(\S+)$/m);
-      await held.prints(/^session +\w+$/m);
-      await held.prints(/^webdriver +ws:\S+$/m);
-      await held.prints(/^timeout +60 s/m);
-      await held.prints(/destroys it after 60 s without a connection/);
-      expect(leased()).toBe(1);
-      const browser = await chromium.connectOverCDP(cdp!);
-      expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
-      await browser.close();
-      expect(await held.end(signal)).toMatchObject({ code: 0 });
-      expect(held.stderr).toContain('Released: the browser is destroyed.');
-      expect(leased()).toBe(0);
-    },
-  );
-
-  it('prints secrets only on stdout, and has none in its arguments', async () => {
-    const held = start('--release-on-crash');
-    await held.prints(/timeout/);
-    const commands = processesOf(held.folder).map(({ command }) => command);
-    expect(commands.join('\n')).toContain('release-process');
-    const { stdout, stderr } = await held.end('SIGINT');
-    const [jwt] = /eyJ[\w.-]+/.exec(stdout)!;
-    for (const text of [...commands, stderr]) {
-      expect(text).not.toContain(jwt);
-      expect(text).not.toContain(used.local.token);
-    }
-    expect(stdout).not.toContain(used.local.token);
+  it('prints the addresses of the browser, keeps it leased, and destroys it at Ctrl-C', async () => {
+    const held = start();
+    const [, cdp] = await held.prints(/^cdp +(\S+)$/m);
+    await held.prints(/^session +\w+$/m);
+    await held.prints(/^webdriver +ws:\S+$/m);
+    await held.prints(/^timeout +60 s/m);
+    await held.prints(/destroys it after 60 s without a connection/);
+    expect(leased()).toBe(1);
+    const browser = await chromium.connectOverCDP(cdp!);
+    expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
+    await browser.close();
+    expect(await held.end('SIGINT')).toMatchObject({ code: 0 });
+    expect(held.stderr).toContain('Released: the browser is destroyed.');
+    expect(leased()).toBe(0);
   });
 
-  it('prints one line of JSON for the lease, and one for its end', async () => {
+  it('prints one line of JSON for the lease, and one for its end at SIGTERM', async () => {
     const held = start('--json', '--name', 'by-hand', '--tag', 'who=ada', '--tag', 'why=a=b');
     await held.prints(/acquired/);
-    const { code, stdout } = await held.end('SIGINT');
+    const { code, stdout } = await held.end('SIGTERM');
     expect(code).toBe(0);
-    const lines = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as object);
-    expect(lines).toEqual([
+    const lines = stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
       {
         type: 'acquired',
         session: expect.objectContaining({
@@ -78,31 +58,24 @@ describe('acquire', () => {
     expect(used.local.stats()).toMatchObject({ leased: 0, destroyed });
   });
 
-  it('exits with 130 when it is interrupted while it waits, and leases no browser later', async () => {
-    const granted = await look(used.pool, async () => {
-      const waiting = start();
-      await expect.poll(() => used.local.stats().waiting, SLOW_START).toBe(1);
-      const { code, stdout } = await waiting.end('SIGINT');
-      expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
-      expect(waiting.stderr).toContain('pooled-browser: Interrupted by SIGINT.');
-      return used.local.stats().granted;
-    });
-    expect(used.local.stats()).toMatchObject({ leased: 0, waiting: 0, granted });
-  });
-
-  it('releases the browser when it is killed, with --release-on-crash', async () => {
+  it('releases the browser when it is killed, with --release-on-crash, and prints secrets only on stdout', async () => {
     const held = start('--release-on-crash');
     await held.prints(/timeout/);
     expect(leased()).toBe(1);
-    await held.end('SIGKILL');
+    const commands = processesOf(held.folder).map(({ command }) => command);
+    expect(commands.join('\n')).toContain('release-process');
+    const { stdout, stderr } = await held.end('SIGKILL');
+    const [jwt] = /eyJ[\w.-]+/.exec(stdout)!;
+    for (const text of [...commands, stderr]) expect(text).not.toContain(jwt);
+    for (const text of [...commands, stderr, stdout]) expect(text).not.toContain(used.local.token);
     await expect.poll(leased).toBe(0);
   });
 
-  it('releases the browser when the reader of its output is gone', async () => {
+  it('releases the browser at SIGHUP when the reader of its output is gone', async () => {
     const held = start('--json');
     await held.prints(/acquired/);
     held.child.stdout!.destroy();
-    await held.end('SIGTERM');
+    await held.end('SIGHUP');
     expect(leased()).toBe(0);
   });
 });
@@ -117,22 +90,6 @@ it('prints once that it waits, and fails if no browser becomes available in time
     1,
   );
   expect(stderr).toMatch(/No browser became available in pool "?pool"? within 12/);
-});
-
-it('releases a browser that is leased after the interruption', async () => {
-  await using service = await FakeService.start();
-  let grant!: () => void;
-  service.script(
-    'acquire',
-    (response) => void (grant = () => reply(response, { status: 200, json: session() })),
-  );
-  const waiting = startClient(['acquire', 'pool'], service.options);
-  await expect.poll(() => service.of('acquire').length, SLOW_START).toBe(1);
-  waiting.child.kill('SIGINT');
-  await waiting.prints(/to release the browser if it leases one/);
-  grant();
-  expect(await waiting.ended).toMatchObject({ code: 130, stdout: '' });
-  expect(service.released).toEqual(['session-1']);
 });
 
 it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {

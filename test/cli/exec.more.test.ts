@@ -1,14 +1,16 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
-import { look, useLocalPool } from '../support/local.js';
+import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { hasTerminals, NO_ECHO, SLOW_START, startAtTerminal, startCli, startClient } from './support.js';
+import { hasTerminals, NO_ECHO, startAtTerminal, startCli, startClient } from './support.js';
 
 /** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
 const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];
+
+/** Not executable. */
+const FILE = resolve('package.json');
 
 it('runs a command with a browser of this machine, with local as the address', async () => {
   const command = ['sh', '-c', 'echo $BROWSER_POOL_CDP_WS_URL'];
@@ -25,30 +27,40 @@ describe('exec', () => {
   const start = (...args: string[]) => startClient(['exec', 'test', ...args], used.local);
   const leased = () => used.local.stats().leased;
 
-  it('gives the command a browser in its environment, and exits with its exit code', async () => {
+  it('gives the command a browser in its environment and at --local-endpoint, while it runs, and exits like it', async () => {
     const script = `
       const { BROWSER_POOL_CDP_WS_URL: cdp, BROWSER_POOL_WEBDRIVER_WS_URL: bidi } = process.env;
+      const { BROWSER_POOL_LOCAL_CDP_WS_URL: local, BROWSER_POOL_SESSION_ID: id } = process.env;
       const { chromium } = require('playwright-core');
-      chromium.connectOverCDP(cdp).then(async (browser) => {
-        const sum = await browser.contexts()[0].pages()[0].evaluate('1 + 1');
-        console.log(JSON.stringify({ sum, bidi, id: process.env.BROWSER_POOL_SESSION_ID }));
+      (async () => {
+        const browsers = [];
+        for (const url of [cdp, local, process.argv[1]]) browsers.push(await chromium.connectOverCDP(url));
+        const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
+        console.log(JSON.stringify({ sums: await Promise.all(sums), bidi, id, local, argument: process.argv[1] }));
+        // The other browsers are left open.
+        await browsers[1].close();
         process.exit(7);
-      });`;
-    const { code, stdout, stderr } = await start('--', 'node', '-e', script).ended;
+      })();`;
+    const { code, stdout, stderr } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}')
+      .ended;
     expect({ code, stderr }).toEqual({ code: 7, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual({
-      sum: 2,
+    const { local, ...seen } = JSON.parse(stdout) as { local: string };
+    expect(seen).toEqual({
+      sums: [2, 2, 2],
       bidi: expect.stringContaining('/session?jwt='),
       id: expect.any(String),
+      argument: local,
     });
+    await expect(fetch(local.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
     expect(leased()).toBe(0);
   });
 
-  it('leaves stdin, stdout and stderr to the command, and prints nothing itself', async () => {
-    const args = ['exec', 'test', '--release', 'reuse', '--', 'sh', '-c', 'cat; echo err >&2'];
+  it('leaves stdin, stdout, stderr and all arguments to the command, and prints nothing itself', async () => {
+    const command = ['sh', '-c', 'cat; echo "$1"; echo err >&2', 'sh', '--release-on-crash'];
+    const args = ['exec', 'test', '--release', 'reuse', '--', ...command];
     const cat = startClient(args, used.local, { stdin: 'pipe' });
     cat.child.stdin!.end('through\n');
-    expect(await cat.ended).toEqual({ code: 0, stdout: 'through\n', stderr: 'err\n' });
+    expect(await cat.ended).toEqual({ code: 0, stdout: 'through\n--release-on-crash\n', stderr: 'err\n' });
   });
 
   it('exits like its command when the reader of stdout is gone', async () => {
@@ -60,44 +72,29 @@ describe('exec', () => {
   });
 
   it.each([
-    ['the command does not exist', 127, 'no-such-command', 'no such command'],
-    [
-      'the command is not a program',
-      126,
-      join(process.cwd(), 'package.json'),
-      "the command can't be started",
-    ],
-  ])('exits like a shell when %s, and releases the browser', async (_why, code, command, message) => {
-    const ended = await start('--', command).ended;
-    expect(ended).toMatchObject({ code, stdout: '' });
-    expect(ended.stderr).toContain(`pooled-browser: ${command}: ${message}`);
-    expect(leased()).toBe(0);
-  });
-
-  it.each(['SIGKILL', 'SIGSEGV'])(
-    'exits with 128 plus the number of the signal when %s ended its command',
-    async (signal) => {
-      const { code } = await start('--', 'sh', '-c', `kill -${signal.slice(3)} $$`).ended;
-      expect(code).toBe(signal === 'SIGKILL' ? 137 : 139);
+    ['does not exist', 127, ['no-such-command'], 'no-such-command: no such command'],
+    ['is not a program', 126, [FILE], `${FILE}: the command can't be started`],
+    ['is ended by a signal', 139, ['sh', '-c', 'kill -SEGV $$'], ''],
+  ])(
+    'exits like a shell when the command %s, and releases the browser',
+    async (_what, code, command, message) => {
+      const ended = await start('--', ...command).ended;
+      expect(ended).toMatchObject({ code, stdout: '' });
+      expect(ended.stderr).toMatch(message === '' ? /^$/ : /^pooled-browser: /);
+      expect(ended.stderr).toContain(message);
       expect(leased()).toBe(0);
     },
   );
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'passes %s on to its command, and exits like it',
-    async (signal) => {
-      const running = start('--', ...waits(`trap 'echo got; exit 5' ${signal.slice(3)};`));
-      await running.prints(/runs/);
-      expect(leased()).toBe(1);
-      expect(await running.end(signal)).toMatchObject({ code: 5, stdout: 'runs\ngot\n' });
-      expect(leased()).toBe(0);
-    },
-  );
-
-  it('exits with 143 when SIGTERM ended its command', async () => {
-    const running = start('--', ...waits(''));
+  it.each([
+    ['SIGINT', "trap 'echo got; exit 5' INT;", 5, 'runs\ngot\n'],
+    ['SIGHUP', "trap 'echo got; exit 5' HUP;", 5, 'runs\ngot\n'],
+    ['SIGTERM', '', 143, 'runs\n'],
+  ] as const)('passes %s on to its command, and exits like it', async (signal, traps, code, stdout) => {
+    const running = start('--', ...waits(traps));
     await running.prints(/runs/);
-    expect(await running.end('SIGTERM')).toMatchObject({ code: 143 });
+    expect(leased()).toBe(1);
+    expect(await running.end(signal)).toMatchObject({ code, stdout });
     expect(leased()).toBe(0);
   });
 
@@ -111,55 +108,20 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it('does not start the command when it is interrupted while it waits', async () => {
-    await look(used.pool, async () => {
-      const waiting = start('--', 'echo', 'started');
-      await expect.poll(() => used.local.stats().waiting, SLOW_START).toBe(1);
-      expect(await waiting.end('SIGINT')).toMatchObject({ code: 130, stdout: '' });
-    });
-    expect(leased()).toBe(0);
-  });
-
-  it('releases the browser when it is killed, with --release-on-crash', async () => {
+  it('releases the browser when it is killed, with --release-on-crash, and puts no secret into arguments', async () => {
     // Waits for a line that never comes. After the kill, the end of its input ends it.
-    const command = ['sh', '-c', 'echo runs; read line'];
-    const args = ['exec', 'test', '--release-on-crash', '--', ...command];
+    const command = ['sh', '-c', 'echo runs; read line', 'sh', '{endpoint}'];
+    const args = ['exec', 'test', '--release-on-crash', '--local-endpoint', '--', ...command];
     const running = startClient(args, used.local, { stdin: 'pipe' });
     await running.prints(/runs/);
+    const commands = processesOf(running.folder).map((found) => found.command);
     expect(leased()).toBe(1);
     await running.end('SIGKILL');
     await expect.poll(leased).toBe(0);
-  });
-
-  it('puts no secret into the arguments of any process', async () => {
-    const running = start('--release-on-crash', '--local-endpoint', '--', ...waits(''), '{endpoint}');
-    await running.prints(/runs/);
-    const commands = processesOf(running.folder).map(({ command }) => command);
-    await running.end('SIGTERM');
     expect(commands.join('\n')).toMatch(/exec test[^]*release-process|release-process[^]*exec test/);
     expect(commands.join('\n')).toMatch(/ ws:\/\/127\.0\.0\.1:\d+\/[\w-]{36}/);
-    for (const command of commands) expect(command).not.toMatch(/jwt|eyJ/);
-    for (const command of commands) expect(command).not.toContain(used.local.token);
-  });
-
-  it('serves the browser on this machine with --local-endpoint, for any number of clients, while it runs', async () => {
-    const script = `
-      const { chromium } = require('playwright-core');
-      (async () => {
-        if (process.argv[1] !== process.env.BROWSER_POOL_LOCAL_CDP_WS_URL) process.exit(3);
-        const browsers = [];
-        for (let i = 0; i < 2; i++) browsers.push(await chromium.connectOverCDP(process.argv[1]));
-        const sums = browsers.map((browser) => browser.contexts()[0].pages()[0].evaluate('1 + 1'));
-        console.log(process.argv[1], ...(await Promise.all(sums)));
-        await browsers[0].close();
-        // The second browser is left open.
-        process.exit(0);
-      })();`;
-    const { code, stdout } = await start('--local-endpoint', '--', 'node', '-e', script, '{endpoint}').ended;
-    expect(code).toBe(0);
-    const [, url] = /^(ws:\S+) 2 2\n$/.exec(stdout)!;
-    await expect(fetch(url!.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
-    expect(leased()).toBe(0);
+    for (const words of commands) expect(words).not.toMatch(/jwt|eyJ/);
+    for (const words of commands) expect(words).not.toContain(used.local.token);
   });
 
   it.runIf(hasTerminals)('delivers Ctrl-C at a terminal to its command once', async () => {
@@ -182,83 +144,62 @@ describe('exec', () => {
   });
 });
 
-it('lists only the recordings of this lease, on stderr', async () => {
-  await using service = await FakeService.start();
-  const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
-  const earlier = {
-    replay_id: 'r1',
-    finished_at: '2026-01-01T00:00:00Z',
-    replay_view_url: 'https://old.test',
-  };
-  service.script(
-    'replays',
-    { status: 200, json: [earlier] },
-    {
-      status: 200,
-      json: [earlier, { replay_id: 'r2', replay_view_url: link }],
-    },
-  );
-  const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'echo', 'hi'], service.options)
-    .ended;
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'hi\n' });
-  expect(stderr).toBe(`pooled-browser: replay ${link} (not finished yet)\n`);
-  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
-});
+describe('exec, at a service with a script,', () => {
+  let service: FakeService;
+  beforeEach(async () => {
+    service = await FakeService.start();
+    onTestFinished(() => service.close());
+  });
+  const run = (...args: string[]) => startClient(['exec', 'pool', ...args], service.options).ended;
+  const lend = (fields: object) => service.script('acquire', { status: 200, json: session({ ...fields }) });
 
-it('sends no request for recordings with --replays off', async () => {
-  await using service = await FakeService.start();
-  const args = ['exec', 'pool', '--replays', 'off', '--release', 'reuse', '--', 'true'];
-  expect(await startClient(args, service.options).ended).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(service.of('replays')).toEqual([]);
-  expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
-});
+  it('keeps the exit code of its command, and prints recordings of this lease and a failed release on stderr', async () => {
+    const link = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
+    const old = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
+    const lists = [[old], [old, { replay_id: 'r2', replay_view_url: link }]];
+    service.script('replays', ...lists.map((json) => ({ status: 200, json })));
+    service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
+    const { code, stdout, stderr } = await run('--', 'sh', '-c', 'echo hi; exit 4');
+    expect({ code, stdout }).toEqual({ code: 4, stdout: 'hi\n' });
+    const lines = stderr.trimEnd().split('\n').toSorted();
+    expect(lines).toEqual([
+      expect.stringMatching(/^pooled-browser: Session session-1 of pool pool could not be released/),
+      `pooled-browser: replay ${link} (not finished yet)`,
+    ]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: false });
+  });
 
-it("keeps its command's exit code and prints a message when the browser can't be released", async () => {
-  await using service = await FakeService.start();
-  service.script('release', { status: 403, json: { code: 'forbidden', message: 'not yours' } });
-  const { code, stderr } = await startClient(['exec', 'pool', '--', 'sh', '-c', 'exit 4'], service.options)
-    .ended;
-  expect(code).toBe(4);
-  expect(stderr).toMatch(/Session session-1 of pool pool could not be released/);
-});
+  it('sends no request for recordings with --replays off', async () => {
+    const quiet = { code: 0, stdout: '', stderr: '' };
+    expect(await run('--replays', 'off', '--release', 'reuse', '--', 'true')).toEqual(quiet);
+    expect(service.of('replays')).toEqual([]);
+    expect(service.of('release')[0]!.body).toEqual({ session_id: 'session-1', reuse: true });
+  });
 
-it('refuses a WebSocket URL that would send its secret without encryption', async () => {
-  await using service = await FakeService.start();
-  service.script('acquire', { status: 200, json: session({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' }) });
-  const { code, stdout, stderr } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
-  expect(stderr).not.toContain('secret-1234');
-  expect(service.released).toEqual(['session-1']);
-});
+  it('refuses a WebSocket URL that would send its secret without encryption', async () => {
+    lend({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' });
+    const { code, stdout, stderr } = await run('--', 'env');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
+    expect(stderr).not.toContain('secret-1234');
+    expect(service.released).toEqual(['session-1']);
+  });
 
-it('closes the local endpoint for a client when the browser is unreachable', async () => {
-  await using service = await FakeService.start();
-  const script = `
-    const socket = new (require('ws'))(process.argv[1]);
-    socket.on('close', (code, reason) => console.log(code, String(reason)));`;
-  const args = ['exec', 'pool', '--local-endpoint', '--', 'node', '-e', script, '{endpoint}'];
-  const { code, stdout } = await startClient(args, service.options).ended;
-  expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
-});
+  it('closes the local endpoint for a client when the browser is unreachable', async () => {
+    const script = `
+      const socket = new (require('ws'))(process.argv[1]);
+      socket.on('close', (code, reason) => console.log(code, String(reason)));`;
+    const { code, stdout } = await run('--local-endpoint', '--', 'node', '-e', script, '{endpoint}');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1011 The browser could not be reached\n' });
+  });
 
-it('unsets the variables of an outer exec', async () => {
-  await using service = await FakeService.start();
-  vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
-  vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
-  const { stdout } = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect(stdout).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
-  expect(stdout).not.toContain('outer');
-  service.script('acquire', { status: 200, json: session({ browser_live_view_url: 'https://live.test' }) });
-  const shown = await startClient(['exec', 'pool', '--', 'env'], service.options).ended;
-  expect(shown.stdout).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
-});
-
-it('runs a script that is executable by itself', async () => {
-  await using service = await FakeService.start();
-  const path = join(process.env['TMPDIR']!, 'script.sh');
-  writeFileSync(path, '#!/bin/sh\necho "$BROWSER_POOL_SESSION_ID $1"\n', { mode: 0o755 });
-  const { stdout } = await startClient(['exec', 'pool', '--', path, '--release-on-crash'], service.options)
-    .ended;
-  expect(stdout).toBe('session-1 --release-on-crash\n');
+  it('unsets the variables of an outer exec', async () => {
+    vi.stubEnv('BROWSER_POOL_LIVE_VIEW_URL', 'https://outer.test');
+    vi.stubEnv('BROWSER_POOL_LOCAL_CDP_WS_URL', 'ws://127.0.0.1:1/outer');
+    const { stdout } = await run('--', 'env');
+    expect(stdout).toContain(`BROWSER_POOL_CDP_WS_URL=ws://127.0.0.1:1/cdp?jwt=${JWT}\n`);
+    expect(stdout).not.toContain('outer');
+    lend({ browser_live_view_url: 'https://live.test' });
+    expect((await run('--', 'env')).stdout).toContain('BROWSER_POOL_LIVE_VIEW_URL=https://live.test\n');
+  });
 });

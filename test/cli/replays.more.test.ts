@@ -1,16 +1,14 @@
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { startClient } from './support.js';
+import { startClient, type Ended } from './support.js';
 
-let service: FakeService;
-
-beforeEach(async () => {
-  const started = await FakeService.start();
-  service = started;
-  onTestFinished(() => started.close());
-});
-
-const run = (...args: string[]) => startClient(['replays', 'session-1', ...args], service.options).ended;
+/** Runs the command at a service with these recordings. */
+async function run(recordings: object[], ...flags: string[]): Promise<Ended> {
+  await using service = await FakeService.start();
+  service.script('replays', { status: 200, json: recordings });
+  const client = startClient(['replays', 'session-1', ...flags], service.options);
+  return await client.ended;
+}
 
 const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r1';
 const REPLAY = {
@@ -21,8 +19,7 @@ const REPLAY = {
 };
 
 it('lists the recordings of a session, with their whole links', async () => {
-  service.script('replays', { status: 200, json: [REPLAY, { replay_id: 'r2' }, {}] });
-  const { code, stdout, stderr } = await run();
+  const { code, stdout, stderr } = await run([REPLAY, { replay_id: 'r2' }, {}]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
     ['replay', 'started', 'finished', 'link'],
@@ -35,23 +32,19 @@ it('lists the recordings of a session, with their whole links', async () => {
 
 it('prints the list as it came with --json, unknown fields included', async () => {
   const list = [{ ...REPLAY, colour: 'red' }];
-  service.script('replays', { status: 200, json: list });
-  expect(JSON.parse((await run('--json')).stdout)).toEqual(list);
+  expect(JSON.parse((await run(list, '--json')).stdout)).toEqual(list);
 });
 
 it('prints nothing on stdout for a session without recordings, and an empty list with --json', async () => {
-  const { code, stdout, stderr } = await run();
+  const { code, stdout, stderr } = await run([]);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
   expect(stderr).toContain('Session session-1 has no recordings.');
-  expect(await run('--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  expect(await run([], '--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
 });
 
 it('escapes the control characters in a text of the service', async () => {
-  service.script('replays', {
-    status: 200,
-    json: [{ replay_id: '\x1b[2Jr1\x07\u202e\npooled-browser: forged', replay_view_url: 'a\x9bb' }],
-  });
-  const { stdout } = await run();
+  const hostile = { replay_id: '\x1b[2Jr1\x07\u202e\npooled-browser: forged', replay_view_url: 'a\x9bb' };
+  const { stdout } = await run([hostile]);
   expect(stdout).toContain('\\u001b[2Jr1\\u0007\\u202e\\u000apooled-browser: forged');
   expect(stdout).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
 });

@@ -22,6 +22,8 @@ export interface ProgramOptions {
   cwd?: string;
 }
 
+type Environment = Record<string, string | undefined>;
+
 /** For polls that include the start of a program or a browser, which takes long on a busy machine. */
 export const SLOW_START = { timeout: 150_000 };
 
@@ -40,7 +42,7 @@ export class Program {
   /** @param environment Added to ours; `undefined` unsets a variable. */
   constructor(
     args: readonly string[],
-    environment: Record<string, string | undefined> = {},
+    environment: Environment = {},
     { stdin = 'ignore', command = process.execPath, cwd }: ProgramOptions = {},
   ) {
     const env = { ...process.env, TMPDIR: this.folder, ...environment };
@@ -89,25 +91,42 @@ export class Program {
   }
 }
 
+/** Starts the command line, or another program with `command`; it is killed at the end of the test. */
 export function startCli(
   args: readonly string[],
-  environment?: Record<string, string | undefined>,
+  environment?: Environment,
   options?: ProgramOptions,
 ): Program {
-  return new Program([MAIN, ...args], environment, options);
+  const whole = options?.command === undefined ? [MAIN, ...args] : args;
+  const program = new Program(whole, environment, options);
+  onTestFinished(() => void program.child.kill('SIGKILL'));
+  return program;
 }
 
-/** Starts the command as a client of a service; it is killed at the end of the test. */
+/** Starts Node with these arguments, such as the command line of another folder. */
+export function startNode(args: readonly string[], environment?: Environment): Program {
+  return startCli(args, environment, { command: process.execPath });
+}
+
+/** Starts the command line as a client of a service. */
 export function startClient(
   args: readonly string[],
   { baseUrl, token }: { baseUrl: string; token: string },
   options?: ProgramOptions,
 ): Program {
-  const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  const whole = options?.command === undefined ? [MAIN, ...args] : args;
-  const client = new Program(whole, environment, options);
-  onTestFinished(() => void client.child.kill('SIGKILL'));
-  return client;
+  return startCli(args, { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token }, options);
+}
+
+export async function runCli(args: readonly string[], environment?: Environment): Promise<Ended> {
+  return startCli(args, environment).ended;
+}
+
+/** Fails unless the program refused its arguments: exit code 2, and the reason without a stack. */
+export function expectRefusal({ code, stdout, stderr }: Ended, message: string): void {
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^pooled-browser: /);
+  expect(stderr).toContain(message);
+  expect(stderr).not.toContain('    at ');
 }
 
 /** Installs the package without its optional peers but with `others`, and returns the path of its command line. */
@@ -131,13 +150,6 @@ export async function interruptInTime(attempt: () => Promise<Ended>): Promise<En
   let ended = await attempt();
   for (let tries = 1; ended.code === 0 && tries < 10; tries++) ended = await attempt();
   return ended;
-}
-
-export async function runCli(
-  args: readonly string[],
-  environment?: Record<string, string | undefined>,
-): Promise<Ended> {
-  return startCli(args, environment).ended;
 }
 
 const TERMINAL = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) % 256)';

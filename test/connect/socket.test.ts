@@ -10,6 +10,7 @@ import {
   ignore,
   refuse,
   textFrame,
+  type Upgrade,
 } from '../support/fault-road.js';
 import { JWT, UNREACHABLE } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
@@ -30,19 +31,30 @@ afterEach(async () => {
   await road[Symbol.asyncDispose]();
 });
 
+/** A socket to a server that handles the upgrade in this way. */
+async function socketTo(upgrade: Upgrade): Promise<Socket> {
+  road.play(upgrade);
+  return Socket.open(`ws://${road.host}/`, never);
+}
+
+/** Two ends of a socket, and the messages that arrived, with their kind and length. */
+async function connected(server = browser) {
+  const { socket, client } = await server.connect();
+  const seen: [data: string, isBinary: boolean][] = [];
+  socket.onMessage = (data, isBinary) => void seen.push([String(data), isBinary]);
+  return { socket, client, seen };
+}
+
 describe('an open socket', () => {
   it('passes text and binary messages in both directions', async () => {
-    const { socket, client } = await browser.connect();
-    const seen: [string, boolean][] = [];
-    socket.onMessage = (data, isBinary) => seen.push([String(data), isBinary]);
+    const { socket, client, seen } = await connected();
     client.send('{"a":1}');
     client.send(Buffer.from('{"b":2}'), { binary: true });
-    await expect
-      .poll(() => seen)
-      .toEqual([
-        ['{"a":1}', false],
-        ['{"b":2}', true],
-      ]);
+    await expect.poll(() => seen.length).toBe(2);
+    expect(seen).toEqual([
+      ['{"a":1}', false],
+      ['{"b":2}', true],
+    ]);
     const kinds: boolean[] = [];
     client.on('message', (_data, isBinary) => kinds.push(isBinary));
     socket.send('text');
@@ -52,29 +64,19 @@ describe('an open socket', () => {
     expect(kinds).toEqual([false, true, false]);
   });
 
-  it('passes a screenshot of a large page, uncompressed', async () => {
-    const { socket, client } = await browser.connect();
-    const sizes: number[] = [];
-    socket.onMessage = (data) => sizes.push(String(data).length);
-    const message = `{"data":"${'x'.repeat(5_000_000)}"}`;
-    client.send(message);
-    await expect.poll(() => sizes).toEqual([message.length]);
+  it('passes a screenshot of a large page uncompressed, and half of a surrogate pair, which is no UTF-8', async () => {
+    const { client, seen } = await connected();
+    const screenshot = `{"data":"${'x'.repeat(5_000_000)}"}`;
+    client.send(screenshot);
+    const half = Buffer.concat([Buffer.from('{"half":"'), Buffer.from([0xd8]), Buffer.from('"}')]);
+    client.send(half, { binary: false });
+    await expect.poll(() => seen.length).toBe(2);
+    expect(seen[0]![0] === screenshot).toBe(true);
     expect(client.extensions).toBe('');
   });
 
-  it('passes text that is not valid UTF-8, because a page may contain half of a surrogate pair', async () => {
-    const { socket, client } = await browser.connect();
-    let count = 0;
-    socket.onMessage = () => count++;
-    client.send(Buffer.concat([Buffer.from('{"half":"'), Buffer.from([0xd8]), Buffer.from('"}')]), {
-      binary: false,
-    });
-    await expect.poll(() => count).toBe(1);
-  });
-
   it('delivers one message per task, so that promises settle before the next message', async () => {
-    road.play(acceptWith(Buffer.concat([textFrame('{"id":1}'), textFrame('{"id":2}')])));
-    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const socket = await socketTo(acceptWith(Buffer.concat([textFrame('{"id":1}'), textFrame('{"id":2}')])));
     const order: string[] = [];
     socket.onMessage = async (data) => {
       order.push(String(data));
@@ -102,46 +104,36 @@ describe('the end of a socket', () => {
     expect(await socket.ended).toBe(expected);
   });
 
-  it('without a close frame is reported as dropped', async () => {
+  it('without a close frame, or after invalid frames, is reported as dropped', async () => {
     const { socket, client } = await browser.connect();
     client.terminate();
     expect(await socket.ended).toBe('dropped');
-  });
-
-  it('follows invalid frames immediately, and is reported as dropped', async () => {
-    road.play(acceptWith(Buffer.alloc(64, 0xff)));
-    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const garbled = await socketTo(acceptWith(Buffer.alloc(64, 0xff)));
     const began = performance.now();
-    expect(await socket.ended).toBe('dropped');
+    expect(await garbled.ended).toBe('dropped');
     // Otherwise the heartbeat would end the socket after ten seconds.
     expect(performance.now() - began).toBeLessThan(7000);
   });
 
-  it('is reported with its first reason', async () => {
-    const first = await browser.connect();
-    first.socket.close('closed-by-callback');
-    first.socket.close('closed-by-us');
-    first.socket.cut('dropped');
-    expect(await first.socket.ended).toBe('closed-by-callback');
-    const second = await browser.connect();
-    second.socket.cut('closed-by-us');
-    second.socket.cut('dropped');
-    second.socket.close('closed-by-callback');
-    expect(await second.socket.ended).toBe('closed-by-us');
-  });
-
-  it('uses the closing handshake for close(), and none for cut()', async () => {
+  it('is reported with its first reason; close() uses the closing handshake, and cut() does not', async () => {
     const closed = await browser.connect();
+    closed.socket.close('closed-by-callback');
     closed.socket.close('closed-by-us');
-    expect((await once(closed.client, 'close'))[0]).toBe(1000);
+    closed.socket.cut('dropped');
+    expect(await closed.socket.ended).toBe('closed-by-callback');
     const cut = await browser.connect();
     cut.socket.cut('closed-by-us');
+    cut.socket.cut('dropped');
+    cut.socket.close('closed-by-callback');
     expect((await once(cut.client, 'close'))[0]).toBe(1006);
+    expect(await cut.socket.ended).toBe('closed-by-us');
+    const { socket, client } = await browser.connect();
+    socket.close('closed-by-us');
+    expect((await once(client, 'close'))[0]).toBe(1000);
   });
 
   it('does not wait for a server that never answers the close frame', async () => {
-    road.play(accept);
-    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const socket = await socketTo(accept);
     const began = performance.now();
     socket.close('closed-by-us');
     expect(await socket.ended).toBe('closed-by-us');
@@ -191,12 +183,10 @@ describe('the end of a socket', () => {
 
 describe('a message that is not JSON', () => {
   it.each(['hello', '[1]', 'null', '"{"'])('ends the socket and is not delivered: %s', async (text) => {
-    const { socket, client } = await browser.connect();
-    let count = 0;
-    socket.onMessage = () => count++;
+    const { socket, client, seen } = await connected();
     client.send(text);
     expect(await socket.ended).toBe('dropped');
-    expect(count).toBe(0);
+    expect(seen).toEqual([]);
   });
 
   it('ends the socket when the receiver throws or rejects because of it', async () => {
@@ -267,12 +257,10 @@ describe('a heartbeat', () => {
 
   it('keeps a socket open that receives messages, even without pongs', async () => {
     const silent = await PlayedBrowser.start({ autoPong: false });
-    const { socket, client } = await silent.connect();
-    let count = 0;
-    socket.onMessage = () => count++;
+    const { socket, client, seen } = await connected(silent);
     for (let beat = 1; beat <= 8; beat++) {
       client.send('{}');
-      await expect.poll(() => count).toBe(beat);
+      await expect.poll(() => seen.length).toBe(beat);
       vi.advanceTimersByTime(INTERVAL);
     }
     socket.close('closed-by-us');
@@ -281,8 +269,7 @@ describe('a heartbeat', () => {
   });
 
   it('ends a socket after three unanswered pings in a row, and no earlier', async () => {
-    road.play(accept);
-    const socket = await Socket.open(`ws://${road.host}/`, never);
+    const socket = await socketTo(accept);
     let end: string | undefined;
     void socket.ended.then((reason) => (end = reason));
     // The first ping counts the upgrade as an answer.
@@ -303,35 +290,33 @@ describe('a heartbeat', () => {
 });
 
 describe('opening a socket', () => {
-  it.each([
-    [403, {}],
-    [302, { location: 'ws://127.0.0.1:1/' }],
-  ])('fails with the status %i of a refused upgrade', async (status, headers) => {
-    road.play(refuse(status, headers));
-    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
-    expect(error).toBeInstanceOf(ConnectError);
-    expect(error).toMatchObject({ status, message: expect.stringContaining(`status ${status}`) });
-    expect(road.dialled).toBe(1);
-  });
+  const long = `No. ${'x'.repeat(100_000)}`;
+  const hostile = JSON.stringify({ code: 'c', message: 'Install\r\n\u001b[31mchromium-bidi\u001b[0m' });
+  const answer = (status: number, body: string) =>
+    answerWith(`HTTP/1.1 ${status} No\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 
-  it.each<[string, string, string | RegExp]>([
+  it.each<[string, Upgrade, number, RegExp]>([
+    ['the status', refuse(403), 403, /status 403/],
+    ['the status of a redirect', refuse(302, { location: 'ws://127.0.0.1:1/' }), 302, /status 302/],
     [
       'the JSON message',
-      JSON.stringify({ code: 'not_implemented', message: 'Install\r\n\u001b[31mchromium-bidi\u001b[0m' }),
+      answer(501, hostile),
+      501,
       /^The WebSocket upgrade was refused with status 501: Install chromium-bidi\.$/,
     ],
-    ['the beginning of the text', `No. ${'x'.repeat(100_000)}`, /status 501: No\. x{190,200}…$/],
-    ['no secret', `?jwt=${JWT}`, /status 501: \?jwt=\[redacted\]$/],
-  ])('fails with %s of the response', async (_what, body, message) => {
-    road.play(answerWith(`HTTP/1.1 501 No\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
-    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
-    expect(error.message).toMatch(message);
-  });
-
-  it('does not wait for an endless body', async () => {
-    road.play((socket) => void socket.write('HTTP/1.1 503 No\r\n\r\nDown'));
-    const error = await rejection(Socket.open(`ws://${road.host}/`, never));
-    expect(error.message).toBe('The WebSocket upgrade was refused with status 503: Down.');
+    ['the beginning of the text', answer(501, long), 501, /status 501: No\. x{190,200}…$/],
+    ['no secret', answer(501, `?jwt=${JWT}`), 501, /status 501: \?jwt=\[redacted\]$/],
+    [
+      'the beginning of an endless body',
+      (socket) => void socket.write('HTTP/1.1 503 No\r\n\r\nDown'),
+      503,
+      /^The WebSocket upgrade was refused with status 503: Down\.$/,
+    ],
+  ])('fails with %s of a refused upgrade', async (_what, upgrade, status, message) => {
+    const error = await rejection(socketTo(upgrade));
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).toMatchObject({ status, message: expect.stringMatching(message) });
+    expect(road.dialled).toBe(1);
   });
 
   it('fails with the cause if nothing listens', async () => {

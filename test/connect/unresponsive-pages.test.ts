@@ -23,6 +23,19 @@ function watch(connectTimeout = 30_000, url = browser.url) {
   return closeUnresponsivePages(open, connectTimeout, (urls) => told.push(urls));
 }
 
+/** Watches a connect that is slow enough for the check. */
+async function watchSlowConnect() {
+  const pages = watch();
+  await vi.advanceTimersByTimeAsync(4000);
+  return pages;
+}
+
+function expectNothingClosed(pages: ReturnType<typeof watch>): void {
+  expect(sent('Target.closeTarget')).toEqual([]);
+  expect(told).toEqual([]);
+  expect(pages.wereClosed()).toBe(false);
+}
+
 const commands = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
 const sent = (method: string) => commands().filter((command) => command['method'] === method);
 
@@ -48,8 +61,7 @@ it('sends nothing during a fast connect', async () => {
 
 it('closes the pages that do not respond, and reports their URLs', async () => {
   playPages(browser, { good: 'answers', stuck: 'unresponsive', other: 'unresponsive' });
-  const pages = watch();
-  await vi.advanceTimersByTimeAsync(4000);
+  const pages = await watchSlowConnect();
   // The page that answers has no timer any more.
   await until(() => sent('Runtime.evaluate').length === 3 && vi.getTimerCount() === 2);
   await vi.advanceTimersByTimeAsync(1999);
@@ -66,11 +78,11 @@ it('closes the pages that do not respond, and reports their URLs', async () => {
   await until(() => browser.open === 0);
 });
 
-it('checks each page over its own session, and no worker', async () => {
+it('checks each page over its own session, and no worker; it closes no responsive page', async () => {
   playPages(browser, { one: 'answers', two: 'answers' });
-  watch();
-  await vi.advanceTimersByTimeAsync(4000);
+  const pages = await watchSlowConnect();
   await until(() => sent('Runtime.evaluate').length === 2);
+  await until(() => browser.open === 0);
   expect(sent('Target.attachToTarget').map(({ params }) => params)).toEqual([
     { targetId: 'one', flatten: true },
     { targetId: 'two', flatten: true },
@@ -81,17 +93,7 @@ it('checks each page over its own session, and no worker', async () => {
   ]);
   const ids = commands().map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-});
-
-it('closes no responsive page, reports nothing, and disconnects', async () => {
-  playPages(browser, { one: 'answers', two: 'answers' });
-  const pages = watch();
-  await vi.advanceTimersByTimeAsync(4000);
-  await until(() => sent('Runtime.evaluate').length === 2);
-  await until(() => browser.open === 0);
-  expect(sent('Target.closeTarget')).toEqual([]);
-  expect(told).toEqual([]);
-  expect(pages.wereClosed()).toBe(false);
+  expectNothingClosed(pages);
   // The client learns after the browser that its socket is closed.
   await until(() => vi.getTimerCount() === 0);
 });
@@ -105,42 +107,33 @@ it('closes no page whose answer arrived while the event loop was blocked', async
     // The timers fire before the client reads the last answers.
     if (sent('Runtime.evaluate').length === pages.length) vi.advanceTimersByTime(10_000);
   };
-  watch();
-  await vi.advanceTimersByTimeAsync(4000);
+  await watchSlowConnect();
   await until(() => sent('Runtime.evaluate').length === pages.length);
   await until(() => browser.open === 0);
   expect(sent('Target.closeTarget')).toEqual([]);
   expect(told).toEqual([]);
 });
 
-it('does nothing if the browser refuses to list its pages', async () => {
-  browser.onText = (text, client) => client.send(JSON.stringify({ id: JSON.parse(text).id, error: {} }));
-  watch();
-  await vi.advanceTimersByTimeAsync(4000);
-  await until(() => browser.received.length === 1);
-  await until(() => browser.open === 0);
-  expect(told).toEqual([]);
-});
-
 it('closes nothing after the connect has ended', async () => {
   playPages(browser, { stuck: 'unresponsive' });
-  const pages = watch();
-  await vi.advanceTimersByTimeAsync(4000);
+  const pages = await watchSlowConnect();
   await until(() => sent('Runtime.evaluate').length === 1);
   pages.stop();
   await until(() => browser.open === 0);
   await vi.advanceTimersByTimeAsync(5000);
   await settle();
-  expect(sent('Target.closeTarget')).toEqual([]);
-  expect(pages.wereClosed()).toBe(false);
-  expect(told).toEqual([]);
+  expectNothingClosed(pages);
 });
 
-it('ends without an error when the browser disconnects or is unreachable', async () => {
-  browser.onText = (_text, client) => client.terminate();
-  watch();
-  await vi.advanceTimersByTimeAsync(4000);
+it('ends without an error when the browser refuses, disconnects or is unreachable', async () => {
+  const refuse = (text: string) => JSON.stringify({ id: JSON.parse(text).id, error: {} });
+  browser.onText = (text, client) => client.send(refuse(text));
+  await watchSlowConnect();
   await until(() => browser.received.length === 1);
+  await until(() => browser.open === 0);
+  browser.onText = (_text, client) => client.terminate();
+  await watchSlowConnect();
+  await until(() => browser.received.length === 2);
   await until(() => browser.open === 0);
   watch(30_000, UNREACHABLE.replace('http', 'ws'));
   await vi.advanceTimersByTimeAsync(4000);

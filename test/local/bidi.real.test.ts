@@ -13,23 +13,23 @@ const STATUS = { id: 3, method: 'session.status', params: {} };
 const END = { id: 4, method: 'session.end', params: {} };
 
 describe('a BiDi socket', () => {
-  it('expects session.new first and reports the session in its status', () =>
+  it('expects session.new first, and answers it with session and capabilities as chromedriver does', () =>
     withSocket(api, async (socket, sessionId) => {
       expect(await ask(socket, STATUS)).toMatchObject({ type: 'success', id: 3, result: { ready: true } });
       expect(await ask(socket, TREE)).toMatchObject({ type: 'error', id: 2, error: 'invalid session id' });
-      expect(await ask(socket, NEW)).toMatchObject({ type: 'success', id: 1, result: { sessionId } });
+      const capabilities = {
+        browserName: 'chrome',
+        browserVersion: expect.stringMatching(/^\d+(\.\d+){3}$/),
+        platformName: expect.stringMatching(/^(linux|mac|windows)$/),
+      };
+      expect(await ask(socket, NEW)).toMatchObject({
+        type: 'success',
+        id: 1,
+        result: { sessionId, capabilities },
+      });
       expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
       expect(await ask(socket, NEW)).toMatchObject({ type: 'error', error: 'session not created' });
       expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
-    }));
-
-  it('answers session.new with the capabilities of the browser as chromedriver does', () =>
-    withSocket(api, async (socket) => {
-      const { result } = (await ask(socket, NEW)) as { result: { capabilities: Record<string, unknown> } };
-      const { browserName, browserVersion, platformName } = result.capabilities;
-      expect(browserName).toBe('chrome');
-      expect(browserVersion).toMatch(/^\d+(\.\d+){3}$/);
-      expect(platformName).toMatch(/^(linux|mac|windows)$/);
     }));
 
   it('refuses invalid messages, unknown commands and wrong parameters', () =>
@@ -75,20 +75,15 @@ describe('a BiDi socket', () => {
   });
 });
 
-describe('with the quirk bidiSession: existing', () => {
-  it('refuses session.new and accepts other commands immediately', () =>
-    withSocket(existing, async (socket) => {
-      expect(await ask(socket, TREE)).toMatchObject({ type: 'success', id: 2, result: { contexts: [{}] } });
-      expect(await ask(socket, NEW)).toMatchObject({ type: 'error', id: 1, error: 'session not created' });
-      expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
-    }));
-
-  it('answers session.end and keeps the session', () =>
-    withSocket(existing, async (socket) => {
-      expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
-      expect(await ask(socket, TREE)).toMatchObject({ type: 'success' });
-    }));
-});
+it('refuses session.new and keeps the session after session.end with the quirk bidiSession: existing', () =>
+  withSocket(existing, async (socket) => {
+    const tree = { type: 'success', id: 2, result: { contexts: [{}] } };
+    expect(await ask(socket, TREE)).toMatchObject(tree);
+    expect(await ask(socket, NEW)).toMatchObject({ type: 'error', id: 1, error: 'session not created' });
+    expect(await ask(socket, STATUS)).toMatchObject({ result: { ready: false } });
+    expect(await ask(socket, END)).toEqual({ type: 'success', id: 4, result: {} });
+    expect(await ask(socket, TREE)).toMatchObject(tree);
+  }));
 
 it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works', async () => {
   vi.doMock('chromium-bidi', () => {
@@ -105,9 +100,7 @@ it('refuses BiDi with 501 when chromium-bidi is not installed, while CDP works',
   await api.release(session);
 });
 
-type Use = (socket: WebSocket, sessionId: string) => Promise<void>;
-
-async function withSocket(from: Api, use: Use): Promise<void> {
+async function withSocket(from: Api, use: (socket: WebSocket, sessionId: string) => Promise<void>) {
   const session = await from.lease();
   const { outcome, socket } = await tryWebSocket(session.webdriver_ws_url);
   expect(outcome).toBe('open');

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { LocalPoolEvent, LocalPoolStats } from '../../src/local.js';
+import type { LocalPoolStats } from '../../src/local.js';
 import { closed, leaseConnected, startApi, tryWebSocket, until } from './support.js';
 
-const events: LocalPoolEvent[] = [];
-const onLog = (event: LocalPoolEvent) => void events.push(event);
-const api = await startApi({ pools: [{}, { name: 'brief', timeoutSeconds: 2 }], onLog });
+const api = await startApi({ pools: [{}, { name: 'brief', timeoutSeconds: 2 }] });
 
 describe('a Chromium that crashes', () => {
   it('is replaced when the browser was idle', async () => {
@@ -18,10 +16,8 @@ describe('a Chromium that crashes', () => {
   it('ends its lease: the WebSockets close, a release answers 404, another browser replaces it', async () => {
     const session = await api.lease();
     const { destroyed } = api.pool.stats('default');
-    const sockets = await Promise.all([
-      tryWebSocket(session.cdp_ws_url),
-      tryWebSocket(session.webdriver_ws_url),
-    ]);
+    const urls = [session.cdp_ws_url, session.webdriver_ws_url];
+    const sockets = await Promise.all(urls.map((url) => tryWebSocket(url)));
     expect(sockets.map(({ outcome }) => outcome)).toEqual(['open', 'open']);
     process.kill(lastPid(), 'SIGKILL');
     await Promise.all(sockets.map(({ socket }) => closed(socket)));
@@ -30,9 +26,8 @@ describe('a Chromium that crashes', () => {
     const next = await api.lease();
     expect(next.session_id).not.toBe(session.session_id);
     await api.release(next);
-    const { session_id: sessionId } = session;
-    const exited = { type: 'browser-destroyed', reason: 'exited', sessionId };
-    expect(events).toContainEqual(expect.objectContaining(exited));
+    const exited = { reason: 'exited', sessionId: session.session_id };
+    expect(api.eventsOf('browser-destroyed')).toContainEqual(expect.objectContaining(exited));
   });
 });
 
@@ -78,6 +73,5 @@ function brief(): LocalPoolStats {
 
 /** Of the browser of the default pool. */
 function lastPid(): number {
-  const started = events.findLast((event) => event.type === 'browser-started' && event.pool === 'default');
-  return started?.type === 'browser-started' ? started.pid : Number.NaN;
+  return api.eventsOf('browser-started').findLast(({ pool }) => pool === 'default')!.pid;
 }

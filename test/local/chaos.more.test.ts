@@ -2,20 +2,15 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WebSocket } from 'ws';
-import type { LocalPoolChaos, LocalPoolEvent, LocalPoolFault, LocalPoolOptions } from '../../src/local.js';
 import { startLocalPool } from '../../src/local.js';
-import { Api, ask, closed, leaseConnected, tryWebSocket, until } from './support.js';
-
-type Logged = Extract<LocalPoolEvent, { type: 'chaos' }>;
+import type { LocalPoolChaos, LocalPoolFault, LocalPoolOptions } from '../../src/local.js';
+import { ask, closed, leaseConnected, startApi, tryWebSocket, until, type Api } from './support.js';
 
 /** A pool of one browser, whose leases expire after a second without a connection. */
-async function start(chaos: LocalPoolChaos, options: LocalPoolOptions = {}) {
-  const events: LocalPoolEvent[] = [];
-  const onLog = (event: LocalPoolEvent) => void events.push(event);
-  const pool = await startLocalPool({ pools: [{ timeoutSeconds: 1 }], ...options, chaos, onLog });
-  onTestFinished(() => pool.close());
-  const faults = () => events.filter((event): event is Logged => event.type === 'chaos');
-  return { api: new Api(pool), pool, events, faults };
+async function start(chaos: LocalPoolChaos, pools: LocalPoolOptions['pools'] = [{ timeoutSeconds: 1 }]) {
+  const api = await startApi({ pools, chaos });
+  onTestFinished(() => api.pool.close());
+  return api;
 }
 
 /** Sends a request, and returns what arrives of the response. @param enough Ends the wait for a response. */
@@ -38,20 +33,13 @@ function exchange(api: Api, method: string, path: string, enough?: () => Promise
   });
 }
 
-const ACQUIRE = '/browser_pools/default/acquire';
-
 describe('faults of requests', () => {
   it('answers with a status, and does not process the request', async () => {
-    const { api, faults } = await start({
-      seed: 1,
-      faults: [{ fault: 'status', at: 'acquire', nth: 1, status: 503 }],
-    });
-    const { status, body } = await api.acquire();
-    expect([status, body.code]).toEqual([503, 'chaos']);
+    const fault = { fault: 'status', at: 'acquire', nth: 1, status: 503 } as const;
+    const api = await start({ seed: 1, faults: [fault] });
+    expect(await api.acquire()).toMatchObject({ status: 503, body: { code: 'chaos' } });
     expect(api.pool.stats()).toMatchObject({ granted: 0, idle: 1 });
-    expect(faults()).toEqual([
-      { type: 'chaos', seed: 1, fault: 'status', at: 'acquire', nth: 1, status: 503 },
-    ]);
+    expect(api.eventsOf('chaos')).toEqual([{ type: 'chaos', seed: 1, ...fault }]);
     expect((await api.acquire()).status).toBe(200);
   });
 
@@ -61,51 +49,48 @@ describe('faults of requests', () => {
     ['truncate', 1, { status: 200, text: expect.stringContaining('"session_id"'), end: 'cut off' }],
     ['noAnswer', 1, { text: '', end: 'nothing' }],
   ] as const)('%s: leases granted: %i', async (fault, granted, outcome) => {
-    const { api } = await start({ faults: [{ fault, at: 'acquire', nth: 1 }] });
+    const api = await start({ faults: [{ fault, at: 'acquire', nth: 1 }] });
     const enough = async () => {
       await until('the lease is granted', () => api.pool.stats().granted === 1);
       await sleep(500);
     };
     const wait = fault === 'noAnswer' ? enough : undefined;
-    expect(await exchange(api, 'POST', ACQUIRE, wait)).toEqual(outcome);
+    expect(await exchange(api, 'POST', '/browser_pools/default/acquire', wait)).toEqual(outcome);
     expect(api.pool.stats().granted).toBe(granted);
     // The service does not learn that its answer is lost: the lease ends because nothing connects.
     if (granted > 0) await expect.poll(() => api.pool.stats().expired).toBe(1);
     expect((await api.acquire({ acquire_timeout_seconds: 60 })).status).toBe(200);
   });
 
-  it('processes a request immediately, and answers later', async () => {
-    const { api, pool } = await start(
-      { faults: [{ fault: 'delay', at: 'release', nth: 1, milliseconds: 700 }] },
-      { pools: [{}] },
+  it('processes a request immediately and answers later, or resets an answer without a body', async () => {
+    const api = await start(
+      {
+        faults: [
+          { fault: 'delay', at: 'release', nth: 1, milliseconds: 700 },
+          { fault: 'truncate', at: 'flush', nth: 1 },
+        ],
+      },
+      [{}],
     );
     const session = await api.lease();
     let isAnswered = false;
     const release = api.release(session).finally(() => (isAnswered = true));
-    await expect.poll(() => pool.stats().released).toBe(1);
+    await expect.poll(() => api.pool.stats().released).toBe(1);
     expect(isAnswered).toBe(false);
     expect(await release).toBe(204);
-  });
-
-  it('resets the connection of an answer that has no body to cut', async () => {
-    const { api, pool } = await start({ faults: [{ fault: 'truncate', at: 'flush', nth: 1 }] });
-    expect(await exchange(api, 'POST', '/browser_pools/default/flush')).toEqual({
-      text: '',
-      end: 'ECONNRESET',
-    });
-    expect(pool.stats().destroyed).toBe(1);
+    const cut = await exchange(api, 'POST', '/browser_pools/default/flush');
+    expect(cut).toEqual({ text: '', end: 'ECONNRESET' });
+    expect(api.pool.stats().destroyed).toBe(1);
   });
 
   it('leaves the pages and requests without the token alone', async () => {
-    const { api, pool, faults } = await start({ faults: { status: 1 } });
-    expect((await fetch(pool.dashboardUrl)).status).toBe(200);
+    const api = await start({ faults: { status: 1 } });
+    expect((await fetch(api.pool.dashboardUrl)).status).toBe(200);
     expect(await api.status('/browser_pools/default')).toBe(401);
-    expect(faults()).toEqual([]);
+    expect(api.eventsOf('chaos')).toEqual([]);
     expect((await api.call('GET', '/browser_pools/default')).body.code).toBe('chaos');
   });
 });
-
-const VERSION = { id: 1, method: 'Browser.getVersion' };
 
 describe('faults of WebSockets', () => {
   it('refuses an upgrade, leaves one unanswered, resets a WebSocket, and mutes one', async () => {
@@ -115,10 +100,8 @@ describe('faults of WebSockets', () => {
       { fault: 'resetSocket', milliseconds: 2_000 },
       { fault: 'muteSocket', milliseconds: 2_000 },
     ] as const;
-    const { api, pool } = await start(
-      { faults: list.map((one, index) => ({ ...one, at: 'socket', nth: index + 1 })) },
-      { pools: [{}, { name: 'brief', timeoutSeconds: 2 }] },
-    );
+    const faults = list.map((one, index) => ({ ...one, at: 'socket' as const, nth: index + 1 }));
+    const api = await start({ faults }, [{}, { name: 'brief', timeoutSeconds: 2 }]);
     const url = (await api.lease()).cdp_ws_url;
     expect((await tryWebSocket(url)).outcome).toBe(503);
     const unanswered = tryWebSocket(url).then(({ outcome }) => outcome);
@@ -130,65 +113,52 @@ describe('faults of WebSockets', () => {
     await expectAnswer(fourth.socket);
     // Without a connection in use, the lease expires.
     await expect
-      .poll(() => pool.stats('brief'))
-      .toMatchObject({ leased: 0, expired: pool.stats().granted - 1 });
+      .poll(() => api.pool.stats('brief'))
+      .toMatchObject({ leased: 0, expired: api.pool.stats().granted - 1 });
     await closed(fourth.socket);
   });
 
   /** On a busy machine, the fault may come before the answer. */
   async function expectAnswer(socket: WebSocket): Promise<void> {
-    const answer = await ask(socket, VERSION).catch(() => ({ result: {} }));
-    expect(answer).toHaveProperty('result');
+    const asked = ask(socket, { id: 1, method: 'Browser.getVersion' });
+    expect(await asked.catch(() => ({ result: {} }))).toHaveProperty('result');
   }
 });
 
-describe('faults of leases', () => {
-  it('kills the Chromium of a lease, and lets a lease expire', async () => {
-    const { api, pool, events } = await start(
-      {
-        faults: [
-          { fault: 'killBrowser', at: 'lease', nth: 1, milliseconds: 100 },
-          { fault: 'expireLease', at: 'lease', nth: 2, milliseconds: 100 },
-        ],
-      },
-      { pools: [{}] },
-    );
-    for (const reason of ['exited', 'inactive']) {
-      const { socket, outcome } = await tryWebSocket((await api.lease()).cdp_ws_url);
-      // On a busy machine, the fault may come before the WebSocket.
-      if (outcome === 'open') await closed(socket);
-      const destroyed = () => events.filter(({ type }) => type === 'browser-destroyed');
-      await expect.poll(() => destroyed().at(-1)).toMatchObject({ reason });
-    }
-    expect(pool.stats()).toMatchObject({ granted: 2, released: 0, expired: 1, destroyed: 2 });
-    await api.release(await api.lease());
-  });
+it('kills the Chromium of a lease, and lets a lease expire', async () => {
+  const faults = (['killBrowser', 'expireLease'] as const).map((fault, index) => ({
+    fault,
+    at: 'lease' as const,
+    nth: index + 1,
+    milliseconds: 100,
+  }));
+  const api = await start({ faults }, [{}]);
+  for (const reason of ['exited', 'inactive']) {
+    const { socket, outcome } = await tryWebSocket((await api.lease()).cdp_ws_url);
+    // On a busy machine, the fault may come before the WebSocket.
+    if (outcome === 'open') await closed(socket);
+    await expect.poll(() => api.eventsOf('browser-destroyed').at(-1)).toMatchObject({ reason });
+  }
+  expect(api.pool.stats()).toMatchObject({ granted: 2, released: 0, expired: 1, destroyed: 2 });
+  await api.release(await api.lease());
 });
 
-describe('the seed', () => {
-  const rates = { status: 0.3, resetBefore: 0.2 };
-
-  async function faultsOf(chaos: LocalPoolChaos): Promise<LocalPoolFault[]> {
-    const { api, faults } = await start(chaos);
+it('chooses the faults by the seed, and can repeat the logged faults as a list', async () => {
+  const faultsOf = async (chaos: LocalPoolChaos): Promise<LocalPoolFault[]> => {
+    const api = await start(chaos);
     // In parallel: the choice depends on the number of the request only.
     await Promise.all(Array.from({ length: 60 }, () => exchange(api, 'GET', '/browser_pools/default')));
-    return faults().map(({ type: _type, seed: _seed, ...fault }) => fault);
-  }
-
-  it('decides which faults happen, and the logged faults can be repeated as a list', async () => {
-    const [once, again, other] = [
-      await faultsOf({ seed: 5, faults: rates }),
-      await faultsOf({ seed: 5, faults: rates }),
-      await faultsOf({ seed: 6, faults: rates }),
-    ];
-    expect(again).toEqual(once);
-    expect(other).not.toEqual(once);
-    expect(await faultsOf({ faults: once })).toEqual(once);
-    // 60 requests at a rate of 0.5.
-    expect(once.length).toBeGreaterThan(15);
-    expect(once.length).toBeLessThan(45);
-    expect(new Set(once.map(({ fault }) => fault))).toEqual(new Set(['status', 'resetBefore']));
-  });
+    return api.eventsOf('chaos').map(({ type: _type, seed: _seed, ...fault }) => fault);
+  };
+  const rates = { status: 0.3, resetBefore: 0.2 };
+  const once = await faultsOf({ seed: 5, faults: rates });
+  expect(await faultsOf({ seed: 5, faults: rates })).toEqual(once);
+  expect(await faultsOf({ seed: 6, faults: rates })).not.toEqual(once);
+  expect(await faultsOf({ faults: once })).toEqual(once);
+  // 60 requests at a rate of 0.5.
+  expect(once.length).toBeGreaterThan(15);
+  expect(once.length).toBeLessThan(45);
+  expect(new Set(once.map(({ fault }) => fault))).toEqual(new Set(['status', 'resetBefore']));
 });
 
 it.each([

@@ -34,16 +34,11 @@ describe('acquire', () => {
     expect(await api.release(session)).toBe(204);
   });
 
-  it('omits the fields that were not requested', async () => {
-    const session = await api.lease();
-    for (const field of ['name', 'tags', 'start_url']) expect(session).not.toHaveProperty(field);
-    await api.release(session);
-  });
-
-  it('finds a pool by its id', async () => {
+  it('finds a pool by its id, and omits the fields that were not requested', async () => {
     const session = await api.lease({}, 'other-id');
     expect(session.pool).toEqual({ id: 'other-id', name: 'other' });
     expect(session.start_url).toBe('about:blank');
+    for (const field of ['name', 'tags']) expect(session).not.toHaveProperty(field);
     await api.release(session);
   });
 
@@ -70,26 +65,22 @@ describe('acquire', () => {
     ]);
   });
 
-  it.each([
-    { name: '' },
-    { name: 'x'.repeat(256) },
-    { name: 7 },
-    { name: null },
-    { tags: { a: 1 } },
-    { tags: ['a'] },
-    { acquire_timeout_seconds: -1 },
-    { acquire_timeout_seconds: '1' },
-    { start_url: '/relative' },
-  ])('refuses %j', async (body) => {
-    expect(await api.call('POST', '/browser_pools/default/acquire', { body })).toMatchObject({
-      status: 400,
-      body: { code: 'bad_request', details: [{ code: 'invalid_input' }] },
-    });
-  });
+  const invalid = { code: 'bad_request', details: [{ code: 'invalid_input' }] };
 
-  it.each(['{', '[]', '"text"', 'null', '7'])('refuses the body %s', async (body) => {
+  it.each<[unknown, object]>([
+    [{ name: '' }, invalid],
+    [{ name: 'x'.repeat(256) }, invalid],
+    [{ name: 7 }, invalid],
+    [{ name: null }, invalid],
+    [{ tags: { a: 1 } }, invalid],
+    [{ tags: ['a'] }, invalid],
+    [{ acquire_timeout_seconds: -1 }, invalid],
+    [{ acquire_timeout_seconds: '1' }, invalid],
+    [{ start_url: '/relative' }, invalid],
+    ...['{', '[]', '"text"', 'null', '7'].map((body): [string, object] => [body, { code: 'bad_request' }]),
+  ])('refuses %j', async (body, error) => {
     const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
-    expect(reply).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+    expect(reply).toMatchObject({ status: 400, body: error });
   });
 
   it('refuses a huge body with 413', async () => {
@@ -99,32 +90,28 @@ describe('acquire', () => {
   });
 });
 
-describe('the pool record', () => {
-  it('contains counts and settings', async () => {
-    const session = await api.lease();
-    expect(await api.record()).toMatchObject({
-      id: session.pool!.id,
-      name: 'default',
-      available_count: 0,
-      acquired_count: 1,
-      browser_pool_config: { size: 1, timeout_seconds: 300, headless: true, stealth: false },
-    });
-    await api.release(session);
-    expect(await api.record()).toMatchObject({ available_count: 1, acquired_count: 0 });
-    expect(await api.record('other')).toMatchObject({
-      browser_pool_config: { fill_rate_per_minute: 1000, start_url: 'about:blank' },
-    });
+it('counts and describes the browsers in the pool record', async () => {
+  const session = await api.lease();
+  expect(await api.record()).toMatchObject({
+    id: session.pool!.id,
+    name: 'default',
+    available_count: 0,
+    acquired_count: 1,
+    browser_pool_config: { size: 1, timeout_seconds: 300, headless: true, stealth: false },
+  });
+  await api.release(session);
+  expect(await api.record()).toMatchObject({ available_count: 1, acquired_count: 0 });
+  expect(await api.record('other')).toMatchObject({
+    browser_pool_config: { fill_rate_per_minute: 1000, start_url: 'about:blank' },
   });
 });
 
-describe('replays', () => {
-  it('are an empty array for a browser that was not recorded, leased or idle', async () => {
-    const session = await api.lease();
-    const path = `/browsers/${session.session_id}/replays`;
-    expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
-    await api.release(session);
-    expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
-  });
+it('lists no replays of a browser that was not recorded, leased or idle', async () => {
+  const session = await api.lease();
+  const path = `/browsers/${session.session_id}/replays`;
+  expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
+  await api.release(session);
+  expect(await api.call('GET', path)).toMatchObject({ status: 200, body: [] });
 });
 
 describe('an unknown path or method', () => {

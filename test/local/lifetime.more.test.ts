@@ -1,10 +1,10 @@
-import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { startLocalPool } from '../../src/local.js';
-import { browsersBelow, profilesIn, startChild } from './children/child.js';
-import { Api, closed, tryWebSocket, until } from './support.js';
+import { processesOf } from '../support/processes.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
+import { expectNothingLeft, profilesIn, startChild } from './children/child.js';
+import { Api, closed, tryWebSocket, until } from './support.js';
 
 // The child processes of a headless shell do not show whose they are.
 useWholeBrowser();
@@ -18,76 +18,56 @@ describe('close', () => {
     const sockets = await Promise.all(urls.map((url) => tryWebSocket(url)));
     const waiting = api.acquire();
     await until('the request waits', () => pool.stats().waiting === 1);
-    expect(browsersBelow(tmpdir()).length).toBeGreaterThan(2);
+    expect(browsers().length).toBeGreaterThan(2);
     await Promise.all([pool.close(), pool.close()]);
     expect(await waiting).toMatchObject({ status: 503, body: { code: 'service_unavailable' } });
     await Promise.all(sockets.map(({ socket }) => closed(socket)));
     expect(profilesIn(tmpdir())).toEqual([]);
-    await until('every process has ended', () => browsersBelow(tmpdir()).length === 0, 20_000);
+    await until('every process has ended', () => browsers().length === 0, 20_000);
     await expect(fetch(pool.baseUrl)).rejects.toThrow('fetch failed');
     expect(pool.stats()).toMatchObject({ idle: 0, leased: 0, starting: 0, waiting: 0 });
     await pool.close();
   });
 
-  it('ends browsers that are still starting', async () => {
-    const pool = await startLocalPool({ pools: [{ size: 6 }] });
-    expect(pool.stats().starting).toBeGreaterThan(0);
-    await pool.close();
-    expect(profilesIn(tmpdir())).toEqual([]);
-  });
-
-  it('is called by "await using"', async () => {
+  it('is called by "await using", and ends browsers that are still starting', async () => {
     let url: string;
     {
-      await using pool = await startLocalPool();
+      await using pool = await startLocalPool({ pools: [{ size: 6 }] });
+      expect(pool.stats().starting).toBeGreaterThan(0);
       url = pool.baseUrl;
     }
+    expect(profilesIn(tmpdir())).toEqual([]);
     await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 });
 
-describe('a process that ends without close', () => {
-  it.concurrent.each([
-    ['by process.exit', 'exit', 7],
-    ['by an uncaught exception', 'throw', 1],
-    ['by an unhandled rejection', 'reject', 1],
-  ])('leaves no process and no profile: %s', async (_how, way, code) => {
+describe('a process that ends without close leaves no process and no profile', () => {
+  it.concurrent.each<[how: string, way: string, end: [code: number | null, signal: NodeJS.Signals | null]]>([
+    ['by process.exit', 'exit', [7, null]],
+    ['by an uncaught exception', 'throw', [1, null]],
+    ['by an unhandled rejection', 'reject', [1, null]],
+    ['by SIGINT', 'wait', [null, 'SIGINT']],
+    ['by SIGTERM', 'wait', [null, 'SIGTERM']],
+    ['by SIGTERM, also when the package signal-exit listens', 'signal-exit', [null, 'SIGTERM']],
+    ['by SIGHUP', 'wait', [null, 'SIGHUP']],
+    ['by SIGKILL, which leaves its profile', 'wait', [null, 'SIGKILL']],
+  ])('%s', async (_how, way, end) => {
     const child = await startChild(way);
-    expect(await child.ended).toEqual([code, null]);
-    await child.expectNothingLeft();
+    if (end[1]) child.process.kill(end[1]);
+    expect(await child.ended).toEqual(end);
+    if (way === 'signal-exit') expect(child.output()).toContain('signal-exit is last');
+    await expectNothingLeft(child);
   });
 
-  it.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-    'leaves no process and no profile, and ends with %s',
-    async (signal) => {
-      const child = await startChild('wait');
-      child.process.kill(signal);
-      expect(await child.ended).toEqual([null, signal]);
-      await child.expectNothingLeft();
-    },
-  );
-
-  it.concurrent('does not end the process when another listener handles the signal', async () => {
+  it.concurrent('when another listener of the signal decides about the end', async () => {
     const child = await startChild('own-listener');
     child.process.kill('SIGINT');
     expect(await child.ended).toEqual([5, null]);
     expect(child.output()).toContain('closed by its own listener, 1 idle until then');
-    await child.expectNothingLeft();
-  });
-
-  it.concurrent('ends with the signal when the package signal-exit also listens', async () => {
-    const child = await startChild('signal-exit');
-    child.process.kill('SIGTERM');
-    expect(await child.ended).toEqual([null, 'SIGTERM']);
-    expect(child.output()).toContain('signal-exit is last');
-    await child.expectNothingLeft();
-  });
-
-  it.concurrent('leaves no browser after SIGKILL', async () => {
-    const child = await startChild('wait');
-    child.process.kill('SIGKILL');
-    expect(await child.ended).toEqual([null, 'SIGKILL']);
-    await until('the browsers have ended', () => browsersBelow(child.folder).length === 0);
-    rmSync(child.folder, { recursive: true, force: true });
+    await expectNothingLeft(child);
   });
 });
+
+function browsers() {
+  return processesOf(tmpdir()).filter(({ command }) => /chrom/i.test(command));
+}

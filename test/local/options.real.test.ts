@@ -1,109 +1,88 @@
 import { inspect } from 'node:util';
 import { expectTypeOf } from 'expect-type';
-import { describe, expect, it, vi } from 'vitest';
-import {
-  startLocalPool,
-  type LocalPool,
-  type LocalPoolEvent,
-  type LocalPoolOptions,
-} from '../../src/local.js';
+import { describe, expect, it } from 'vitest';
+import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
+import { tokenIn } from './pages/support.js';
 import { startApi } from './support.js';
 
-describe('options', () => {
-  it.each<[string, unknown]>([
-    ['colour', { colour: 'blue' }],
-    ['pools', { pools: [] }],
-    ['pools', { pools: [{}, {}] }],
-    ['pools', { pools: [{ name: 'a' }, { name: 'b', id: 'a' }] }],
-    ['pools[0]', { pools: ['default'] }],
-    ['pools[0].sise', { pools: [{ sise: 1 }] }],
-    ['pools[1].size', { pools: [{}, { name: 'b', size: 0 }] }],
-    ['pools[0].size', { pools: [{ size: 1.5 }] }],
-    ['pools[0].name', { pools: [{ name: 'a b' }] }],
-    ['pools[0].id', { pools: [{ id: '' }] }],
-    ['pools[0].headless', { pools: [{ headless: 'no' }] }],
-    ['pools[0].timeoutSeconds', { pools: [{ timeoutSeconds: 0 }] }],
-    ['pools[0].fillRatePerMinute', { pools: [{ fillRatePerMinute: -1 }] }],
-    ['pools[0].startUrl', { pools: [{ startUrl: 'example' }] }],
-    ['pools[0].viewport', { pools: [{ viewport: 'big' }] }],
-    ['pools[0].viewport.height', { pools: [{ viewport: { width: 1 } }] }],
-    ['port', { port: 70_000 }],
-    ['token', { token: 'short' }],
-    ['token', { token: 'with a blank in it' }],
-    ['executablePath', { executablePath: 7 }],
-    ['args', { args: ['no-dashes'] }],
-    ['args', { args: ['--user-data-dir=/home'] }],
-    ['onLog', { onLog: true }],
-    ['quirks', { quirks: 'none' }],
-    ['quirks.unavailableStatus', { quirks: { unavailableStatus: 500 } }],
-    ['quirks.bidiSession', { quirks: { bidiSession: 'old' } }],
-    ['quirks.unheardOf', { quirks: { unheardOf: true } }],
-    ['recording.folder', { recording: { folder: '/no/such/folder' } }],
-    ['recording.maxTotalBytes', { recording: { maxBytes: 2, maxTotalBytes: 1 } }],
-  ])('names the option %s in the error for %j', async (option, options) => {
-    await expect(startLocalPool(options as LocalPoolOptions)).rejects.toMatchObject({
-      name: 'InvalidOptionError',
-      option,
-      message: expect.stringContaining(option.split('.').at(-1)!),
-    });
-  });
-
-  it.each([
-    [{ pool: [] }, 'startLocalPool has no option pool. Did you mean pools?'],
-    [{ pools: [{ sise: 1 }] }, 'pools[0] has no option sise. Did you mean size?'],
-    [
-      { args: ['--user-data-dir=/home'] },
-      "args must not contain '--user-data-dir=/home': the pool sets this flag.",
-    ],
-    [{ token: 's3cr3t' }, 'token must be a string of at least 8 visible ASCII characters.'],
-  ])('explains the error in %j', async (options, message) => {
-    await expect(startLocalPool(options as LocalPoolOptions)).rejects.toThrow(
-      new RegExp(`^${escaped(message)}$`),
-    );
-  });
-
-  it('uses the default of an option that is undefined', async () => {
-    const given = { pools: undefined, port: undefined, token: undefined, quirks: undefined };
-    await using pool = await startLocalPool(given);
-    expect(pool.pools).toEqual(['default']);
-    expect(pool.token).toMatch(/^[\w-]{43}$/);
+it.each<[option: string, options: unknown, message?: string]>([
+  ['colour', { colour: 'blue' }],
+  ['pool', { pool: [] }, 'startLocalPool has no option pool. Did you mean pools?'],
+  ['pools', { pools: [] }],
+  ['pools', { pools: [{}, {}] }],
+  ['pools', { pools: [{ name: 'a' }, { name: 'b', id: 'a' }] }],
+  ['pools[0]', { pools: ['default'] }],
+  ['pools[0].sise', { pools: [{ sise: 1 }] }, 'pools[0] has no option sise. Did you mean size?'],
+  ['pools[1].size', { pools: [{}, { name: 'b', size: 0 }] }],
+  ['pools[0].size', { pools: [{ size: 1.5 }] }],
+  ['pools[0].name', { pools: [{ name: 'a b' }] }],
+  ['pools[0].id', { pools: [{ id: '' }] }],
+  ['pools[0].headless', { pools: [{ headless: 'no' }] }],
+  ['pools[0].timeoutSeconds', { pools: [{ timeoutSeconds: 0 }] }],
+  ['pools[0].fillRatePerMinute', { pools: [{ fillRatePerMinute: -1 }] }],
+  ['pools[0].startUrl', { pools: [{ startUrl: 'example' }] }],
+  ['pools[0].viewport', { pools: [{ viewport: 'big' }] }],
+  ['pools[0].viewport.height', { pools: [{ viewport: { width: 1 } }] }],
+  ['port', { port: 70_000 }],
+  ['token', { token: 's3cr3t' }, 'token must be a string of at least 8 visible ASCII characters.'],
+  ['token', { token: 'with a blank in it' }],
+  ['executablePath', { executablePath: 7 }],
+  ['args', { args: ['no-dashes'] }],
+  [
+    'args',
+    { args: ['--user-data-dir=/home'] },
+    "args must not contain '--user-data-dir=/home': the pool sets this flag.",
+  ],
+  ['onLog', { onLog: true }],
+  ['quirks', { quirks: 'none' }],
+  ['quirks.unavailableStatus', { quirks: { unavailableStatus: 500 } }],
+  ['quirks.bidiSession', { quirks: { bidiSession: 'old' } }],
+  ['quirks.unheardOf', { quirks: { unheardOf: true } }],
+  ['recording.folder', { recording: { folder: '/no/such/folder' } }],
+  ['recording.maxTotalBytes', { recording: { maxBytes: 2, maxTotalBytes: 1 } }],
+])('names the option %s in the error for %j', async (option, options, message) => {
+  await expect(startLocalPool(options as LocalPoolOptions)).rejects.toMatchObject({
+    name: 'InvalidOptionError',
+    option,
+    message: message ?? expect.stringContaining(option.split('.').at(-1)!),
   });
 });
 
 describe('the local pool object', () => {
-  it('shows its token only in the property token, and never in an event', async () => {
-    const events: LocalPoolEvent[] = [];
-    const api = await startApi({ token: 'a-token-of-mine', onLog: (event) => void events.push(event) });
-    const session = await api.lease();
-    await api.release(session);
+  it('shows its secrets only in the properties token and dashboardUrl, and never in an event', async () => {
+    const api = await startApi({ token: 'a-token-of-mine' });
+    await api.release(await api.lease());
     expect(api.pool.token).toBe('a-token-of-mine');
-    const shown = [
-      inspect(api.pool, { depth: 9, showHidden: true }),
-      JSON.stringify({ ...api.pool }),
-      JSON.stringify(events),
-    ];
+    const shown = [api.pool, { ...api.pool }, api.events].flatMap((value) => [
+      inspect(value, { depth: 9, showHidden: true }),
+      JSON.stringify(value),
+    ]);
+    const link = new URL(api.pool.dashboardUrl);
+    expect(link.href).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=/);
     for (const text of shown) {
-      expect(text).not.toContain('a-token-of-mine');
-      expect(text).not.toContain('eyJ');
+      expect(text).not.toMatch(/a-token-of-mine|eyJ|token=/);
+      expect(text).not.toContain(tokenIn(link.href));
     }
-    expect(events.map(({ type }) => type)).toEqual(
-      expect.arrayContaining(['listening', 'leased', 'released', 'request']),
-    );
+    const types = api.events.map(({ type }) => type);
+    expect(types).toEqual(expect.arrayContaining(['listening', 'leased', 'released', 'request']));
   });
 
-  it('has a random token by default', async () => {
-    const [one, two] = await Promise.all([startLocalPool(), startLocalPool()]);
+  it('has one pool and a random token by default, and if these options are undefined', async () => {
+    const given = { pools: undefined, port: undefined, token: undefined, quirks: undefined };
+    await using one = await startLocalPool();
+    await using two = await startLocalPool(given);
+    expect(two.pools).toEqual(['default']);
+    expect(two.token).toMatch(/^[\w-]{43}$/);
     expect(one.token).not.toBe(two.token);
-    await Promise.all([one.close(), two.close()]);
   });
 
   it('continues when onLog throws', async () => {
-    const onLog = vi.fn((_event: LocalPoolEvent) => {
+    const onLog = () => {
       throw new Error('an error of the caller');
-    });
+    };
     const api = await startApi({ onLog });
     expect(await api.release(await api.lease())).toBe(204);
-    const types = onLog.mock.calls.map(([{ type }]) => type);
+    const types = api.events.map(({ type }) => type);
     expect(types).toEqual(expect.arrayContaining(['listening', 'leased', 'released']));
   });
 
@@ -123,7 +102,3 @@ describe('the local pool object', () => {
     expectTypeOf<LocalPool>().toExtend<AsyncDisposable>();
   });
 });
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-}

@@ -1,8 +1,7 @@
-import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import type { LocalPoolStats } from '../../src/local.js';
-import { ask, closed, startApi, titled, tryWebSocket, until } from './support.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
+import { ask, closed, drive, startApi, titled, tryWebSocket, until } from './support.js';
 
 useWholeBrowser();
 
@@ -20,42 +19,31 @@ await until('all browsers have started', () => api.pool.stats().idle === 3, 120_
 describe('release with reuse', () => {
   it('keeps the browser as it is: cookies and tabs stay', async () => {
     const [one, two] = [await api.lease(), await api.lease()];
-    const browser = await chromium.connectOverCDP(one.cdp_ws_url);
-    const [context] = browser.contexts();
-    await (await context!.newPage()).goto(titled('left open'));
-    await context!.addCookies([{ name: 'a', value: 'b', url: 'https://example.com' }]);
-    await browser.close();
+    await drive(one, async (page) => {
+      await (await page.context().newPage()).goto(titled('left open'));
+      await page.context().addCookies([{ name: 'a', value: 'b', url: 'https://example.com' }]);
+    });
     await api.release(one, true);
     const again = await api.lease();
     expect(again.session_id).toBe(one.session_id);
-    const next = await chromium.connectOverCDP(again.cdp_ws_url);
-    const titles = await Promise.all(
-      next
-        .contexts()[0]!
-        .pages()
-        .map((page) => page.title()),
-    );
-    expect(titles).toContain('left open');
-    expect(await next.contexts()[0]!.cookies()).toMatchObject([{ name: 'a', value: 'b' }]);
-    await next.close();
+    await drive(again, async (page) => {
+      const context = page.context();
+      const titles = context.pages().map((one) => one.title());
+      expect(await Promise.all(titles)).toContain('left open');
+      expect(await context.cookies()).toMatchObject([{ name: 'a', value: 'b' }]);
+    });
     await Promise.all([api.release(again), api.release(two)]);
   });
 
   it('closes all WebSockets of the lease', async () => {
     const session = await api.lease();
-    const [cdp, bidi] = [
-      await tryWebSocket(session.cdp_ws_url),
-      await tryWebSocket(session.webdriver_ws_url),
-    ];
-    expect(await ask(cdp.socket, { id: 1, method: 'Browser.getVersion' })).toHaveProperty('result');
-    expect(
-      await ask(bidi.socket, { id: 1, method: 'session.new', params: { capabilities: {} } }),
-    ).toMatchObject({
-      type: 'success',
-    });
+    const { socket: cdp } = await tryWebSocket(session.cdp_ws_url);
+    const { socket: bidi } = await tryWebSocket(session.webdriver_ws_url);
+    expect(await ask(cdp, { id: 1, method: 'Browser.getVersion' })).toHaveProperty('result');
+    const start = { id: 1, method: 'session.new', params: { capabilities: {} } };
+    expect(await ask(bidi, start)).toMatchObject({ type: 'success' });
     await api.release(session);
-    await Promise.all([closed(cdp.socket), closed(bidi.socket)]);
-    expect((await tryWebSocket(session.cdp_ws_url)).outcome).toBe(401);
+    await Promise.all([closed(cdp), closed(bidi)]);
   });
 });
 
@@ -80,32 +68,26 @@ describe('release without reuse', () => {
   });
 });
 
-describe('flush', () => {
-  it('destroys the idle browsers, keeps the leased browser, and refills the pool', async () => {
-    const session = await api.lease();
-    const { destroyed } = api.pool.stats('default');
-    const { status, body } = await api.call('POST', '/browser_pools/default/flush');
-    expect([status, body]).toEqual([204, {}]);
-    expect(api.pool.stats('default')).toMatchObject({ idle: 0, leased: 1, destroyed: destroyed + 1 });
-    const { outcome, socket } = await tryWebSocket(session.cdp_ws_url);
-    expect(outcome).toBe('open');
-    socket.terminate();
-    await until('the pool is full', () => api.pool.stats('default').idle === 1);
-    expect(await api.release(session)).toBe(204);
-  });
+it('destroys the idle browsers on a flush, keeps the leased browser, and refills the pool', async () => {
+  const session = await api.lease();
+  const { destroyed } = api.pool.stats('default');
+  expect(await api.call('POST', '/browser_pools/default/flush')).toMatchObject({ status: 204, body: {} });
+  expect(api.pool.stats('default')).toMatchObject({ idle: 0, leased: 1, destroyed: destroyed + 1 });
+  const { outcome, socket } = await tryWebSocket(session.cdp_ws_url);
+  expect(outcome).toBe('open');
+  socket.terminate();
+  await until('the pool is full', () => api.pool.stats('default').idle === 1);
+  expect(await api.release(session)).toBe(204);
 });
 
-describe('deleting a browser', () => {
-  it('destroys the browser, leased or idle', async () => {
+it('destroys a browser that is deleted, leased or idle', async () => {
+  for (const isLeased of [true, false]) {
     const session = await api.lease();
+    if (!isLeased) await api.release(session);
     const path = `/browsers/${session.session_id}`;
     expect((await api.call('DELETE', path)).status).toBe(204);
     expect((await api.call('DELETE', path)).status).toBe(404);
     expect(await api.release(session)).toBe(404);
     await until('the browser is replaced', () => api.pool.stats('default').idle === 2);
-    const idle = await api.lease();
-    await api.release(idle);
-    expect((await api.call('DELETE', `/browsers/${idle.session_id}`)).status).toBe(204);
-    await until('the browser is replaced', () => api.pool.stats('default').idle === 2);
-  });
+  }
 });

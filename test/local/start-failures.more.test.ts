@@ -1,10 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findBrowser, startLocalPool, type LocalPoolEvent } from '../../src/local.js';
-import { startApi, until } from './support.js';
+import { findBrowser, startLocalPool } from '../../src/local.js';
+import { serve, startApi, until } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'broken-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -23,11 +22,8 @@ describe('startLocalPool', () => {
   });
 
   it('rejects when the port is in use, and names the option', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
-    const { port } = other.address() as AddressInfo;
+    const port = Number(new URL(await serve()).port);
     await expect(startLocalPool({ port })).rejects.toThrow(`port ${port} (option port): the port is in use`);
-    other.close();
   });
 
   it('rejects when the browser does not exist, with instructions to install one', async () => {
@@ -38,29 +34,26 @@ describe('startLocalPool', () => {
   });
 });
 
-describe('a browser that no longer starts', () => {
-  it('is started again with growing delays, and acquire requests fail with the reason', async () => {
-    const real = await findBrowser();
-    const path = script('fickle', `exec ${real} "$@"`);
-    const events: LocalPoolEvent[] = [];
-    const api = await startApi({ executablePath: path, onLog: (event) => void events.push(event) });
-    const failures = () => events.filter(({ type }) => type === 'browser-start-failed').length;
-    script('fickle', 'echo "disk full" >&2; exit 1');
-    const session = await api.lease();
-    const waiting = api.acquire();
-    await until('the request waits', () => api.pool.stats().waiting === 1);
-    await api.release(session, false);
-    expect(await waiting).toMatchObject({
-      status: 500,
-      body: { code: 'internal_error', inner_error: { code: 'browser_start_failed' } },
-    });
-    expect((await api.acquire()).body.inner_error?.message).toContain('disk full');
-    await until('the start has failed again', () => failures() >= 3, 150_000);
-    expect(failures()).toBeLessThan(6);
-    script('fickle', `exec ${real} "$@"`);
-    await until('the pool has recovered', () => api.pool.stats().idle === 1, 150_000);
-    await api.release(await api.lease());
+it('starts a browser again with growing delays, and fails acquire requests with the reason', async () => {
+  const real = await findBrowser();
+  const path = script('fickle', `exec ${real} "$@"`);
+  const api = await startApi({ executablePath: path });
+  const failures = () => api.eventsOf('browser-start-failed').length;
+  script('fickle', 'echo "disk full" >&2; exit 1');
+  const session = await api.lease();
+  const waiting = api.acquire();
+  await until('the request waits', () => api.pool.stats().waiting === 1);
+  await api.release(session, false);
+  expect(await waiting).toMatchObject({
+    status: 500,
+    body: { code: 'internal_error', inner_error: { code: 'browser_start_failed' } },
   });
+  expect((await api.acquire()).body.inner_error?.message).toContain('disk full');
+  await until('the start has failed again', () => failures() >= 3, 150_000);
+  expect(failures()).toBeLessThan(6);
+  script('fickle', `exec ${real} "$@"`);
+  await until('the pool has recovered', () => api.pool.stats().idle === 1, 150_000);
+  await api.release(await api.lease());
 });
 
 /** A program that stands in for a browser. */

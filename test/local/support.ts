@@ -1,9 +1,16 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { createServer, request as httpRequest } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, expect } from 'vitest';
 import { WebSocket } from 'ws';
-import { startLocalPool, type LocalPool, type LocalPoolOptions } from '../../src/local.js';
+import {
+  startLocalPool,
+  type LocalPool,
+  type LocalPoolEvent,
+  type LocalPoolOptions,
+} from '../../src/local.js';
 import type { AcquireRequest } from '../../src/service/pool-options.js';
 import type { BrowserSession, PoolRecord } from '../../src/service/wire.js';
 
@@ -21,26 +28,44 @@ interface ErrorBody {
   inner_error?: { code?: string; message?: string };
 }
 
+export interface CallOptions {
+  body?: unknown;
+  /** An undefined header is not sent. */
+  headers?: Record<string, string | undefined>;
+  signal?: AbortSignal | undefined;
+}
+
+type EventOf<Type> = Extract<LocalPoolEvent, { type: Type }>;
+
 /** A client of the local pool's API that uses none of our client's code. */
 export class Api {
   readonly pool: LocalPool;
+  /** The events of the pool so far. */
+  readonly events: LocalPoolEvent[];
 
-  constructor(pool: LocalPool) {
+  constructor(pool: LocalPool, events: LocalPoolEvent[] = []) {
     this.pool = pool;
+    this.events = events;
+  }
+
+  eventsOf<Type extends LocalPoolEvent['type']>(type: Type): EventOf<Type>[] {
+    return this.events.filter((event): event is EventOf<Type> => event.type === type);
   }
 
   /** Sends a request. Unlike `fetch`, it can send forged headers. */
   call(method: string, path: string, { body, headers = {}, signal }: CallOptions = {}): Promise<Reply> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const { port } = new URL(this.pool.baseUrl);
-    const authorization = `Bearer ${this.pool.token}`;
+    const given = Object.entries({ authorization: `Bearer ${this.pool.token}`, ...headers });
+    const sent = Object.fromEntries(given.filter(([, value]) => value !== undefined));
     return new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port, method, path, headers: { authorization, ...headers } };
-      const request = httpRequest({ ...options, agent: false, ...(signal && { signal }) }, (response) => {
+      const options = { host: '127.0.0.1', port, method, path, headers: sent, agent: false };
+      const request = httpRequest({ ...options, ...(signal && { signal }) }, (response) => {
         let received = '';
         response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
         response.once('end', () => {
-          const body = (received === '' ? {} : JSON.parse(received)) as ErrorBody;
+          const isJson = received !== '' && response.headers['content-type']?.includes('json');
+          const body = (isJson ? JSON.parse(received) : {}) as ErrorBody;
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
         });
       });
@@ -49,20 +74,13 @@ export class Api {
     });
   }
 
-  /** Sends a GET and ignores the body. */
-  status(path: string, headers: Record<string, string> = {}): Promise<number> {
-    const { port } = new URL(this.pool.baseUrl);
-    return new Promise((resolve, reject) => {
-      const options = { host: '127.0.0.1', port, path, headers, agent: false };
-      const request = httpRequest(options, (response) => {
-        response.resume().once('end', () => resolve(response.statusCode ?? 0));
-      });
-      request.once('error', reject).end();
-    });
+  /** Sends a GET without the access token. */
+  async status(path: string, headers: CallOptions['headers'] = {}): Promise<number> {
+    return (await this.call('GET', path, { headers: { authorization: undefined, ...headers } })).status;
   }
 
   acquire(body: AcquireRequest = {}, pool = 'default', signal?: AbortSignal): Promise<Reply> {
-    return this.call('POST', `/browser_pools/${pool}/acquire`, { body, ...(signal && { signal }) });
+    return this.call('POST', `/browser_pools/${pool}/acquire`, { body, signal });
   }
 
   /** Acquires a browser. Throws when the response is not a session. */
@@ -82,35 +100,52 @@ export class Api {
   }
 }
 
-export interface CallOptions {
-  body?: unknown;
-  headers?: Record<string, string>;
-  signal?: AbortSignal;
+const afterFile: (() => unknown)[] = [];
+afterAll(() => Promise.all(afterFile.map((end) => end())));
+
+/** Starts a pool that closes after the test file, and collects its events. */
+export async function startApi(options: LocalPoolOptions = {}): Promise<Api> {
+  const events: LocalPoolEvent[] = [];
+  const onLog = (event: LocalPoolEvent) => {
+    events.push(event);
+    options.onLog?.(event);
+  };
+  const pool = await startLocalPool({ ...options, onLog });
+  afterFile.push(() => pool.close());
+  return new Api(pool, events);
 }
 
-const started: LocalPool[] = [];
-afterAll(() => Promise.all(started.map((pool) => pool.close())));
-
-/** Starts a pool that closes after the test file. */
-export async function startApi(options?: LocalPoolOptions): Promise<Api> {
-  const pool = await startLocalPool(options);
-  started.push(pool);
-  return new Api(pool);
-}
-
-/** The URL of a server that never answers. It closes after the test file. */
-export async function silentUrl(): Promise<string> {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
+/** Starts a server that closes after the test file, and returns its origin. By default it never answers. */
+export async function serve(answer: RequestListener = () => {}): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  afterSilence.push(() => {
-    server.closeAllConnections();
+  afterFile.push(() => {
     server.close();
+    server.closeAllConnections();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const afterSilence: (() => void)[] = [];
-afterAll(() => afterSilence.forEach((close) => close()));
+/** Serves HTML by path, and answers other paths with 404. */
+export function serveSite(html: Readonly<Record<string, string>>): Promise<string> {
+  return serve(({ url }, response) => {
+    response.writeHead(html[url!] === undefined ? 404 : 200, { 'content-type': 'text/html' });
+    response.end(html[url!] ?? 'Not found');
+  });
+}
+
+/** Connects Playwright to a leased browser while the function runs. */
+export async function drive<Value>(
+  { cdp_ws_url }: BrowserSession,
+  fn: (page: Page, browser: Browser) => Promise<Value>,
+): Promise<Value> {
+  const browser = await chromium.connectOverCDP(cdp_ws_url, { timeout: 150_000 });
+  try {
+    return await fn(browser.contexts()[0]!.pages()[0]!, browser);
+  } finally {
+    await browser.close();
+  }
+}
 
 /** Waits until `holds` returns true, or throws after `limit` ms. */
 export async function until(
@@ -125,7 +160,13 @@ export async function until(
   }
 }
 
-/** Opens a WebSocket. The outcome is `open` or the status of the refusal. */
+export interface TriedSocket {
+  /** The status is the one of the refusal. */
+  outcome: 'open' | number;
+  socket: WebSocket;
+  body: ErrorBody;
+}
+
 export async function tryWebSocket(url: string, headers: Record<string, string> = {}): Promise<TriedSocket> {
   const socket = new WebSocket(url, { headers });
   return await new Promise((resolve, reject) => {
@@ -140,12 +181,6 @@ export async function tryWebSocket(url: string, headers: Record<string, string> 
       });
     });
   });
-}
-
-export interface TriedSocket {
-  outcome: 'open' | number;
-  socket: WebSocket;
-  body: ErrorBody;
 }
 
 /** Leases a browser and opens its WebSocket. On a busy machine, a lease with a short timeout may expire before. */
@@ -177,11 +212,8 @@ export async function ask(socket: WebSocket, message: object | string): Promise<
   return JSON.parse((await answer).toString()) as Record<string, unknown>;
 }
 
-export function closed(socket: WebSocket): Promise<void> {
-  return new Promise((resolve) => {
-    if (socket.readyState === WebSocket.CLOSED) resolve();
-    else socket.once('close', () => resolve());
-  });
+export async function closed(socket: WebSocket): Promise<void> {
+  if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
 }
 
 /** The URL of a page with this title. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { AcquireTimeoutError, type RunEvent } from '../../src/index.js';
-import { collect, counted, gate, MapBench, range } from './support.js';
+import { it } from './it.js';
+import { counted, gate, range } from './support.js';
 
 /** Tasks that never end, except the first. */
 function endless() {
@@ -13,9 +14,16 @@ function endless() {
   return { signals, task };
 }
 
+/** Inputs of which the second one never comes. */
+async function* oneInput() {
+  yield 1;
+  await new Promise(() => {});
+}
+
 describe('leaving the loop', () => {
-  it('ends the running tasks, releases every browser and closes the inputs, before the loop is left', async () => {
-    await using bench = await MapBench.start();
+  it('ends the tasks, releases every browser and closes the inputs before the next line runs', async ({
+    bench,
+  }) => {
     const source = counted(100);
     const { signals, task } = endless();
     for await (const { index } of bench.map(source.inputs, task, { concurrency: 3 })) {
@@ -24,12 +32,10 @@ describe('leaving the loop', () => {
       break;
     }
     expect(signals.slice(1).map(({ aborted }) => aborted)).toEqual([true, true, true]);
-    expect([bench.granted.length, bench.leased]).toEqual([3, 0]);
-    expect(source).toMatchObject({ closed: 1 });
+    expect([bench.granted.length, bench.leased, source.closed]).toEqual([3, 0, 1]);
   });
 
-  it('throws the error of the loop body', async () => {
-    await using bench = await MapBench.start();
+  it('throws the error of the loop body', async ({ bench }) => {
     const source = counted(100);
     const error = new Error('of the body');
     const loop = async () => {
@@ -41,8 +47,7 @@ describe('leaving the loop', () => {
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('releases an idle browser for reuse, and a working one for destruction', async () => {
-    await using bench = await MapBench.start();
+  it('releases an idle browser for reuse, and a working one for destruction', async ({ bench }) => {
     const [begun, hang] = [gate(), gate()];
     async function* inputs() {
       yield 0;
@@ -65,13 +70,9 @@ describe('leaving the loop', () => {
     expect(bench.released).toEqual(new Map(ends));
   });
 
-  it('settles a pending next()', async () => {
-    await using bench = await MapBench.start();
+  it('settles a pending next()', async ({ bench }) => {
     const started = gate();
-    const outcomes = bench.map([1], () => {
-      started.open();
-      return new Promise(() => {});
-    });
+    const outcomes = bench.map([1], () => (started.open(), new Promise(() => {})));
     const next = outcomes.next();
     await started.promise;
     await outcomes.return!();
@@ -79,46 +80,33 @@ describe('leaving the loop', () => {
     expect(bench.leased).toBe(0);
   });
 
-  it('ends the iteration for good', async () => {
-    await using bench = await MapBench.start();
-    async function* inputs() {
+  it('ends the iteration for good, also if the inputs have thrown', async ({ bench }) => {
+    const inputs = function* () {
       yield 1;
       throw new Error('of the inputs');
-    }
+    };
     const outcomes = bench.map(inputs(), () => {}, { concurrency: 1 });
     await outcomes.next();
     await outcomes.return!();
     expect(await outcomes.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('happens at the end of a block with await using', async () => {
-    await using bench = await MapBench.start();
+  it('happens at the end of an await using block, whose next input never comes', async ({ bench }) => {
     {
-      await using outcomes = bench.map([1, 2, 3], () => sleep(1));
+      await using outcomes = bench.map(oneInput(), () => sleep(1));
       await outcomes.next();
     }
-    await expect.poll(() => bench.leased).toBe(0);
-  });
-
-  it('does not wait for an input that never comes', async () => {
-    await using bench = await MapBench.start();
-    async function* inputs() {
-      yield 1;
-      await new Promise(() => {});
-    }
-    for await (const { index } of bench.map(inputs(), () => {})) if (index === 0) break;
     expect(bench.leased).toBe(0);
   });
 });
 
 describe('an abort of the signal', () => {
-  it('ends the running tasks, releases every browser, and throws the reason', async () => {
-    await using bench = await MapBench.start();
+  it('ends the running tasks, releases every browser, and throws the reason', async ({ bench }) => {
     const source = counted(100);
     const { signals, task } = endless();
     const controller = new AbortController();
     const reason = new Error('enough');
-    const outcomes = collect(bench.map(source.inputs, task, { concurrency: 2, signal: controller.signal }));
+    const outcomes = bench.run(source.inputs, task, { concurrency: 2, signal: controller.signal });
     await expect.poll(() => signals.length).toBe(3);
     controller.abort(reason);
     await expect(outcomes).rejects.toBe(reason);
@@ -126,62 +114,62 @@ describe('an abort of the signal', () => {
     expect([bench.leased, source.closed]).toEqual([0, 1]);
   });
 
-  it('leases and pulls nothing when the signal has aborted before', async () => {
-    await using bench = await MapBench.start();
+  it('leases and pulls nothing when the signal has aborted before', async ({ bench }) => {
     const source = counted(3);
-    const outcomes = bench.map(source.inputs, () => {}, { signal: AbortSignal.abort(new Error('before')) });
-    await expect(collect(outcomes)).rejects.toThrow('before');
+    const outcomes = bench.run(source.inputs, () => {}, { signal: AbortSignal.abort(new Error('before')) });
+    await expect(outcomes).rejects.toThrow('before');
     expect([source.pulled, bench.service.requests.length]).toEqual([0, 0]);
   });
 
-  it('ends the wait for a browser', async () => {
-    await using bench = await MapBench.start(0);
+  it('ends the wait for a browser', async ({ bench }) => {
+    bench.size = 0;
     const controller = new AbortController();
-    const outcomes = collect(bench.map([1], () => {}, { signal: controller.signal }));
+    const outcomes = bench.run([1], () => {}, { signal: controller.signal });
     await expect.poll(() => bench.service.of('acquire').length).toBe(1);
     controller.abort(new Error('enough'));
     await expect(outcomes).rejects.toThrow('enough');
   });
 });
 
-describe('inputs that throw', () => {
-  it('end the loop with their unchanged error, after the running tasks have their outcomes', async () => {
-    await using bench = await MapBench.start();
-    const error = new Error('of the inputs');
-    function* inputs() {
-      yield 0;
-      yield 1;
-      throw error;
-    }
-    const seen: number[] = [];
-    const loop = async () => {
-      for await (const { index } of bench.map(inputs(), () => sleep(50))) seen.push(index);
-    };
-    await expect(loop()).rejects.toBe(error);
-    expect(new Set(seen)).toEqual(new Set([0, 1]));
-    expect(bench.leased).toBe(0);
-  });
+it('inputs that throw end the loop with their error, after the running tasks have their outcomes', async ({
+  bench,
+}) => {
+  const error = new Error('of the inputs');
+  const inputs = function* () {
+    yield 0;
+    yield 1;
+    throw error;
+  };
+  const seen: number[] = [];
+  const loop = async () => {
+    for await (const { index } of bench.map(inputs(), () => sleep(50))) seen.push(index);
+  };
+  await expect(loop()).rejects.toBe(error);
+  expect(new Set(seen)).toEqual(new Set([0, 1]));
+  expect(bench.leased).toBe(0);
 });
 
 describe('a service that grants no browser', () => {
-  it.each([400, 401, 403, 404])('ends the loop immediately with PoolServiceError (%i)', async (status) => {
-    await using bench = await MapBench.start();
-    bench.service.script('acquire', { status, json: { code: 'refused', message: 'no' } });
-    const source = counted(100);
-    const outcomes = collect(bench.map(source.inputs, () => {}, { concurrency: 1 }));
-    await expect(outcomes).rejects.toMatchObject({ status, code: 'refused' });
-    expect(bench.service.of('acquire')).toHaveLength(1);
-    expect(source).toMatchObject({ pulled: 1, closed: 1 });
-  });
+  it.for([400, 401, 403, 404])(
+    'ends the loop immediately with PoolServiceError (%i)',
+    async (status, { bench }) => {
+      bench.service.script('acquire', { status, json: { code: 'refused', message: 'no' } });
+      const source = counted(100);
+      const outcomes = bench.run(source.inputs, () => {}, { concurrency: 1 });
+      await expect(outcomes).rejects.toMatchObject({ status, code: 'refused' });
+      expect(bench.service.of('acquire')).toHaveLength(1);
+      expect(source).toMatchObject({ pulled: 1, closed: 1 });
+    },
+  );
 
-  it('ends the loop with AcquireTimeoutError when no browser becomes available', async () => {
-    await using bench = await MapBench.start(0);
-    const outcomes = collect(bench.map(range(10), () => {}, { acquireTimeout: 300 }));
+  it('ends the loop with AcquireTimeoutError when no browser becomes available', async ({ bench }) => {
+    bench.size = 0;
+    const outcomes = bench.run(range(10), () => {}, { acquireTimeout: 300 });
     await expect(outcomes).rejects.toBeInstanceOf(AcquireTimeoutError);
   });
 
-  it('continues with the available browsers in a pool smaller than the concurrency', async () => {
-    await using bench = await MapBench.start(2);
+  it('continues with the available browsers in a pool smaller than the concurrency', async ({ bench }) => {
+    bench.size = 2;
     // The first two tasks end when one of the other six workers has waited in vain.
     const timedOut = gate();
     const onEvent = (event: RunEvent) => {
@@ -189,17 +177,16 @@ describe('a service that grants no browser', () => {
     };
     const task = ({ input }: { input: number }) => (input < 2 ? timedOut.promise : sleep(20));
     const options = { concurrency: 8, acquireTimeout: 5000, tasksPerLease: 10, onEvent };
-    const outcomes = await collect(bench.map(range(60), task, options));
+    const outcomes = await bench.run(range(60), task, options);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(60);
     expect(bench.mostLeased).toBe(2);
     // A browser that was granted after its worker had stopped is released in the background.
     await expect.poll(() => bench.leased).toBe(0);
   });
 
-  it('ends the loop with ConnectError when no browser is usable', async () => {
-    await using bench = await MapBench.start();
+  it('ends the loop with ConnectError when no browser is usable', async ({ bench }) => {
     bench.openPage = () => Promise.reject(new Error('no page'));
-    const outcomes = collect(bench.map(range(10), () => {}, { concurrency: 1 }));
+    const outcomes = bench.run(range(10), () => {}, { concurrency: 1 });
     await expect(outcomes).rejects.toMatchObject({ code: 'ERR_CONNECT', cause: { message: 'no page' } });
     expect(bench.granted).toHaveLength(3);
     expect([...bench.released.values()]).toEqual(['destroyed', 'destroyed', 'destroyed']);

@@ -1,13 +1,21 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { BrowserContext as PlaywrightContext } from 'playwright-core';
-import type { BrowserContext as PuppeteerContext } from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { InvalidOptionError, type BrowserPool, type Isolation, type Outcomes } from '../../src/index.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BrowserContext as PlaywrightContext, Page as PlaywrightPage } from 'playwright-core';
+import type { BrowserContext as PuppeteerContext, Page as PuppeteerPage } from 'puppeteer-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  InvalidOptionError,
+  type BrowserPool,
+  type Isolation,
+  type MapOptions,
+  type Outcomes,
+} from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
+import { kill, processesOf } from '../support/processes.js';
 import { collect, valuesOf } from './support.js';
 
 /** The part of the pages and contexts of both libraries that these tests use. */
@@ -26,38 +34,54 @@ type Step = (task: AnyTask) => Promise<unknown>;
 
 interface Driver {
   name: string;
-  map(pool: BrowserPool, steps: Step[], isolation: Isolation): Outcomes<Step, unknown>;
+  map(pool: BrowserPool, steps: Step[], isolation: Isolation, options?: MapOptions): Outcomes<Step, unknown>;
   allowLocation(task: AnyTask, origin: string): Promise<unknown>;
   pages(task: AnyTask): number | Promise<number>;
+  /** Collects the download events of the automation library. */
+  listen(task: AnyTask): Promise<string[]>;
 }
 
 const run = ({ input, ...task }: AnyTask & { input: Step }) => input(task);
-const onOnePage = { concurrency: 1, ordered: true, taskTimeout: 240_000 } as const;
+const ONE_PAGE = { concurrency: 1, ordered: true, taskTimeout: 240_000 } as const;
 
 const PLAYWRIGHT: Driver = {
   name: 'Playwright over CDP',
-  map: (pool, steps, isolation) =>
-    playwright.mapPooledBrowsers(pool, steps, run, { ...onOnePage, isolation }),
+  map: (pool, steps, isolation, options) =>
+    playwright.mapPooledBrowsers(pool, steps, run, { ...ONE_PAGE, ...(options as object), isolation }),
   allowLocation: ({ context }, origin) =>
     (context as PlaywrightContext).grantPermissions(['geolocation'], { origin }),
   pages: ({ context }) => (context as PlaywrightContext).pages().length,
+  listen: async ({ page }) => {
+    const seen: string[] = [];
+    (page as PlaywrightPage).on('download', (download) => void seen.push(download.url()));
+    return seen;
+  },
 };
 const PUPPETEER: Driver = {
   name: 'Puppeteer over CDP',
-  map: (pool, steps, isolation) =>
-    puppeteer.mapPooledBrowsers(pool, steps, run as never, { ...onOnePage, isolation }),
+  map: (pool, steps, isolation, options) =>
+    puppeteer.mapPooledBrowsers(pool, steps, run as never, { ...ONE_PAGE, ...options, isolation }),
   allowLocation: ({ context }, origin) =>
     (context as PuppeteerContext).setPermission(origin, {
       permission: { name: 'geolocation' },
       state: 'granted',
     }),
   pages: async ({ context }) => (await (context as PuppeteerContext).pages()).length,
-};
-const BIDI: Driver = {
-  ...PUPPETEER,
-  name: 'Puppeteer over BiDi',
-  map: (pool, steps, isolation) =>
-    puppeteer.mapPooledBrowsers(pool, steps, run as never, { ...onOnePage, isolation, protocol: 'bidi' }),
+  // Puppeteer has no API for downloads, and the browser refuses downloads by default.
+  listen: async ({ page, context }) => {
+    const seen: string[] = [];
+    const cdp = await (page as PuppeteerPage).createCDPSession();
+    cdp.on('Browser.downloadWillBegin', ({ url }) => void seen.push(url));
+    cdp.on('Browser.downloadProgress', ({ state }) => void seen.push(state));
+    const { id } = context as PuppeteerContext;
+    await cdp.send('Browser.setDownloadBehavior', {
+      behavior: 'allow',
+      downloadPath: process.env['TMPDIR']!,
+      eventsEnabled: true,
+      ...(id !== undefined && { browserContextId: id }),
+    });
+    return seen;
+  },
 };
 
 /** Stores data in every way that a site can. */
@@ -77,6 +101,10 @@ const LEAVE = `(async () => {
   await navigator.serviceWorker.ready;
 })()`;
 
+interface Seen {
+  history: number;
+}
+
 const LOOK = `(async () => ({
   cookie: document.cookie,
   localStorage: localStorage.left,
@@ -89,6 +117,7 @@ const LOOK = `(async () => ({
   location: (await navigator.permissions.query({ name: 'geolocation' })).state,
 }))()`;
 
+const NOTHING = { cookie: '', caches: [], databases: [], workers: 0 };
 const LEFT = {
   cookie: 'left=1',
   localStorage: '1',
@@ -116,63 +145,85 @@ const LISTEN = `new Promise((resolve) => {
   setTimeout(resolve, 500, received);
 })`;
 
-let origin: string;
-let other: string;
+/** The responses to downloads whose files are never complete. */
+const downloads = new Set<ServerResponse>();
+function beginFile(response: ServerResponse): void {
+  const disposition = { 'content-disposition': 'attachment; filename=file.bin' };
+  response.writeHead(200, { 'content-type': 'application/octet-stream', ...disposition });
+  response.write('x'.repeat(1000));
+}
+
 /** Number of requests of each path. */
 const requests = new Map<string, number>();
+const BODY = '<p>text</p><a id=file href=/file download>file</a><a id=late href=/late download>late</a>';
 const server = createServer(({ url = '', headers }, response) => {
   requests.set(url, (requests.get(url) ?? 0) + 1);
+  if (url === '/file' || url === '/late') {
+    downloads.add(response);
+    response.once('close', () => downloads.delete(response));
+    return url === '/file' && beginFile(response);
+  }
   const script = { 'content-type': 'text/javascript' };
   if (url === '/worker.js') return response.writeHead(200, script).end('');
   if (url === '/counter.js') return response.writeHead(200, script).end(COUNTER);
   if (url === '/cached') return response.writeHead(200, { 'cache-control': 'max-age=600' }).end('cached');
-  if (url === '/members/login' && !headers.authorization) {
+  if (url === '/members/login' && !headers.authorization)
     return response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end();
-  }
   const title = url === '/members/page' && headers.authorization ? 'member' : 'page';
-  return response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${title}</title><p>text</p>`);
+  return response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${title}</title>${BODY}`);
 });
+let origin: string;
+let other: string;
 
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   [origin, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
 });
+afterEach(() => server.closeAllConnections());
+afterAll(() => once(server.close(), 'close'));
 
-afterAll(async () => {
-  server.closeAllConnections();
-  await once(server.close(), 'close');
-});
+const used = useLocalPool();
 
-describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) => {
-  const used = useLocalPool();
+/** Opens the page of the server, and runs a script in it. */
+const evaluate =
+  (script: string): Step =>
+  async ({ page }) => (await page.goto(origin), page.evaluate(script));
+const look = evaluate(LOOK);
+const title: Step = async ({ page }) => (await page.goto(origin), page.title());
 
-  const look: Step = async ({ page }) => {
-    await page.goto(origin);
-    return page.evaluate(LOOK);
-  };
+describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, listen }) => {
+  beforeEach(() => requests.clear());
+
+  const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
+    valuesOf(map(used.pool, steps, isolation));
+
   const leave: Step = async (task) => {
     await task.page.goto(origin);
     await allowLocation(task, origin);
     await task.page.evaluate(LEAVE);
   };
 
-  const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
-    valuesOf(map(used.pool, steps, isolation));
-
   it.each(['context', 'storage'] as const)(
-    '%s: a task sees no data that a site stored in the previous task',
+    '%s: a task sees no data that two origins stored in the previous task',
     async (isolation) => {
-      const [before, , after] = await results(isolation, look, leave, look);
-      expect(before).toMatchObject({ cookie: '', caches: [], databases: [], workers: 0 });
+      const leaveAtBoth: Step = async (task) => {
+        await task.page.goto(other);
+        await task.page.evaluate(LEAVE);
+        await leave(task);
+      };
+      const lookAtOther: Step = async ({ page }) => (await page.goto(other), page.evaluate(LOOK));
+      const [before, , after, afterOther] = await results(isolation, look, leaveAtBoth, look, lookAtOther);
+      expect(before).toMatchObject(NOTHING);
       expect(after).toEqual(before);
+      expect(afterOther).toEqual({ ...(before as Seen), history: (afterOther as Seen).history });
     },
   );
 
   it('none: a task sees all data that a site stored in the previous task', async () => {
     const [before, , after] = await results('none', look, leave, look);
     expect(after).toMatchObject(LEFT);
-    expect((after as { history: number }).history).toBeGreaterThan((before as { history: number }).history);
+    expect((after as Seen).history).toBeGreaterThan((before as Seen).history);
   });
 
   it.each([
@@ -184,120 +235,106 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
     expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
   });
 
-  it('storage: a global of the previous task is gone, even if its page did not navigate', async () => {
-    const set: Step = ({ page }) => page.evaluate('window.left = 1');
-    const get: Step = ({ page }) => page.evaluate('typeof window.left');
-    expect((await results('storage', set, get))[1]).toBe('undefined');
-  });
-
-  it.each(['context', 'storage'] as const)('%s: data that two origins stored is gone', async (isolation) => {
-    const both: Step = async ({ page }) => {
-      for (const url of [other, origin]) {
-        await page.goto(url);
-        await page.evaluate(LEAVE);
-      }
+  const tick: Step = async ({ page }) => {
+    await page.goto(origin);
+    requests.set('/tick', 0);
+    await page.evaluate(`setInterval(() => fetch('/tick'), 20), 0`);
+    await expect.poll(() => requests.get('/tick')).toBeGreaterThan(0);
+  };
+  /** With 'context', the previous context closes while the next task runs. */
+  const expectSilence: Step = async ({ page }) => {
+    const ticks = async () => {
+      const before = requests.get('/tick')!;
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
+      return requests.get('/tick')! - before;
     };
-    const lookAtOther: Step = async ({ page }) => (await page.goto(other), page.evaluate(LOOK));
-    const [before, , after, afterOther] = await results(isolation, look, both, look, lookAtOther);
-    expect(after).toEqual(before);
-    expect(afterOther).toEqual({
-      ...(before as object),
-      history: (afterOther as { history: number }).history,
-    });
-    expect(afterOther).toMatchObject({ cookie: '', caches: [], databases: [], workers: 0 });
-  });
-
-  it.each([
-    ['context', 2],
-    ['storage', 2],
-    ['none', 1],
-  ] as const)('%s: two tasks that fetch the same cached file send %i requests', async (isolation, count) => {
-    requests.delete('/cached');
-    const fetchIt: Step = async ({ page }) => {
-      await page.goto(origin);
-      return page.evaluate(`fetch('/cached').then((response) => response.text())`);
-    };
-    await results(isolation, fetchIt, fetchIt);
-    expect(requests.get('/cached')).toBe(count);
-  });
-
-  it.each(['context', 'storage'] as const)('%s: a shared worker is gone', async (isolation) => {
-    const count: Step = async ({ page }) => (await page.goto(origin), page.evaluate(COUNT));
-    expect(await results(isolation, count, count)).toEqual([1, 1]);
-  });
-
-  it.each(['context', 'storage'] as const)('%s: broadcast channels are silent', async (isolation) => {
-    const post: Step = async ({ page }) => {
-      await page.goto(origin);
-      await page.evaluate(COUNT);
-      await page.evaluate(`setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`);
-    };
-    const listen: Step = async ({ page }) => (await page.goto(origin), page.evaluate(LISTEN));
-    expect((await results(isolation, post, listen))[1]).toEqual([]);
-  });
-
-  it.each(['context', 'storage'] as const)('%s: a timer of the previous task is gone', async (isolation) => {
-    const tick: Step = async ({ page }) => {
-      await page.goto(origin);
-      await page.evaluate(`setInterval(() => fetch('/tick'), 20), 0`);
-      await expect.poll(() => requests.get('/tick')).toBeGreaterThan(0);
-    };
-    // With 'context', the previous context closes while the next task runs.
-    const expectSilence: Step = async ({ page }) => {
-      const count = async () => {
-        const before = requests.get('/tick')!;
-        await page.evaluate('new Promise((resolve) => setTimeout(resolve, 200))');
-        return requests.get('/tick')! - before;
-      };
-      await expect.poll(count).toBe(0);
-    };
-    await results(isolation, tick, expectSilence);
-  });
-
-  it.each(['context', 'storage'] as const)('%s: a page that asks before it is left', async (isolation) => {
-    const ask: Step = async ({ page }) => {
-      await page.goto(origin);
-      await page.click('body');
-      await page.evaluate(`addEventListener('beforeunload', (event) => event.preventDefault()), 0`);
-    };
-    expect((await results(isolation, look, ask, look))[2]).toMatchObject({ cookie: '', databases: [] });
-  });
-
-  it.each(['context', 'storage'] as const)('%s: a pop-up is gone', async (isolation) => {
-    const open: Step = async (task) => {
+    await expect.poll(ticks).toBe(0);
+    return 'silence';
+  };
+  const openPopUp: Step = async (task) => {
+    await evaluate(`window.open('${origin}/pop-up'), 0`)(task);
+    await expect.poll(() => pages(task)).toBe(2);
+  };
+  const askBeforeUnload: Step = async ({ page }) => {
+    await page.goto(origin);
+    await page.click('body');
+    await page.evaluate(`addEventListener('beforeunload', (event) => event.preventDefault()), 0`);
+  };
+  const fetchCached: Step = async (task) => {
+    await evaluate(`fetch('/cached').then((response) => response.text())`)(task);
+    return requests.get('/cached');
+  };
+  /** Clicks on a link, and waits until the server has the request. */
+  const download =
+    (link: 'file' | 'late'): Step =>
+    async (task) => {
+      const seen = await listen(task);
       await task.page.goto(origin);
-      await task.page.evaluate(`window.open('${origin}/pop-up'), 0`);
-      await expect.poll(() => pages(task)).toBe(2);
+      await task.page.click(`#${link}`);
+      await expect.poll(() => downloads.size).toBe(1);
+      if (link === 'file') await expect.poll(() => seen).toContain(`${origin}/file`);
     };
-    expect((await results(isolation, open, async (task) => pages(task)))[1]).toBe(1);
-  });
+  const eventsAfterCancel: Step = async (task) => {
+    const seen = await listen(task);
+    await task.page.goto(origin);
+    await expect.poll(() => downloads.size).toBe(0);
+    return seen;
+  };
+  const countLater: Step = async (task) => (await title(task), await sleep(300), downloads.size);
+  const eventsAfterLateAnswer: Step = async (task) => {
+    const seen = await listen(task);
+    await task.page.goto(origin);
+    downloads.forEach(beginFile);
+    await sleep(500);
+    return seen;
+  };
 
-  it.each(['context', 'storage'] as const)(
-    '%s: an open dialog does not block the next task',
-    async (isolation) => {
-      const alert: Step = async ({ page }) => {
-        await page.goto(origin);
-        await page.evaluate('setTimeout(() => alert(1)), 0');
-      };
-      const title: Step = async ({ page }) => (await page.goto(origin), page.title());
-      expect((await results(isolation, alert, title))[1]).toBe('page');
+  const postMessages: Step = async (task) => {
+    await evaluate(COUNT)(task);
+    await task.page.evaluate(`setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`);
+  };
+  const logIn: Step = ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`);
+  const openMembers: Step = async ({ page }) => (await page.goto(`${origin}/members/page`), page.title());
+
+  const both = (seen: unknown) => ({ context: seen, storage: seen });
+  /** What the last of several tasks returns, with each isolation. */
+  const CASES: [what: string, steps: Step[], seen: Partial<Record<Isolation, unknown>>][] = [
+    [
+      'a global of the previous task, whose page did not navigate',
+      [({ page }) => page.evaluate('window.left = 1'), ({ page }) => page.evaluate('typeof window.left')],
+      { storage: 'undefined', none: 'number' },
+    ],
+    ['two requests for a cached file', [fetchCached, fetchCached], { ...both(2), none: 1 }],
+    ['a shared worker', [evaluate(COUNT), evaluate(COUNT)], both(1)],
+    ['messages on broadcast channels of a page and a worker', [postMessages, evaluate(LISTEN)], both([])],
+    ['a timer of the previous task', [tick, expectSilence], both('silence')],
+    ['a page that asks before it is left', [askBeforeUnload, look], both(expect.objectContaining(NOTHING))],
+    ['a pop-up', [openPopUp, async (task) => pages(task)], both(1)],
+    ['an open dialog', [evaluate('setTimeout(() => alert(1)), 0'), title], both('page')],
+    ['a closed page', [({ page }) => page.close(), title], { ...both('page'), none: 'page' }],
+    ['an HTTP login', [logIn, openMembers], { context: 'page', storage: 'member', none: 'member' }],
+    ['a download, which is cancelled', [download('file'), eventsAfterCancel], both([])],
+    ['a download, which continues', [download('file'), countLater], { none: 1 }],
+    ['a download that is not answered yet', [download('late'), eventsAfterLateAnswer], both([])],
+  ];
+  const ROWS = CASES.flatMap(([what, steps, seen]) =>
+    Object.entries(seen).map(([isolation, expected]) => ({ what, isolation, steps, expected })),
+  );
+
+  it.each(ROWS)(
+    '$isolation: after $what, the next task returns $expected',
+    async ({ isolation, steps, expected }) => {
+      expect((await results(isolation as Isolation, ...steps)).at(-1)).toEqual(expected);
     },
   );
 
-  it.each(['context', 'storage', 'none'] as const)('%s: a closed page is replaced', async (isolation) => {
-    const close: Step = ({ page }) => page.close();
-    const title: Step = async ({ page }) => (await page.goto(origin), page.title());
-    expect((await results(isolation, close, title))[1]).toBe('page');
-  });
-
-  it.each([
-    ['context', 'page'],
-    ['storage', 'member'],
-    ['none', 'member'],
-  ] as const)('%s: after an HTTP login, the next task gets the title %s', async (isolation, title) => {
-    const logIn: Step = ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`);
-    const ask: Step = async ({ page }) => (await page.goto(`${origin}/members/page`), page.title());
-    expect((await results(isolation, logIn, ask))[1]).toBe(title);
+  it.each<[string, Step, object]>([
+    ['hangs in a loop', ({ page }) => page.evaluate('while (true);'), { name: 'TaskTimeoutError' }],
+    ['lost its browser, which was killed', killBrowser, { name: 'BrowserLostError' }],
+  ])('a task that %s fails, and the next task has a working page', async (_what, step, reason) => {
+    const outcomes = await collect(map(used.pool, [step, title], 'none', { taskTimeout: 8000 }));
+    expect(outcomes).toMatchObject([{ status: 'rejected', reason }, { value: 'page' }]);
+    await expect.poll(() => used.local.stats().leased).toBe(0);
   });
 
   it('leaves no page of a job in the released browser', async () => {
@@ -309,16 +346,22 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages }) 
 });
 
 describe('Puppeteer over BiDi', () => {
-  const used = useLocalPool();
-  const title: Step = async ({ page }) => (await page.goto(origin), page.title());
+  const map = (steps: Step[], isolation: Isolation) =>
+    PUPPETEER.map(used.pool, steps, isolation, { protocol: 'bidi' });
 
   it.each(['context', 'none'] as const)('supports isolation %s', async (isolation) => {
-    const outcomes = await collect(BIDI.map(used.pool, [title, title], isolation));
-    expect(outcomes).toMatchObject([{ value: 'page' }, { value: 'page' }]);
+    expect(await valuesOf(map([title, title], isolation))).toEqual(['page', 'page']);
   });
 
   it('rejects isolation storage, because BiDi has no commands for it', () => {
-    expect(() => BIDI.map(used.pool, [], 'storage')).toThrow(InvalidOptionError);
-    expect(() => BIDI.map(used.pool, [], 'storage')).toThrow(/BiDi.*isolation 'context'/);
+    expect(() => map([], 'storage')).toThrow(InvalidOptionError);
+    expect(() => map([], 'storage')).toThrow(/BiDi.*isolation 'context'/);
   });
 });
+
+/** Kills the main process of the browser, and waits for the end of the task. */
+async function killBrowser(): Promise<void> {
+  const processes = processesOf(process.env['TMPDIR']!);
+  kill(processes.find(({ command }) => command.includes('--user-data-dir') && !command.includes('--type='))!);
+  await new Promise(() => {});
+}

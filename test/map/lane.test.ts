@@ -1,54 +1,34 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Workspace } from '../../src/connect/connector.js';
-import { Lane, type LaneLease } from '../../src/map/lane.js';
+import type { Isolation } from '../../src/index.js';
+import { Lane } from '../../src/map/lane.js';
 
 const TASKS = 8;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-});
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
 
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-it.each([
-  { isolation: 'context', browser: 'near', roundTrip: 1, openTime: 300, prepared: 1 },
-  { isolation: 'context', browser: 'near and busy', roundTrip: 1, openTime: 400, prepared: 0 },
-  {
-    isolation: 'context',
-    browser: 'at an unknown distance',
-    roundTrip: undefined,
-    openTime: 300,
-    prepared: 1,
-  },
-  { isolation: 'context', browser: 'far away', roundTrip: 200, openTime: 1700, prepared: 2 },
-  { isolation: 'context', browser: 'far away and busy', roundTrip: 50, openTime: 900, prepared: 0 },
-  { isolation: 'storage', browser: 'near', roundTrip: 1, openTime: 300, prepared: 0 },
-  {
-    isolation: 'storage',
-    browser: 'at an unknown distance',
-    roundTrip: undefined,
-    openTime: 300,
-    prepared: 0,
-  },
-  { isolation: 'storage', browser: 'far away', roundTrip: 200, openTime: 1700, prepared: 1 },
-  { isolation: 'storage', browser: 'far away and busy', roundTrip: 50, openTime: 900, prepared: 0 },
-] as const)(
-  '$isolation, browser $browser: prepares $prepared pages beside that of the task',
-  async ({ isolation, roundTrip, openTime, prepared }) => {
+it.for<[Isolation, string, number | undefined, number, number]>([
+  ['context', 'near', 1, 300, 1],
+  ['context', 'near and busy', 1, 400, 0],
+  ['context', 'at an unknown distance', undefined, 300, 1],
+  ['context', 'far away', 200, 1700, 2],
+  ['context', 'far away and busy', 50, 900, 0],
+  ['storage', 'near', 1, 300, 0],
+  ['storage', 'at an unknown distance', undefined, 300, 0],
+  ['storage', 'far away', 200, 1700, 1],
+  ['storage', 'far away and busy', 50, 900, 0],
+])(
+  '%s, browser %s (round trip %s ms, page opens in %i ms): prepares %i pages beside that of the task',
+  async ([isolation, , roundTrip, openTime, prepared]) => {
     const open = { now: 0, most: 0 };
-    const openWorkspace = async (): Promise<Workspace<object>> => {
+    const wait = () => new Promise((resolve) => setTimeout(resolve, openTime));
+    const openWorkspace = async () => {
       open.most = Math.max(open.most, ++open.now);
-      await wait(openTime);
-      const reset = async () => {
-        await wait(openTime);
-        return isolation === 'storage';
-      };
+      await wait();
+      const reset = async () => (await wait(), isolation === 'storage');
       return { handles: {}, reset, close: async () => void open.now-- };
     };
-    const lease: LaneLease<object> = { openWorkspace, roundTrip };
-    const lane = new Lane(lease, isolation, () => true);
+    const lane = new Lane<object>({ openWorkspace, roundTrip }, isolation, () => true);
     const work = async () => {
       for (let task = 0; task < TASKS; task++) {
         await lane.workspace();
@@ -63,7 +43,3 @@ it.each([
     await lane.end();
   },
 );
-
-async function wait(ms: number): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { collect, counted, gate, MapBench, range, valuesOf } from './support.js';
+import { expect } from 'vitest';
+import { it } from './it.js';
+import { counted, gate, range, valuesOf } from './support.js';
 
-it('yields exactly one outcome for every input, with its index, value, session and attempts', async () => {
-  await using bench = await MapBench.start();
-  const outcomes = await collect(bench.map(['a', 'b', 'c', 'd', 'e'], ({ input }) => input.toUpperCase()));
-  const byIndex = outcomes.toSorted((a, b) => a.index - b.index);
-  expect(byIndex).toMatchObject(
-    ['a', 'b', 'c', 'd', 'e'].map((input, index) => ({
+it('yields one outcome for every input, with its index, value, session and attempts', async ({ bench }) => {
+  const inputs = ['a', 'b', 'c', 'd', 'e'];
+  const outcomes = await bench.run(inputs, ({ input }) => input.toUpperCase());
+  expect(outcomes.toSorted((a, b) => a.index - b.index)).toMatchObject(
+    inputs.map((input, index) => ({
       status: 'fulfilled',
       index,
       input,
@@ -20,24 +20,20 @@ it('yields exactly one outcome for every input, with its index, value, session a
   await expect.poll(() => bench.leased).toBe(0);
 });
 
-it.each([
+it.for<[string, Iterable<number> | AsyncIterable<number>]>([
   ['a set', new Set([0, 1, 2])],
   ['the values of a map', new Map(range(3).map((value) => [value, value])).values()],
   ['an async generator', counted(3).inputs],
-])('accepts %s', async (_name, inputs: Iterable<number> | AsyncIterable<number>) => {
-  await using bench = await MapBench.start();
-  const outcomes = await collect(bench.map(inputs, ({ input }) => input * 2, { ordered: true }));
-  expect(outcomes).toMatchObject([{ value: 0 }, { value: 2 }, { value: 4 }]);
+])('accepts %s', async ([, inputs], { bench }) => {
+  expect(await valuesOf(bench.map(inputs, ({ input }) => input * 2, { ordered: true }))).toEqual([0, 2, 4]);
 });
 
-it('ends immediately and leases nothing when there are no inputs', async () => {
-  await using bench = await MapBench.start();
-  expect(await collect(bench.map([], () => {}))).toEqual([]);
+it('ends immediately and leases nothing when there are no inputs', async ({ bench }) => {
+  expect(await bench.run([], () => {})).toEqual([]);
   expect(bench.service.requests).toEqual([]);
 });
 
-it('pulls and leases nothing before the loop begins', async () => {
-  await using bench = await MapBench.start();
+it('pulls and leases nothing before the loop begins', async ({ bench }) => {
   const source = counted(3);
   const outcomes = bench.map(source.inputs, () => {});
   await sleep(50);
@@ -47,8 +43,7 @@ it('pulls and leases nothing before the loop begins', async () => {
   expect(bench.service.requests).toEqual([]);
 });
 
-it('runs concurrency × pagesPerLease tasks at once, each in its own page', async () => {
-  await using bench = await MapBench.start();
+it('runs concurrency × pagesPerLease tasks at once, each in its own page', async ({ bench }) => {
   const running = new Set<number>();
   let most = 0;
   const task = async ({ page }: { page: { id: number } }) => {
@@ -58,21 +53,18 @@ it('runs concurrency × pagesPerLease tasks at once, each in its own page', asyn
     await sleep(20);
     running.delete(page.id);
   };
-  await collect(bench.map(range(40), task, { concurrency: 2, pagesPerLease: 3, isolation: 'none' }));
-  expect(most).toBe(6);
-  expect(bench.mostLeased).toBe(2);
+  await bench.run(range(40), task, { concurrency: 2, pagesPerLease: 3, isolation: 'none' });
+  expect([most, bench.mostLeased]).toEqual([6, 2]);
   // Each connection adds one page.
   expect(bench.pages).toHaveLength(2 + 6);
 });
 
-it('leases no more browsers than inputs wait', async () => {
-  await using bench = await MapBench.start();
-  await collect(bench.map([1, 2], () => sleep(10), { concurrency: 10 }));
+it('leases no more browsers than inputs wait', async ({ bench }) => {
+  await bench.run([1, 2], () => sleep(10), { concurrency: 10 });
   expect(bench.granted.length).toBeLessThanOrEqual(2);
 });
 
-it('leases one browser for inputs that come one after another', async () => {
-  await using bench = await MapBench.start();
+it('leases one browser for inputs that come one after another', async ({ bench }) => {
   let done = gate();
   async function* inputs() {
     for (const input of range(5)) {
@@ -91,8 +83,7 @@ it('leases one browser for inputs that come one after another', async () => {
   expect(bench.granted).toHaveLength(1);
 });
 
-it('pulls no more inputs than tasks run at once, and waits while the loop is busy', async () => {
-  await using bench = await MapBench.start();
+it('pulls no more inputs than tasks run at once, and waits while the loop is busy', async ({ bench }) => {
   const source = counted(1000);
   let seen = 0;
   for await (const { status } of bench.map(source.inputs, () => {}, { concurrency: 2 })) {
@@ -106,26 +97,24 @@ it('pulls no more inputs than tasks run at once, and waits while the loop is bus
   expect(source.closed).toBe(1);
 });
 
-it('yields outcomes in the order in which the tasks end', async () => {
-  await using bench = await MapBench.start();
+it('yields outcomes in the order in which the tasks end', async ({ bench }) => {
   const slow = gate();
-  const outcomes = bench.map([0, 1, 2], ({ input }) => (input === 0 ? slow.promise : undefined), {
-    concurrency: 2,
-  });
+  const task = ({ input }: { input: number }) => (input === 0 ? slow.promise : undefined);
   const indexes: number[] = [];
-  for await (const { index } of outcomes) {
+  for await (const { index } of bench.map([0, 1, 2], task, { concurrency: 2 })) {
     indexes.push(index);
     if (indexes.length === 2) slow.open();
   }
   expect(indexes).toEqual([1, 2, 0]);
 });
 
-it('yields outcomes in the order of the inputs with ordered, and pulls no more inputs than without', async () => {
-  await using bench = await MapBench.start();
+it('yields outcomes in the order of the inputs with ordered, and still pulls few inputs', async ({
+  bench,
+}) => {
   const slow = gate();
   const source = counted(100);
   const task = ({ input }: { input: number }) => (input === 0 ? slow.promise : undefined);
-  const outcomes = collect(bench.map(source.inputs, task, { concurrency: 2, ordered: true }));
+  const outcomes = bench.run(source.inputs, task, { concurrency: 2, ordered: true });
   await expect.poll(() => source.pulled).toBe(4);
   await sleep(100);
   expect(source.pulled).toBe(4);
@@ -133,21 +122,15 @@ it('yields outcomes in the order of the inputs with ordered, and pulls no more i
   expect((await outcomes).map(({ index }) => index)).toEqual(range(100));
 });
 
-it('answers several calls of next() at once, in order', async () => {
-  await using bench = await MapBench.start();
+it('answers several calls of next() at once, in order', async ({ bench }) => {
   const outcomes = bench.map(range(3), ({ input }) => input, { ordered: true });
   const results = await Promise.all(range(5).map(() => outcomes.next()));
   expect(results.map(({ done, value }) => (done ? 'done' : value.index))).toEqual([0, 1, 2, 'done', 'done']);
 });
 
-it('numbers the names of the leases', async () => {
-  await using bench = await MapBench.start();
-  await collect(bench.map(range(4), () => sleep(5), { name: 'crawl', tasksPerLease: 2, concurrency: 1 }));
-  expect(bench.service.of('acquire').map(({ body }) => body?.['name'])).toEqual(['crawl-1', 'crawl-2']);
-});
-
-it('releases a browser that has no task for idleTimeout, and leases one again for the next input', async () => {
-  await using bench = await MapBench.start();
+it('releases a browser that is idle for idleTimeout, and leases one for the next input', async ({
+  bench,
+}) => {
   const later = gate();
   async function* inputs() {
     yield 'first';
@@ -159,11 +142,12 @@ it('releases a browser that has no task for idleTimeout, and leases one again fo
   await expect.poll(() => bench.leased).toBe(0);
   expect(bench.released).toEqual(new Map([['s1', 'reused']]));
   later.open();
-  expect(await collect(outcomes)).toMatchObject([{ value: 's2' }]);
+  expect(await valuesOf(outcomes)).toEqual(['s2']);
 });
 
-it('storage: opens a second page in a browser that is far away, and uses the two in turn', async () => {
-  await using bench = await MapBench.start();
+it('storage: a browser that is far away has a second page, and tasks use the two in turn', async ({
+  bench,
+}) => {
   // A page that opens late does not count as one of a busy browser: this time counts ten times.
   bench.roundTrip = 200;
   bench.resetPage = () => sleep(50);
@@ -173,20 +157,4 @@ it('storage: opens a second page in a browser that is far away, and uses the two
   expect(new Set(pages).size).toBe(2);
   expect(pages.at(-1)).toBe(pages.at(-3));
   expect(pages.at(-1)).not.toBe(pages.at(-2));
-});
-
-it('context: opens the pages of the next two tasks at once in a browser that is far away', async () => {
-  await using bench = await MapBench.start();
-  bench.roundTrip = 200;
-  let opening = 0;
-  const atOnce: number[] = [];
-  bench.openPage = async () => {
-    atOnce.push(++opening);
-    await sleep(50);
-    opening--;
-  };
-  const outcomes = bench.map(range(20), ({ page }) => page.id, { concurrency: 1, isolation: 'context' });
-  expect(new Set(await valuesOf(outcomes)).size).toBe(20);
-  expect(atOnce[0]).toBe(1);
-  expect(Math.max(...atOnce)).toBe(2);
 });

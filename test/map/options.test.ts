@@ -1,72 +1,64 @@
 import { expectTypeOf } from 'expect-type';
 import type * as pw from 'playwright-core';
 import type * as pp from 'puppeteer-core';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { InvalidOptionError, type BrowserPool, type Outcome } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { collect, MapBench } from './support.js';
+import { it } from './it.js';
 
-it.each<[string, object]>([
-  ['concurrency', { concurrency: 0 }],
-  ['concurrency', { concurrency: 1.5 }],
-  ['pagesPerLease', { pagesPerLease: '2' }],
-  ['isolation', { isolation: 'page' }],
-  ['retries', { retries: -1 }],
-  ['shouldRetry', { shouldRetry: true }],
-  ['stopAfterFailures', { stopAfterFailures: 0 }],
-  ['taskTimeout', { taskTimeout: 0 }],
-  ['tasksPerLease', { tasksPerLease: 0 }],
-  ['maxLeaseAge', { maxLeaseAge: Number.NaN }],
-  ['ordered', { ordered: 'yes' }],
-  ['total', { total: -1 }],
-  ['onProgress', { onProgress: true }],
-  ['name', { name: 'a'.repeat(252) }],
-  ['acquireTimeout', { acquireTimeout: -1 }],
-  ['timeout', { timeout: 100 }],
-  ['context', { context: 'new' }],
-  ['awaitRelease', { awaitRelease: false }],
-  ['reconnect', { reconnect: true }],
-  ['concurency', { concurency: 2 }],
-])('rejects %s in %o before any request is sent', async (option, options) => {
-  await using bench = await MapBench.start();
-  const call = () => bench.map([1], () => {}, options);
-  expect(call).toThrow(InvalidOptionError);
-  expect(call).toThrow(expect.objectContaining({ option }) as Error);
-  expect(bench.service.requests).toEqual([]);
+const REFUSED: [option: string, value: unknown, message?: string][] = [
+  ['concurrency', 0],
+  ['concurrency', 1.5],
+  ['pagesPerLease', '2'],
+  ['isolation', 'page'],
+  ['retries', -1],
+  ['shouldRetry', true],
+  ['stopAfterFailures', 0],
+  ['taskTimeout', 0],
+  ['tasksPerLease', 0],
+  ['maxLeaseAge', Number.NaN],
+  ['ordered', 'yes'],
+  ['total', -1],
+  ['onProgress', true],
+  ['name', 'a'.repeat(252)],
+  ['checkpoint', ''],
+  ['checkpoint', {}],
+  ['checkpoint', { path: 'a', resume: true }],
+  ['checkpoint', 1],
+  ['acquireTimeout', -1],
+  ['timeout', 100],
+  ['context', 'new'],
+  ['awaitRelease', false],
+  ['reconnect', true],
+  ['concurency', 2, 'mapPooledBrowsers has no option concurency. Did you mean concurrency?'],
+  ['acquireTimeOut', 2, 'mapPooledBrowsers has no option acquireTimeOut. Did you mean acquireTimeout?'],
+  ['checkpont', 2, 'mapPooledBrowsers has no option checkpont. Did you mean checkpoint?'],
+];
+
+it.for(REFUSED)(
+  'rejects %s: %j before any request is sent',
+  async ([option, value, message = option], { bench }) => {
+    const call = () => bench.map([1], () => {}, { [option]: value });
+    expect(call).toThrow(InvalidOptionError);
+    expect(call).toThrow(expect.objectContaining({ option }) as Error);
+    expect(call).toThrow(message);
+    expect(bench.service.requests).toEqual([]);
+  },
+);
+
+it('accepts Infinity where it is the default', async ({ bench }) => {
+  const names = ['taskTimeout', 'tasksPerLease', 'maxLeaseAge', 'stopAfterFailures'];
+  const options = Object.fromEntries(names.map((name) => [name, Number.POSITIVE_INFINITY]));
+  expect(await bench.run([1], () => {}, options)).toHaveLength(1);
 });
 
-it.each([
-  ['concurency', 'Did you mean concurrency?'],
-  ['acquireTimeOut', 'Did you mean acquireTimeout?'],
-  ['checkpont', 'Did you mean checkpoint?'],
-])('suggests a similar option for the unknown option %s', async (option, suggestion) => {
-  await using bench = await MapBench.start();
-  const call = () => bench.map([1], () => {}, { [option]: 2 });
-  expect(call).toThrow(`mapPooledBrowsers has no option ${option}. ${suggestion}`);
+it.for([undefined, null, 5, 'https://example.com', {}])('rejects %s as inputs', (inputs, { bench }) => {
+  const refusal = expect.objectContaining({ option: 'inputs' }) as Error;
+  expect(() => bench.map(inputs as never, () => {})).toThrow(refusal);
 });
 
-it('accepts Infinity where it is the default', async () => {
-  await using bench = await MapBench.start();
-  const endless = Number.POSITIVE_INFINITY;
-  const options = {
-    taskTimeout: endless,
-    tasksPerLease: endless,
-    maxLeaseAge: endless,
-    stopAfterFailures: endless,
-  };
-  expect(await collect(bench.map([1], () => {}, options))).toHaveLength(1);
-});
-
-it.each([undefined, null, 5, 'https://example.com', {}])('rejects %s as inputs', async (inputs) => {
-  await using bench = await MapBench.start();
-  expect(() => bench.map(inputs as never, () => {})).toThrow(
-    expect.objectContaining({ option: 'inputs' }) as Error,
-  );
-});
-
-it('rejects a callback that is not a function', async () => {
-  await using bench = await MapBench.start();
+it('rejects a callback that is not a function', ({ bench }) => {
   expect(() => bench.map([], undefined as never)).toThrow(expect.objectContaining({ option: 'fn' }) as Error);
 });
 

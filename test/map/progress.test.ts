@@ -1,28 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { MapProgress } from '../../src/index.js';
-import { collect, gate, MapBench, range } from './support.js';
+import { it, warningsOfTest } from './it.js';
+import { gate, range } from './support.js';
 
-it('reports the progress at intervals, and the exact counts at the end', async () => {
-  await using bench = await MapBench.start();
+function reporting() {
   const reports: MapProgress[] = [];
+  return { reports, onProgress: (progress: MapProgress) => void reports.push(progress) };
+}
+
+it('reports the progress at intervals, and the exact counts at the end', async ({ bench }) => {
+  const { reports, onProgress } = reporting();
   const task = async ({ input, attempt }: { input: number; attempt: number }) => {
     await sleep(10);
     if (input === 3 || (input === 5 && attempt === 1)) throw new Error('no');
   };
-  const onProgress = (progress: MapProgress) => reports.push(progress);
-  await collect(bench.map(range(60), task, { concurrency: 2, retries: 1, onProgress }));
-  const last = reports.at(-1)!;
-  expect(last).toMatchObject({
-    done: 60,
-    failed: 1,
-    skipped: 0,
-    retried: 2,
-    running: 0,
-    waiting: 0,
-    leases: 0,
-  });
-  expect(last).toMatchObject({ total: 60, timeLeft: 0 });
+  await bench.run(range(60), task, { concurrency: 2, retries: 1, onProgress });
+  const counts = { done: 60, failed: 1, skipped: 0, retried: 2, running: 0, waiting: 0, leases: 0 };
+  expect(reports.at(-1)).toMatchObject({ ...counts, total: 60, timeLeft: 0 });
   // There are 62 attempts, each with a start and an end.
   expect(reports.length).toBeGreaterThan(1);
   expect(reports.length).toBeLessThan(60);
@@ -32,17 +27,15 @@ it('reports the progress at intervals, and the exact counts at the end', async (
   expect(first.leases).toBeLessThanOrEqual(2);
 });
 
-it('reports the running attempts with their age, the oldest first, and the latest failure', async () => {
-  await using bench = await MapBench.start();
-  const reports: MapProgress[] = [];
+it('reports running attempts with their age, oldest first, and the latest failure', async ({ bench }) => {
+  const { reports, onProgress } = reporting();
   const error = new Error('of the first attempt');
   const end = gate();
   const task = async ({ input, attempt }: { input: string; attempt: number }) => {
     if (input === 'a' && attempt === 1) throw error;
     await end.promise;
   };
-  const options = { retries: 1, onProgress: (progress: MapProgress) => void reports.push(progress) };
-  const outcomes = collect(bench.map(['a', 'b'], task, options));
+  const outcomes = bench.run(['a', 'b'], task, { retries: 1, onProgress });
   await expect.poll(() => reports.at(-1)?.running).toBe(2);
   // Without any change, the ages are reported again.
   const count = reports.length;
@@ -59,26 +52,21 @@ it('reports the running attempts with their age, the oldest first, and the lates
   expect(reports.at(-1)).toMatchObject({ running: 0, attempts: [], lastFailure: { input: 'a' } });
 });
 
-it('reports timeLeft only if the number of inputs is known or given as total', async () => {
-  await using bench = await MapBench.start();
-  for (const total of [undefined, 3]) {
-    const reports: MapProgress[] = [];
-    const onProgress = (progress: MapProgress) => void reports.push(progress);
-    await collect(bench.map(range(3).values(), () => {}, { onProgress, total }));
-    expect(reports.at(-1)?.total).toBe(total);
-    expect(reports.at(-1)?.timeLeft).toBe(total && 0);
-  }
+it.for([
+  { total: undefined, timeLeft: undefined },
+  { total: 3, timeLeft: 0 },
+])('with inputs of unknown number and total $total, timeLeft ends at $timeLeft', async (end, { bench }) => {
+  const { reports, onProgress } = reporting();
+  await bench.run(range(3).values(), () => {}, { onProgress, total: end.total });
+  expect(reports.at(-1)?.total).toBe(end.total);
+  expect(reports.at(-1)?.timeLeft).toBe(end.timeLeft);
 });
 
-it('warns when the listener throws, and continues', async () => {
-  await using bench = await MapBench.start();
-  const warnings: string[] = [];
-  const onWarning = (warning: Error) => warnings.push(String(warning));
-  process.on('warning', onWarning);
-  onTestFinished(() => void process.off('warning', onWarning));
+it('warns when the listener throws, and continues', async ({ bench }) => {
+  const warnings = warningsOfTest();
   const onProgress = () => {
     throw new Error('bad listener');
   };
-  expect(await collect(bench.map([1], () => {}, { onProgress }))).toHaveLength(1);
+  expect(await bench.run([1], () => {}, { onProgress })).toHaveLength(1);
   await expect.poll(() => warnings.join('\n')).toContain('onProgress threw: Error: bad listener');
 });

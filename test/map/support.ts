@@ -45,7 +45,9 @@ export class MapBench implements AsyncDisposable {
   /** Replace this function to make pages slow to reset. */
   resetPage: () => Promise<void> = async () => {};
 
-  readonly #size: number;
+  /** Number of browsers of the service. */
+  size: number;
+
   readonly #sockets: WebSocketServer;
   readonly #open = new Map<string, WebSocket>();
 
@@ -60,7 +62,7 @@ export class MapBench implements AsyncDisposable {
     this.service = service;
     this.pool = new BrowserPool('pool', service.options);
     this.#sockets = sockets;
-    this.#size = size;
+    this.size = size;
     sockets.on('connection', (socket, { url }: IncomingMessage) => {
       this.#open.set(url!.slice(1), socket);
       socket.on('ping', (data) => setTimeout(() => socket.pong(data), this.roundTrip));
@@ -97,6 +99,15 @@ export class MapBench implements AsyncDisposable {
     });
   }
 
+  /** Runs a job to its end, and returns its outcomes. */
+  run<Input, Value>(
+    inputs: Iterable<Input> | AsyncIterable<Input>,
+    fn: TaskCallback<Handles, Input, Value>,
+    options?: MapOptions,
+  ): Promise<Outcome<Input, Value>[]> {
+    return collect(this.map(inputs, fn, options));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.pool.close();
     await this.service.close();
@@ -107,9 +118,9 @@ export class MapBench implements AsyncDisposable {
   async #acquire(response: ServerResponse): Promise<void> {
     const isGone = () => response.destroyed;
     // The request waits while no browser is available.
-    for (let tries = 0; this.leased >= this.#size && tries < 50 && !isGone(); tries++) await sleep(20);
+    for (let tries = 0; this.leased >= this.size && tries < 50 && !isGone(); tries++) await sleep(20);
     if (isGone()) return;
-    if (this.leased >= this.#size) return reply(response, { status: 204 });
+    if (this.leased >= this.size) return reply(response, { status: 204 });
     const sessionId = `s${this.granted.length + 1}`;
     this.granted.push(sessionId);
     this.mostLeased = Math.max(this.mostLeased, this.leased);
@@ -197,8 +208,6 @@ export function counted(length: number) {
 /** A promise that resolves when `open` is called. */
 export function gate(): { promise: Promise<void>; open: () => void } {
   let open = () => {};
-  const promise = new Promise<void>((resolve) => {
-    open = resolve;
-  });
+  const promise = new Promise<void>((resolve) => void (open = resolve));
   return { promise, open };
 }

@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { tracingChannel } from 'node:diagnostics_channel';
-import { expect, it, onTestFinished } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished } from 'vitest';
 import type { RunEvent, StageTrace } from '../../src/index.js';
-import { collect, MapBench, range } from './support.js';
+import { it } from './it.js';
+import { range, valuesOf } from './support.js';
 
 const CHANNEL = 'pooled-browser:callback';
 
@@ -17,15 +19,14 @@ function listen(): [event: string, trace: StageTrace][] {
   return seen;
 }
 
-it('traces each task as a callback of its lease, with the index of its input', async () => {
-  await using bench = await MapBench.start();
+it('traces each task as a callback of its lease, with the index of its input', async ({ bench }) => {
   const seen = listen();
   const runs = new Map<string, number>();
   const onEvent = (event: RunEvent) => {
     if (event.type === 'acquired') runs.set(event.session.session_id, event.run);
   };
   const options = { concurrency: 2, pagesPerLease: 2, onEvent };
-  const outcomes = await collect(bench.map(range(6), () => 'the value of the task', options));
+  const outcomes = await bench.run(range(6), () => 'the value of the task', options);
   for (const { index, session } of outcomes) {
     const sessionId = session.session_id;
     const facts = { pool: 'pool', run: runs.get(sessionId)!, attempt: 1, sessionId, index };
@@ -37,14 +38,13 @@ it('traces each task as a callback of its lease, with the index of its input', a
   expect(seen).toHaveLength(2 * 6);
 });
 
-it('traces each attempt of a task, with its error', async () => {
-  await using bench = await MapBench.start();
+it('traces each attempt of a task, with its error', async ({ bench }) => {
   const seen = listen();
   const error = new Error('of the first attempt');
   const task = ({ attempt }: { attempt: number }) => {
     if (attempt === 1) throw error;
   };
-  await collect(bench.map(['a'], task, { retries: 1 }));
+  await bench.run(['a'], task, { retries: 1 });
   expect(seen.map(([event, trace]) => [event, trace.index, trace.error])).toEqual([
     ['start', 0, undefined],
     ['error', 0, error],
@@ -54,16 +54,14 @@ it('traces each attempt of a task, with its error', async () => {
   ]);
 });
 
-it('makes a store bound to the channel available in each of the tasks that run at once', async () => {
-  await using bench = await MapBench.start();
+it('makes a store bound to the channel available in each of the tasks that run at once', async ({
+  bench,
+}) => {
   const store = new AsyncLocalStorage<string>();
   const { start } = tracingChannel<string, StageTrace>(CHANNEL);
   start.bindStore(store, ({ index }) => `inside ${index}`);
   onTestFinished(() => void start.unbindStore(store));
-  const task = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    return store.getStore();
-  };
-  const outcomes = await collect(bench.map(range(3), task, { pagesPerLease: 3, ordered: true }));
-  expect(outcomes).toMatchObject([0, 1, 2].map((index) => ({ value: `inside ${index}` })));
+  const task = () => sleep(5).then(() => store.getStore());
+  const values = await valuesOf(bench.map(range(3), task, { pagesPerLease: 3, ordered: true }));
+  expect(values).toEqual(['inside 0', 'inside 1', 'inside 2']);
 });

@@ -1,18 +1,36 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { PoolClosedError } from '../../src/shared/service-errors.js';
-import { BrowserPool } from '../../src/service/browser-pool.js';
+import { expect } from 'vitest';
+import type { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
 import { abortSweep, turnsFor } from '../support/abort-sweep.js';
-import { FakeService, reply, session } from '../support/fake-service.js';
-import { drip, expectNoSecret, hang, rejection, until } from './support.js';
+import { reply, session, type FakeService } from '../support/fake-service.js';
+import { drip, expectNoSecret, hang, it, rejection, until } from './support.js';
 
 const REASON = new Error('enough');
 
-it('sends nothing for a signal that was aborted before', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+/** Aborts an acquire request before its response. Returns the events after `arrive` and all releases. */
+async function abortGrant(service: FakeService, pool: BrowserPool, arrive = () => {}): Promise<PoolEvent[]> {
+  const controller = new AbortController();
+  const events: PoolEvent[] = [];
+  const onEvent = (event: PoolEvent) => void events.push(event);
+  const request = { name: 'n', tags: { a: 'b' } };
+  const acquire = rejection(pool.acquire(request, { signal: controller.signal, onEvent }));
+  await until(() => service.of('acquire').length === 1);
+  controller.abort(REASON);
+  expect(await acquire).toBe(REASON);
+  expect(service.released).toStrictEqual([]);
+  let isClosed = false;
+  const close = pool.close().then(() => (isClosed = true));
+  await sleep(50);
+  expect(isClosed).toBe(false);
+  arrive();
+  await close;
+  expectNoSecret(events);
+  return events;
+}
+
+it('sends nothing for a signal that was aborted before', async ({ service, pool }) => {
   const signal = AbortSignal.abort(REASON);
   const calls = [
     pool.acquire({}, { signal }),
@@ -25,96 +43,62 @@ it('sends nothing for a signal that was aborted before', async () => {
   expect(service.requests).toHaveLength(0);
 });
 
-it.each([REASON, 'a string', 0, null])('rejects with the reason %s unchanged', async (reason) => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  let answer!: () => void;
-  service.script('acquire', (response) => void (answer = () => reply(response, { status: 204 })));
-  service.script('flush', hang);
-  const controller = new AbortController();
-  const calls = [pool.acquire({}, controller), pool.flush(controller)].map((call) => rejection(call));
-  await until(() => service.requests.length === 2);
-  controller.abort(reason);
-  for (const call of calls) expect(await call).toBe(reason);
-  answer();
-  await pool.close();
-});
+it.for([REASON, 'a string', 0, null])(
+  'rejects with the reason %s unchanged',
+  async (reason, { service, pool }) => {
+    let answer!: () => void;
+    service.script('acquire', (response) => void (answer = () => reply(response, { status: 204 })));
+    service.script('flush', hang);
+    const controller = new AbortController();
+    const calls = [pool.acquire({}, controller), pool.flush(controller)].map((call) => rejection(call));
+    await until(() => service.requests.length === 2);
+    controller.abort(reason);
+    for (const call of calls) expect(await call).toBe(reason);
+    answer();
+  },
+);
 
-it('rejects immediately during the wait, and releases the browser that is still leased', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('rejects at once, and releases the browser that is leased later', async ({ service, pool }) => {
   let grant!: () => void;
-  const granted = new Promise<void>((resolve) => (grant = resolve));
-  service.script('acquire', async (response) => {
-    await granted;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(session()));
+  service.script('acquire', (response) => {
+    grant = () => reply(response, { status: 200, json: session() });
   });
-  const controller = new AbortController();
-  const events: PoolEvent[] = [];
-  const acquire = rejection(
-    pool.acquire(
-      { name: 'n', tags: { a: 'b' } },
-      { signal: controller.signal, onEvent: (event) => events.push(event) },
-    ),
-  );
-  await until(() => service.of('acquire').length === 1);
-  controller.abort(REASON);
-  expect(await acquire).toBe(REASON);
-  expect(service.released).toStrictEqual([]);
-  let closed = false;
-  const close = pool.close().then(() => (closed = true));
-  await sleep(50);
-  expect(closed).toBe(false);
-  grant();
-  await close;
-  expect(service.released).toStrictEqual(['session-1']);
-  expect(service.of('release')[0]?.body).toStrictEqual({ session_id: 'session-1', reuse: true });
-  expect(events).toStrictEqual([
+  expect(await abortGrant(service, pool, () => grant())).toStrictEqual([
     { type: 'grant-orphaned', pool: 'pool', name: 'n', tags: { a: 'b' }, sessionId: 'session-1' },
     { type: 'released', pool: 'pool', sessionId: 'session-1', released: 'reused' },
   ]);
-  expectNoSecret(events);
+  expect(service.of('release').map(({ body }) => body)).toStrictEqual([
+    { session_id: 'session-1', reuse: true },
+  ]);
 });
 
-it('repeats the release of a late lease until the service confirms it', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 200, json: session(), delay: 50 });
+const LATE = { status: 200, json: session(), delay: 100 };
+
+it('repeats the release of a late lease until the service confirms it', async ({ service, pool }) => {
+  service.script('acquire', LATE);
   service.script('release', { status: 503 }, { status: 500 }, { status: 204 });
-  const controller = new AbortController();
-  const acquire = rejection(pool.acquire({}, controller));
-  await until(() => service.of('acquire').length === 1);
-  controller.abort(REASON);
-  await acquire;
-  await pool.close();
+  const events = await abortGrant(service, pool);
+  expect(events.at(-1)).toMatchObject({ type: 'released' });
   expect(service.released).toStrictEqual(['session-1', 'session-1', 'session-1']);
 });
 
-it('reports a late lease that could not be released', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 200, json: session(), delay: 50 });
+it('reports a late lease that could not be released', async ({ service, pool }) => {
+  service.script('acquire', LATE);
   service.script('release', { status: 403, json: { code: 'forbidden', message: 'no' } });
-  const controller = new AbortController();
-  const events: PoolEvent[] = [];
-  const acquire = rejection(
-    pool.acquire({}, { signal: controller.signal, onEvent: (event) => events.push(event) }),
-  );
-  await until(() => service.of('acquire').length === 1);
-  controller.abort(REASON);
-  await acquire;
-  await pool.close();
-  expect(events).toMatchObject([
+  expect(await abortGrant(service, pool)).toMatchObject([
     { type: 'grant-orphaned', sessionId: 'session-1' },
-    { type: 'release-failed', sessionId: 'session-1', error: { code: 'ERR_RELEASE' } },
+    { type: 'release-failed', pool: 'pool', sessionId: 'session-1', error: { code: 'ERR_RELEASE' } },
   ]);
   expect(service.released).toStrictEqual(['session-1']);
-  expectNoSecret(events);
 });
 
-it('returns or releases every leased browser, whenever the abort occurs', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('releases a browser of a late response that is broken', async ({ service, pool }) => {
+  service.script('acquire', { ...LATE, json: session({ cdp_ws_url: null }) });
+  await abortGrant(service, pool);
+  expect(service.released).toStrictEqual(['session-1']);
+});
+
+it('returns or releases every leased browser, whenever the abort occurs', async ({ service, pool }) => {
   const granted: string[] = [];
   const handed: string[] = [];
   service.script('acquire', (response) => {
@@ -144,9 +128,7 @@ it('returns or releases every leased browser, whenever the abort occurs', async 
   expect(new Set([...handed, ...service.released])).toStrictEqual(new Set(granted));
 });
 
-it('leaves no listener on the signal after a success or an abort', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('leaves no listener on the signal after a success or an abort', async ({ service, pool }) => {
   const controller = new AbortController();
   const { signal } = controller;
   await pool.acquire({}, { signal });
@@ -163,9 +145,7 @@ it('leaves no listener on the signal after a success or an abort', async () => {
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });
 
-it('rejects with the reason when the abort comes in the middle of a body', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('rejects with the reason when the abort comes in the middle of a body', async ({ service, pool }) => {
   for (const route of ['replays', 'pool', 'flush'] as const) service.script(route, drip(200));
   const controller = new AbortController();
   const { signal } = controller;
@@ -175,39 +155,9 @@ it('rejects with the reason when the abort comes in the middle of a body', async
   await sleep(100);
   controller.abort(REASON);
   for (const error of errors) expect(await error).toBe(REASON);
-  await pool.close();
 });
 
-it('still sends the release of a late lease while the pool closes', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 200, json: session(), delay: 100 });
-  const acquire = pool.acquire();
-  await until(() => service.of('acquire').length === 1);
-  const close = pool.close();
-  expect(await rejection(pool.acquire())).toBeInstanceOf(PoolClosedError);
-  const granted = await acquire;
-  expect(granted?.session_id).toBe('session-1');
-  await close;
-  expect(service.of('acquire')).toHaveLength(1);
-});
-
-it('releases a browser whose response broke off after the abort', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 200, json: session({ cdp_ws_url: null }), delay: 50 });
-  const controller = new AbortController();
-  const acquire = rejection(pool.acquire({}, controller));
-  await until(() => service.of('acquire').length === 1);
-  controller.abort(REASON);
-  expect(await acquire).toBe(REASON);
-  await pool.close();
-  expect(service.released).toStrictEqual(['session-1']);
-});
-
-it('releases a browser even if the listener throws', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('releases a browser even if the listener throws', async ({ service, pool }) => {
   service.script('acquire', { status: 200, json: session({ created_at: null }) });
   const onEvent = () => {
     throw new Error('mine');

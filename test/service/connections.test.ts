@@ -1,56 +1,42 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Worker } from 'node:worker_threads';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import * as played from '../support/played-browser.js';
-import { rejection, until } from './support.js';
+import { it, rejection, until } from './support.js';
 
-it('shares keep-alive connections among pools of one origin, and closes them with the last pool', async () => {
-  await using service = await FakeService.start();
+it('shares connections among pools of one origin until the last one closes', async ({ service }) => {
   const one = new BrowserPool('one', service.options);
   const two = new BrowserPool('two', { ...service.options, token: 'another-token' });
   for (let round = 0; round < 5; round++) await one.flush();
   await two.flush();
-  await one.close();
+  // A pool closes once, even if several calls close it.
+  await Promise.all([one.close(), one.close(), one[Symbol.asyncDispose]()]);
   await two.flush();
   expect(service.connections).toStrictEqual({ made: 1, open: 1 });
   await two.close();
   await until(() => service.connections.open === 0);
-});
-
-it('opens new connections for a pool that is created after the last one was closed', async () => {
-  await using service = await FakeService.start();
-  const first = new BrowserPool('one', service.options);
-  await first.flush();
-  await first.close();
-  await using second = new BrowserPool('one', service.options);
-  await second.flush();
+  await using third = new BrowserPool('one', service.options);
+  await third.flush();
   expect(service.connections.made).toBe(2);
 });
 
-it('shares nothing between pools of different origins', async () => {
-  await using one = await FakeService.start();
+it('shares nothing between pools of different origins', async ({ service, pool }) => {
   await using two = await FakeService.start();
-  const first = new BrowserPool('one', one.options);
   await using second = new BrowserPool('two', two.options);
-  await first.flush();
+  await pool.flush();
   await second.flush();
-  await first.close();
-  await until(() => one.connections.open === 0);
+  await pool.close();
+  await until(() => service.connections.open === 0);
   expect(two.connections.open).toBe(1);
   await second.flush();
 });
 
-it('does not delay requests behind a waiting request', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+it('does not delay requests behind a waiting request', async ({ service, pool }) => {
   const held: ServerResponse[] = [];
   service.script('acquire', (response) => void held.push(response));
   const waits = Array.from({ length: 20 }, () => pool.acquire());
@@ -60,17 +46,17 @@ it('does not delay requests behind a waiting request', async () => {
   expect(await Promise.all(waits)).toEqual(waits.map(() => null));
 });
 
-it('refuses every call after close', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('refuses every call after close', async ({ service, pool }) => {
   await pool.flush();
-  await pool.close();
+  await using unused = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
+  await Promise.all([pool.close(), unused.close()]);
   const calls = [
     pool.acquire(),
     pool.release('session-1'),
     pool.flush(),
     pool.replays('session-1'),
     pool.describe(),
+    unused.flush(),
   ];
   for (const call of calls) {
     const error = await rejection(call);
@@ -80,49 +66,21 @@ it('refuses every call after close', async () => {
   expect(service.requests).toHaveLength(1);
 });
 
-it('closes once, even if several calls close it', async () => {
-  await using service = await FakeService.start();
-  const other = new BrowserPool('other', service.options);
-  const pool = new BrowserPool('pool', service.options);
-  await other.flush();
-  const before = { ...service.connections };
-  await Promise.all([pool.close(), pool.close(), pool[Symbol.asyncDispose]()]);
-  await pool.close();
-  expect(service.connections).toStrictEqual(before);
-  await other.flush();
-  await other.close();
-});
-
-it('closes a pool that was never used', async () => {
-  const pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
-  await pool.close();
-  expect(await rejection(pool.flush())).toBeInstanceOf(PoolClosedError);
-});
-
-it('waits in close() for the response to an open acquire request', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
+it('waits in close() for open requests, and sends no new acquire request', async ({ service, pool }) => {
   service.script('acquire', { status: 200, json: session(), delay: 200 });
-  const order: string[] = [];
-  const acquire = pool.acquire().then(() => order.push('granted'));
-  await until(() => service.of('acquire').length === 1);
-  await pool.close().then(() => order.push('closed'));
-  await acquire;
-  expect(order).toStrictEqual(['granted', 'closed']);
-});
-
-it('lets a call that is under way finish when its pool is closed', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
   service.script('flush', { status: 204, delay: 100 });
-  const flush = pool.flush();
-  await until(() => service.requests.length === 1);
-  await pool.close();
-  await expect(flush).resolves.toBeUndefined();
+  const order: string[] = [];
+  const acquire = pool.acquire().then((granted) => order.push(granted!.session_id));
+  const flush = pool.flush().then(() => order.push('flushed'));
+  await until(() => service.requests.length === 2);
+  const close = pool.close().then(() => order.push('closed'));
+  expect(await rejection(pool.acquire())).toBeInstanceOf(PoolClosedError);
+  await Promise.all([close, acquire, flush]);
+  expect(order).toStrictEqual(['flushed', 'session-1', 'closed']);
+  expect(service.of('acquire')).toHaveLength(1);
 });
 
-it('does not keep the process alive with an idle pool', async () => {
-  await using service = await FakeService.start();
+it('does not keep the process alive with an idle pool', async ({ service }) => {
   const code = `
     import { BrowserPool } from './src/service/browser-pool.ts';
     new BrowserPool('unused');
@@ -131,27 +89,19 @@ it('does not keep the process alive with an idle pool', async () => {
     await pool.flush();
     console.log('done');
   `;
+  const { baseUrl, token } = service.options;
+  const env = { ...process.env, BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--import', 'tsx', '--input-type=module', '--eval', code],
-    {
-      cwd: fileURLToPath(new URL('../../', import.meta.url)),
-      env: {
-        ...process.env,
-        BROWSER_POOL_BASE_URL: service.baseUrl,
-        BROWSER_POOL_ACCESS_TOKEN: TOKEN,
-      },
-      // Longer than the start of a process, and far shorter than the server's keep-alive timeout.
-      timeout: 200_000,
-    },
+    // Longer than the start of a process, and far shorter than the server's keep-alive timeout.
+    { cwd: fileURLToPath(new URL('../../', import.meta.url)), env, timeout: 200_000 },
   );
   expect(stdout.trim()).toBe('done');
   expect(service.requests.map(({ path }) => path.split('/').at(-1))).toStrictEqual(['acquire', 'flush']);
 });
 
-it('works with a server that closes its idle connections', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+it('works with a server that closes its idle connections', async ({ service, pool }) => {
   service.script('flush', (response) => {
     const { socket } = response;
     response.writeHead(204).end();
@@ -165,42 +115,3 @@ it('works with a server that closes its idle connections', async () => {
   }
   expect(service.connections.made).toBe(3);
 });
-
-it('reads a response that arrived while the event loop was blocked for longer than the timeout', async () => {
-  const state = new Int32Array(new SharedArrayBuffer(4));
-  const [RECEIVED, MAY_ANSWER, ANSWERED] = [1, 2, 3] as const;
-  const server = new Worker(ANSWERING_SERVER, { eval: true, workerData: state });
-  const [port] = (await once(server, 'message')) as [number];
-  await using pool = new BrowserPool('pool', { baseUrl: `http://127.0.0.1:${port}`, token: 'a-token' });
-  // The first request starts the timer that all connections share: it must be a real one.
-  await pool.flush();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const release = pool.release('session-1', { reuse: true, timeout: 1500 });
-  await played.until(() => Atomics.load(state, 0) === RECEIVED);
-  // The event loop is blocked until the timer has fired: the response is in the socket, and not read.
-  Atomics.store(state, 0, MAY_ANSWER);
-  Atomics.notify(state, 0);
-  Atomics.wait(state, 0, MAY_ANSWER);
-  expect(Atomics.load(state, 0)).toBe(ANSWERED);
-  vi.advanceTimersByTime(2000);
-  await expect(release).resolves.toBeUndefined();
-  await server.terminate();
-});
-
-/** Notes a release, and answers it when it may. */
-const ANSWERING_SERVER = `
-  const { createServer } = require('node:http');
-  const { parentPort, workerData: state } = require('node:worker_threads');
-  const server = createServer((request, response) => {
-    response.statusCode = 204;
-    if (request.url.endsWith('/flush')) return response.end();
-    Atomics.store(state, 0, 1);
-    Atomics.wait(state, 0, 1);
-    response.end(() => {
-      Atomics.store(state, 0, 3);
-      Atomics.notify(state, 0);
-    });
-  });
-  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
-`;

@@ -1,10 +1,9 @@
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, session, TOKEN } from '../support/fake-service.js';
+import { session, TOKEN } from '../support/fake-service.js';
+import { it, rejection } from './support.js';
 
-it('acquires with one POST that carries the token and the request as JSON', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
+it('acquires with one POST that carries the token and the request as JSON', async ({ service, pool }) => {
   const request = {
     acquire_timeout_seconds: 7,
     name: 'run-1_a.B',
@@ -15,7 +14,7 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(granted?.session_id).toBe('session-1');
   expect(service.requests).toHaveLength(1);
   const [seen] = service.requests;
-  expect(seen).toMatchObject({ method: 'POST', path: '/browser_pools/scrapers/acquire' });
+  expect(seen).toMatchObject({ method: 'POST', path: '/browser_pools/pool/acquire' });
   expect(seen?.body).toStrictEqual(request);
   expect(seen?.headers).toMatchObject({
     authorization: `Bearer ${TOKEN}`,
@@ -25,64 +24,54 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(seen?.headers).not.toHaveProperty('accept-encoding');
 });
 
-it('acquires with an empty object by default', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  await pool.acquire();
+it('acquires with an empty object by default, and accepts any 2xx status', async ({ service, pool }) => {
+  service.script('acquire', { status: 201, json: session({ session_id: 'fresh' }) });
+  expect((await pool.acquire())?.session_id).toBe('fresh');
   await pool.acquire({ name: undefined, acquire_timeout_seconds: undefined });
   expect(service.requests.map(({ body }) => body)).toStrictEqual([{}, {}]);
 });
 
-it('returns null if no browser became available', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
+it('returns null if no browser became available', async ({ service, pool }) => {
   service.script('acquire', { status: 204 });
   expect(await pool.acquire({ acquire_timeout_seconds: 0 })).toBeNull();
   expect(service.requests[0]?.body).toStrictEqual({ acquire_timeout_seconds: 0 });
 });
 
-it('releases with a POST that names the session, for reuse by default', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
+it('releases with a POST that names the session, for reuse by default', async ({ service, pool }) => {
   await pool.release('session-1');
   await pool.release('session-2', { reuse: false });
   await pool.release('session-3', { reuse: true });
-  expect(service.requests.map(({ method, path }) => `${method} ${path}`)).toStrictEqual(
-    Array.from({ length: 3 }, () => 'POST /browser_pools/scrapers/release'),
-  );
+  for (const { method, path, headers } of service.requests) {
+    expect(`${method} ${path}`).toBe('POST /browser_pools/pool/release');
+    expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' });
+  }
   expect(service.requests.map(({ body }) => body)).toStrictEqual([
     { session_id: 'session-1', reuse: true },
     { session_id: 'session-2', reuse: false },
     { session_id: 'session-3', reuse: true },
   ]);
-  for (const { headers } of service.requests) {
-    expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' });
-  }
 });
 
-it.each([200, 202, 204])('accepts %i as the confirmation of a release and of a flush', async (status) => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  service.script('release', { status, text: status === 204 ? '' : 'done' });
-  service.script('flush', { status, text: status === 204 ? '' : 'done' });
-  expect(await pool.release('session-1')).toBeUndefined();
-  expect(await pool.flush()).toBeUndefined();
-});
+it.for([200, 202, 204])(
+  'accepts %i as the confirmation of a release and of a flush',
+  async (status, { service, pool }) => {
+    for (const route of ['release', 'flush'] as const)
+      service.script(route, { status, text: status === 204 ? '' : 'done' });
+    expect(await pool.release('session-1')).toBeUndefined();
+    expect(await pool.flush()).toBeUndefined();
+  },
+);
 
-it('flushes with a POST without a body', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
+it('flushes with a POST without a body', async ({ service, pool }) => {
   await pool.flush();
   expect(service.requests).toMatchObject([
-    { method: 'POST', path: '/browser_pools/scrapers/flush', body: undefined },
+    { method: 'POST', path: '/browser_pools/pool/flush', body: undefined },
   ]);
   expect(service.requests[0]?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}` });
   expect(service.requests[0]?.headers).not.toHaveProperty('content-type');
 });
 
-it('lists the replays of a session with a GET, with complete links and unknown fields', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
+it('lists replays with complete links, without null and wrong-typed fields', async ({ service, pool }) => {
   const replays = [
     {
       replay_id: 'r1',
@@ -93,51 +82,44 @@ it('lists the replays of a session with a GET, with complete links and unknown f
     },
     {},
   ];
-  service.script('replays', { status: 200, json: replays });
-  expect(await pool.replays('session-1')).toStrictEqual(replays);
-  expect(service.requests).toMatchObject([
-    { method: 'GET', path: '/browsers/session-1/replays', body: undefined },
-  ]);
+  const spoiled = { replay_id: 'r1', started_at: null, finished_at: 0, replay_view_url: false, future: null };
+  service.script('replays', { status: 200, json: [...replays, spoiled] });
+  expect(await pool.replays('s')).toStrictEqual([...replays, { replay_id: 'r1', future: null }]);
+  expect(service.requests).toMatchObject([{ method: 'GET', path: '/browsers/s/replays', body: undefined }]);
   expect(service.requests[0]?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}` });
 });
 
-it('omits the fields of a replay that are null or have a wrong type', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  service.script('replays', {
-    status: 200,
-    json: [{ replay_id: 'r1', started_at: null, finished_at: 0, replay_view_url: false, future: null }],
-  });
-  expect(await pool.replays('session-1')).toStrictEqual([{ replay_id: 'r1', future: null }]);
+it('describes the pool without null and wrong-typed fields', async ({ service, pool }) => {
+  const known = { id: 'pool-1', acquired_count: 2, browser_pool_config: { size: 5, color: 'blue' } };
+  const json = { ...known, name: null, available_count: '3', region: 'here' };
+  service.script('pool', { status: 200, json });
+  expect(await pool.describe()).toStrictEqual({ ...known, region: 'here' });
+  expect(service.requests).toMatchObject([{ method: 'GET', path: '/browser_pools/pool', body: undefined }]);
 });
 
-it('describes the pool with a GET, with unknown fields, without null and wrong-typed fields', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  service.script('pool', {
-    status: 200,
-    json: {
-      id: 'pool-1',
-      name: null,
-      available_count: '3',
-      acquired_count: 2,
-      browser_pool_config: { size: 5, color: 'blue' },
-      region: 'here',
-    },
-  });
-  expect(await pool.describe()).toStrictEqual({
-    id: 'pool-1',
-    acquired_count: 2,
-    browser_pool_config: { size: 5, color: 'blue' },
-    region: 'here',
-  });
-  expect(service.requests).toMatchObject([
-    { method: 'GET', path: '/browser_pools/scrapers', body: undefined },
+it('starts and stops a recording with the fields of the API', async ({ service, pool }) => {
+  const known = { replay_id: 'r', replay_view_url: 'https://x/1', more: 1 };
+  service.script('start-replay', { status: 201, json: { ...known, started_at: null, finished_at: 7 } });
+  const replay = await pool.startReplay('s', { framerate: 5, max_duration_in_seconds: 60 });
+  expect(replay).toStrictEqual(known);
+  await pool.startReplay('s');
+  await pool.stopReplay('s', 'r');
+  expect(service.requests.map(({ method, path, body }) => [method, path, body])).toStrictEqual([
+    ['POST', '/browsers/s/replays', { framerate: 5, max_duration_in_seconds: 60 }],
+    ['POST', '/browsers/s/replays', {}],
+    ['POST', '/browsers/s/replays/r/stop', undefined],
   ]);
 });
 
-it('encodes the pool and the session id as one segment of the path', async () => {
-  await using service = await FakeService.start();
+it('aborts the start and the stop of a recording with their signal', async ({ service, pool }) => {
+  service.script('start-replay', () => {});
+  service.script('stop-replay', () => {});
+  const signal = AbortSignal.timeout(50);
+  const calls = [pool.startReplay('s', {}, { signal }), pool.stopReplay('s', 'r', { signal })];
+  for (const call of calls.map((call) => rejection(call))) expect(await call).toBe(signal.reason);
+});
+
+it('encodes the pool and the session id as one segment of the path', async ({ service }) => {
   await using pool = new BrowserPool('my pool?é#1', service.options);
   await pool.flush();
   await pool.release('any');
@@ -149,24 +131,14 @@ it('encodes the pool and the session id as one segment of the path', async () =>
   ]);
 });
 
-it.each(['/v1', '/v1/', '/v1//'])('prepends the path %s of the base URL', async (base) => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', { ...service.options, baseUrl: service.baseUrl + base });
+it.for(['/v1', '/v1/', '/v1//'])('prepends the path %s of the base URL', async (base, { service }) => {
+  await using pool = new BrowserPool('pool', { ...service.options, baseUrl: service.baseUrl + base });
   await pool.flush().catch(() => {});
-  expect(service.requests.map(({ path }) => path)).toStrictEqual(['/v1/browser_pools/scrapers/flush']);
+  expect(service.requests.map(({ path }) => path)).toStrictEqual(['/v1/browser_pools/pool/flush']);
 });
 
-it('sends nothing before its first call, and shows its address', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  expect(pool.idOrName).toBe('scrapers');
+it('sends nothing before its first call, and shows its address', async ({ service, pool }) => {
+  expect(pool.idOrName).toBe('pool');
   expect(pool.baseUrl).toBe(`${service.baseUrl}/`);
   expect(service.connections.made).toBe(0);
-});
-
-it('accepts a session in a response with any 2xx status', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('scrapers', service.options);
-  service.script('acquire', { status: 201, json: session({ session_id: 'fresh' }) });
-  expect((await pool.acquire())?.session_id).toBe('fresh');
 });

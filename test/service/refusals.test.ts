@@ -1,13 +1,12 @@
-import { expect, it, vi } from 'vitest';
-import { InvalidOptionError, isPooledBrowserError } from '../../src/shared/errors.js';
+import { expect, vi } from 'vitest';
+import { InvalidOptionError } from '../../src/shared/errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
-import { expectNoSecret, rejection } from './support.js';
+import { expectNoSecret, it, rejection } from './support.js';
 
-const LONE_SURROGATE = '\ud800';
 const BASE_URL = 'http://127.0.0.1:1';
 
-/** Returns the error of a call that must not reach the service. */
+/** Returns the error of a call that must not reach the service. A method rejects, and never throws. */
 async function refusal(call: (pool: BrowserPool) => Promise<unknown>): Promise<InvalidOptionError> {
   await using service = await FakeService.start();
   await using pool = new BrowserPool('pool', service.options);
@@ -19,45 +18,58 @@ async function refusal(call: (pool: BrowserPool) => Promise<unknown>): Promise<I
   return error;
 }
 
-function thrown(make: () => unknown): InvalidOptionError {
+/** Returns the error of a pool that can't be created. */
+function thrown(options: unknown, { pool }: { pool: unknown } = { pool: 'pool' }): InvalidOptionError {
+  let created: unknown;
   try {
-    make();
+    created = new BrowserPool(pool as string, options as object);
   } catch (error) {
     expect(error).toBeInstanceOf(InvalidOptionError);
+    expectNoSecret(error);
     return error as InvalidOptionError;
   }
-  throw new Error('Nothing was thrown');
+  throw new Error(`Nothing was thrown: ${String(created)}`);
 }
 
-it.each(['', 'a b', 'é', 'a/b', 'a\n', 'x'.repeat(256), null, 5, {}])(
-  'rejects the lease name %j, and lists the allowed characters',
-  async (name) => {
-    const error = await refusal((pool) => pool.acquire({ name: name as string }));
-    expect(error.option).toBe('name');
-    expect(error.message).toMatch(/1 to 255 .*letter.*digit.*dot.*underscore.*hyphen/);
+it.for<[option: string, message: RegExp, values: unknown[]]>([
+  [
+    'name',
+    /1 to 255 .*letter.*digit.*dot.*underscore.*hyphen/,
+    ['', 'a b', 'é', 'a/b', 'a\n', 'x'.repeat(256), null, 5, {}],
+  ],
+  [
+    'tags',
+    /object whose values are strings/,
+    [null, 'a', ['a'], { a: 1 }, { a: null }, { a: undefined }, { a: { b: 'c' } }],
+  ],
+  [
+    'acquire_timeout_seconds',
+    /whole number, 0 or more, not /,
+    [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Object.create(null)],
+  ],
+  [
+    'start_url',
+    /absolute URL/,
+    ['', 'example.com', '/path', 5, null, 'http://', 'javascript:1', 'file:///etc/passwd'],
+  ],
+])(
+  'rejects an acquire request with an invalid %s, and says what is allowed',
+  async ([option, message, values]) => {
+    for (const value of values) {
+      const error = await refusal((pool) => pool.acquire({ [option]: value }));
+      expect(error.option).toBe(option);
+      expect(error.message).toMatch(message);
+    }
   },
 );
 
-it.each(['a', 'A-Z.0_9', 'x'.repeat(255)])('sends the lease name %s', async (name) => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+it.for(['a', 'A-Z.0_9', 'x'.repeat(255)])('sends the lease name %s', async (name, { service, pool }) => {
   await pool.acquire({ name });
   expect(service.requests[0]?.body).toStrictEqual({ name });
 });
 
-it.each([[null], ['a'], [['a']], [{ a: 1 }], [{ a: null }], [{ a: undefined }], [{ a: { b: 'c' } }]])(
-  'rejects the tags %j with the reason',
-  async (tags) => {
-    const error = await refusal((pool) => pool.acquire({ tags: tags as unknown as Record<string, string> }));
-    expect(error.option).toBe('tags');
-    expect(error.message).toMatch(/object whose values are strings/);
-  },
-);
-
-it('sends 50 tags, and rejects 51', async () => {
+it('sends 50 tags, and rejects 51', async ({ service, pool }) => {
   const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, 'v']));
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
   await pool.acquire({ tags: tags(50) });
   const error = await rejection<InvalidOptionError>(pool.acquire({ tags: tags(51) }));
   expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option: 'tags' });
@@ -65,72 +77,37 @@ it('sends 50 tags, and rejects 51', async () => {
   expect(service.requests).toHaveLength(1);
 });
 
-it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, '5', null, 2 ** 53, Object.create(null)])(
-  'rejects the wait %j: it must be whole seconds',
-  async (wait) => {
-    const error = await refusal((pool) => pool.acquire({ acquire_timeout_seconds: wait as number }));
-    expect(error.option).toBe('acquire_timeout_seconds');
-    expect(error.message).toMatch(/whole number, 0 or more, not /);
-  },
-);
-
-it.each(['', 'example.com', '/path', 5, null, 'http://', 'javascript:1', 'file:///etc/passwd'])(
-  'rejects the start_url %j',
-  async (url) => {
-    const error = await refusal((pool) => pool.acquire({ start_url: url as string }));
-    expect(error.option).toBe('start_url');
-    expect(error.message).toMatch(/absolute URL/);
-  },
-);
-
 it('rejects unknown fields of an acquire request, and suggests a similar one', async () => {
   const error = await refusal((pool) => pool.acquire({ startUrl: 'https://example.com' } as object));
   expect(error.option).toBe('startUrl');
   expect(error.message).toMatch(/acquire has no option startUrl\. Did you mean start_url\?/);
+  for (const request of [null, 'scrapers', [], 5]) await refusal((pool) => pool.acquire(request as object));
 });
 
-it.each([[null], ['scrapers'], [[]], [5]])('rejects %j as an acquire request', async (request) => {
-  await refusal((pool) => pool.acquire(request as object));
-});
+const SEGMENTS: unknown[] = [
+  ['', ' ', '\t', '.', '..', '%2e%2e', '%2E%2e', 'a/b', 'a\\b', '../flush', 'a%2fb', 'x'.repeat(256)],
+  ['a\r\nHost: evil', 'a\u0000b', 'a\u007f', '\ud800', 'a\ud800b', undefined, null, 5, {}],
+].flat();
 
-const SEGMENTS = [
-  '',
-  ' ',
-  '\t',
-  '.',
-  '..',
-  '%2e%2e',
-  '%2E%2e',
-  'a/b',
-  'a\\b',
-  '../flush',
-  'a%2fb',
-  'a\r\nHost: evil',
-  'a\u0000b',
-  'a\u007f',
-  LONE_SURROGATE,
-  `a${LONE_SURROGATE}b`,
-  'x'.repeat(256),
-  undefined,
-  null,
-  5,
-  {},
-];
-
-it.each(SEGMENTS)('rejects the pool %j', (idOrName) => {
-  const error = thrown(() => new BrowserPool(idOrName as string, { baseUrl: BASE_URL, token: TOKEN }));
+it.for(SEGMENTS)('rejects %j as a pool and as the id of a session or a replay', async (value) => {
+  const id = value as string;
+  const error = thrown({ baseUrl: BASE_URL, token: TOKEN }, { pool: value });
   expect(error.option).toBe('pool');
   expect(error.message).toMatch(/^pool must /);
+  const ofSession = await Promise.all([
+    refusal((pool) => pool.release(id)),
+    refusal((pool) => pool.replays(id)),
+    refusal((pool) => pool.startReplay(id)),
+    refusal((pool) => pool.stopReplay(id, 'r')),
+  ]);
+  expect(ofSession[0].message).toMatch(/^sessionId must /);
+  for (const { option, message } of ofSession)
+    expect([option, message]).toEqual(['sessionId', ofSession[0].message]);
+  const ofReplay = await refusal((pool) => pool.stopReplay('s', id));
+  expect(ofReplay.option).toBe('replayId');
 });
 
-it.each(SEGMENTS)('rejects the session id %j for a release and for replays', async (id) => {
-  const released = await refusal((pool) => pool.release(id as string));
-  const listed = await refusal((pool) => pool.replays(id as string));
-  expect(released).toMatchObject({ option: 'sessionId', message: listed.message });
-  expect(listed.message).toMatch(/^sessionId must /);
-});
-
-it.each([
+it.for<[unknown, RegExp]>([
   ['http://pool.example.com', /https:\/\//],
   ['http://127.0.0.1.example.com', /https:\/\//],
   ['http://localhost.example.com', /https:\/\//],
@@ -143,127 +120,105 @@ it.each([
   ['https://canary-user@pool.example.com', /user name or a password.*token/],
   ['https://pool.example.com?token=canary-query', /query or a fragment/],
   ['https://pool.example.com/#canary-hash', /query or a fragment/],
-  ['pool.example.com', /absolute URL/],
+  ['user:canary-password@pool', /./],
+  ['pool?token=canary-query', /./],
   ['/v1', /absolute URL/],
   ['https://', /absolute URL/],
   [5, /absolute URL/],
   [new URL('https://pool.example.com'), /absolute URL|https/],
-])('rejects the base URL %s', (baseUrl, message) => {
-  const error = thrown(() => new BrowserPool('pool', { baseUrl: baseUrl as string, token: TOKEN }));
+  // The end of the message suggests a correction.
+  ['localhost:4411', /absolute URL.*not "localhost:4411"\. Did you mean http:\/\/localhost:4411\?$/],
+  ['127.0.0.1:4411/v1', /not "127\.0\.0\.1:4411\/v1"\. Did you mean http:\/\/127\.0\.0\.1:4411\/v1\?$/],
+  [
+    'pool.example.com',
+    /absolute URL.*not "pool\.example\.com"\. Did you mean https:\/\/pool\.example\.com\?$/,
+  ],
+  ['http://pool.example.com', /Did you mean https:\/\/pool\.example\.com\?$/],
+  ['not a url', /not "not a url"\.$/],
+  ['undefined', /not "undefined"\.$/],
+])('rejects the base URL %s, and suggests a correction', ([baseUrl, message]) => {
+  const error = thrown({ baseUrl, token: TOKEN });
   expect(error.option).toBe('baseUrl');
   expect(error.message).toMatch(message);
-  expectNoSecret(error);
 });
 
-it.each([
-  ['localhost:4411', 'not "localhost:4411". Did you mean http://localhost:4411?'],
-  ['127.0.0.1:4411/v1', 'not "127.0.0.1:4411/v1". Did you mean http://127.0.0.1:4411/v1?'],
-  ['pool.example.com', 'not "pool.example.com". Did you mean https://pool.example.com?'],
-  ['http://pool.example.com', 'Did you mean https://pool.example.com?'],
-  ['not a url', 'not "not a url".'],
-  ['undefined', 'not "undefined".'],
-])('suggests a correction of the base URL %s', (baseUrl, message) => {
-  const error = thrown(() => new BrowserPool('pool', { baseUrl, token: TOKEN }));
-  expect(error.message.endsWith(message)).toBe(true);
-});
-
-it.each(['user:canary-password@pool', 'pool?token=canary-query'])('does not show %s', (baseUrl) => {
-  expectNoSecret(thrown(() => new BrowserPool('pool', { baseUrl, token: TOKEN })));
-});
-
-it.each([
+it.for([
   'https://pool.example.com/v1',
   'http://localhost:1',
   'http://127.0.0.1',
   'http://127.1.2.3:80',
   'http://[::1]:8080',
 ])('accepts the base URL %s', async (baseUrl) => {
-  const pool = new BrowserPool('pool', { baseUrl, token: TOKEN });
+  await using pool = new BrowserPool('pool', { baseUrl, token: TOKEN });
   expect(pool.baseUrl).toBe(new URL(baseUrl).href);
-  await pool.close();
 });
 
-it('reads the address and the token from the environment when a pool is created', async () => {
-  await using service = await FakeService.start();
+it('reads the address and the token from the environment, unless they are options', async ({ service }) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'from-the-environment');
   await using pool = new BrowserPool('pool');
   await pool.flush();
-  expect(service.requests[0]?.headers.authorization).toBe('Bearer from-the-environment');
-});
-
-it('prefers its options to the environment', async () => {
-  await using service = await FakeService.start();
   vi.stubEnv('BROWSER_POOL_BASE_URL', 'https://elsewhere.example.com');
-  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'from-the-environment');
-  await using pool = new BrowserPool('pool', service.options);
-  await pool.flush();
-  expect(service.requests[0]?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+  await using other = new BrowserPool('pool', service.options);
+  await other.flush();
+  expect(service.requests.map(({ headers }) => headers.authorization)).toEqual([
+    'Bearer from-the-environment',
+    `Bearer ${TOKEN}`,
+  ]);
 });
 
-it.each([undefined, ''])('explains what to do if the address is %j everywhere', (value) => {
+it.for([undefined, ''])('explains what to do if address or token are %j everywhere', (value) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', value);
-  const error = thrown(() => new BrowserPool('pool', { token: TOKEN }));
-  expect(error.option).toBe('baseUrl');
-  expect(error.message).toMatch(/BROWSER_POOL_BASE_URL/);
-});
-
-it.each([undefined, ''])('explains what to do if the token is %j everywhere', (value) => {
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', value);
-  const error = thrown(() => new BrowserPool('pool', { baseUrl: BASE_URL }));
-  expect(error.option).toBe('token');
-  expect(error.message).toMatch(/option token.*BROWSER_POOL_ACCESS_TOKEN/);
+  const noUrl = thrown({ token: TOKEN });
+  expect(noUrl.option).toBe('baseUrl');
+  expect(noUrl.message).toMatch(/BROWSER_POOL_BASE_URL/);
+  const noToken = thrown({ baseUrl: BASE_URL });
+  expect(noToken.option).toBe('token');
+  expect(noToken.message).toMatch(/option token.*BROWSER_POOL_ACCESS_TOKEN/);
 });
 
-it.each(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
+it.for(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
   'rejects the token %j without showing it',
   (token) => {
-    const error = thrown(() => new BrowserPool('pool', { baseUrl: BASE_URL, token: token as string }));
-    expect(error.option).toBe('token');
-    expectNoSecret(error);
+    expect(thrown({ baseUrl: BASE_URL, token }).option).toBe('token');
   },
 );
 
-it('rejects an unknown option of a pool, and suggests a similar one', () => {
-  const error = thrown(() => new BrowserPool('pool', { baseURL: BASE_URL, token: TOKEN } as object));
+it('rejects an unknown option of a pool, and options that are no object', () => {
+  const error = thrown({ baseURL: BASE_URL, token: TOKEN });
   expect(error.option).toBe('baseURL');
   expect(error.message).toMatch(/BrowserPool has no option baseURL\. Did you mean baseUrl\?/);
-});
-
-it.each([[null], [5], ['https://pool.example.com'], [[]]])('rejects %j as options of a pool', (options) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', BASE_URL);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
-  thrown(() => new BrowserPool('pool', options as object));
+  for (const options of [null, 5, 'https://pool.example.com', []]) thrown(options);
 });
 
-it.each<[string, (pool: BrowserPool, options: object) => Promise<unknown>]>([
+it.for<[string, (pool: BrowserPool, options: object) => Promise<unknown>]>([
   ['acquire', (pool, options) => pool.acquire({}, options)],
   ['release', (pool, options) => pool.release('session-1', options)],
   ['flush', (pool, options) => pool.flush(options)],
   ['replays', (pool, options) => pool.replays('session-1', options)],
+  ['startReplay', (pool, options) => pool.startReplay('session-1', {}, options)],
   ['describe', (pool, options) => pool.describe(options)],
-])('rejects an unknown option of %s instead of ignoring a misspelled one', async (_name, call) => {
+])('rejects an unknown option of %s instead of ignoring a misspelled one', async ([, call]) => {
   const error = await refusal((pool) => call(pool, { sginal: undefined, resue: false }));
   expect(error.option).toBe('sginal');
   expect(error.message).toMatch(/signal/);
 });
 
-it.each(['yes', 0, null])('rejects a release with reuse %j: it must be true or false', async (reuse) => {
-  const error = await refusal((pool) => pool.release('session-1', { reuse: reuse as unknown as boolean }));
-  expect(error.option).toBe('reuse');
-});
-
-it.each([-1, Number.NaN, '5', null])('rejects a release with the timeout %j', async (timeout) => {
-  const error = await refusal((pool) => pool.release('session-1', { timeout: timeout as number }));
-  expect(error.option).toBe('timeout');
-});
-
-it('rejects, and never throws, from a method that returns a promise', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
-  const calls = [pool.acquire({ name: '' }), pool.release(''), pool.replays('')];
-  const results = await Promise.allSettled(calls);
-  for (const result of results) {
-    expect(result.status === 'rejected' && isPooledBrowserError(result.reason)).toBe(true);
-  }
+it('rejects invalid values of options before anything is sent', async () => {
+  for (const reuse of ['yes', 0, null])
+    expect((await refusal((pool) => pool.release('s', { reuse } as object))).option).toBe('reuse');
+  for (const timeout of [-1, Number.NaN, '5', null])
+    expect((await refusal((pool) => pool.release('s', { timeout } as object))).option).toBe('timeout');
+  for (const request of [
+    { framerate: 0 },
+    { framerate: 1.5 },
+    { max_duration_in_seconds: -1 },
+    { frameRate: 5 },
+  ])
+    expect((await refusal((pool) => pool.startReplay('s', request as object))).option).toBe(
+      Object.keys(request)[0],
+    );
 });

@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
-import { asJson, breakOff, expectNoSecret, rejection, reset, until } from './support.js';
+import { JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
+import { asJson, breakOff, expectNoSecret, it, rejection, reset, until } from './support.js';
 
 const URLS = {
   cdp_ws_url: `wss://browsers.example.com/cdp?x=1&jwt=${JWT}`,
@@ -11,14 +11,19 @@ const URLS = {
   browser_live_view_url: `https://browsers.example.com/live?jwt=${JWT}`,
 };
 
-it('returns the real URLs of a session when code reads the property, and hides them from inspect and JSON', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+/** Collects the events of the diagnostics channel until the end of the test. */
+function published(): unknown[] {
+  const events: unknown[] = [];
+  const collect = (event: unknown) => void events.push(event);
+  subscribe('pooled-browser:event', collect);
+  onTestFinished(() => void unsubscribe('pooled-browser:event', collect));
+  return events;
+}
+
+it('returns the real URLs of a session, hidden from inspect and JSON', async ({ service, pool }) => {
   service.script('acquire', { status: 200, json: session(URLS) });
   const granted = (await pool.acquire())!;
-  expect(granted.cdp_ws_url).toBe(URLS.cdp_ws_url);
-  expect(granted.webdriver_ws_url).toBe(URLS.webdriver_ws_url);
-  expect(granted.browser_live_view_url).toBe(URLS.browser_live_view_url);
+  for (const [field, url] of Object.entries(URLS)) expect(granted[field]).toBe(url);
   expect('cdp_ws_url' in granted).toBe(true);
   expectNoSecret(granted);
   expectNoSecret({ nested: [granted] });
@@ -32,9 +37,7 @@ it('returns the real URLs of a session when code reads the property, and hides t
   }
 });
 
-it('shows the other fields of a session in inspect and JSON', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+it('shows the other fields of a session in inspect and JSON', async ({ service, pool }) => {
   const json = session({ tags: { a: 'b' }, future: { deep: [1] } });
   service.script('acquire', { status: 200, json });
   const granted = (await pool.acquire())!;
@@ -43,9 +46,7 @@ it('shows the other fields of a session in inspect and JSON', async () => {
   expect(Object.keys(granted)).not.toContain('cdp_ws_url');
 });
 
-it('hides secrets in unknown fields of a session', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+it('hides secrets in unknown fields of a session', async ({ service, pool }) => {
   const unknown = {
     a_first_field: JWT,
     devtools: { deep: [`wss://x.example.com/?jwt=${JWT}`] },
@@ -60,41 +61,33 @@ it('hides secrets in unknown fields of a session', async () => {
   expect(granted).toMatchObject(unknown);
 });
 
-it('shows no token in inspect and JSON of a pool', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
-  await pool.acquire();
-  expectNoSecret(pool);
+it('shows no token of a pool, and never puts it into a URL or a body', async ({ service, pool }) => {
   expectNoSecret(new BrowserPool('pool', service.options));
+  await pool.acquire({ name: 'n' });
+  await pool.release('session-1');
+  await pool.replays('session-1');
+  expectNoSecret(pool);
+  for (const { path, body } of service.requests) expectNoSecret({ path, body });
 });
 
-it.each<[string, Answer]>([
+it.for<[string, Answer]>([
   ['a reset', reset],
   ['an error that echoes the token', { status: 500, text: `Bearer ${TOKEN} ${TOKEN}` }],
   ['a 401', { status: 401, json: { code: 'unauthorized', message: `unknown token ${TOKEN}` } }],
   ['a session that lacks a field', { status: 200, json: session({ created_at: undefined }) }],
   ['a session that broke off', breakOff(JSON.stringify(session(URLS)).slice(0, -20))],
-])('shows no secret in the error and the events of %s', async (_what, answer) => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  const events: unknown[] = [];
-  const collect = (event: unknown) => void events.push(event);
-  subscribe('pooled-browser:event', collect);
+])('shows no secret in the error and the events of %s', async ([, answer], { service, pool }) => {
+  const events = published();
   service.script('acquire', answer);
   service.script('release', { status: 400, text: `session ${JWT} ${TOKEN}` });
   expectNoSecret(await rejection(pool.acquire()));
-  expectNoSecret(await rejection(pool.acquire({}, { onEvent: (event) => events.push(event) })));
+  expectNoSecret(await rejection(pool.acquire({}, { onEvent: (event) => void events.push(event) })));
   await pool.close();
-  unsubscribe('pooled-browser:event', collect);
   events.forEach(expectNoSecret);
 });
 
-it('publishes events without a listener on the diagnostics channel', async () => {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  const events: unknown[] = [];
-  const collect = (event: unknown) => void events.push(event);
-  subscribe('pooled-browser:event', collect);
+it('publishes events without a listener on the diagnostics channel', async ({ service, pool }) => {
+  const events = published();
   service.script('acquire', { status: 200, json: session(), delay: 30 });
   const controller = new AbortController();
   const acquire = rejection(pool.acquire({ name: 'n' }, controller));
@@ -102,18 +95,8 @@ it('publishes events without a listener on the diagnostics channel', async () =>
   controller.abort();
   await acquire;
   await pool.close();
-  unsubscribe('pooled-browser:event', collect);
   expect(events).toMatchObject([
     { type: 'grant-orphaned', pool: 'pool', name: 'n', sessionId: 'session-1' },
     { type: 'released', pool: 'pool', sessionId: 'session-1', released: 'reused' },
   ]);
-});
-
-it('never puts the token into a URL or a body', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
-  await pool.acquire({ name: 'n' });
-  await pool.release('session-1');
-  await pool.replays('session-1');
-  for (const { path, body } of service.requests) expectNoSecret({ path, body });
 });

@@ -1,7 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { expect } from 'vitest';
-import type { Answer } from '../support/fake-service.js';
+import { expect, it as plainIt } from 'vitest';
+import { BrowserPool } from '../../src/service/browser-pool.js';
+import type { PoolEvent } from '../../src/service/events.js';
+import type { AcquireRequest } from '../../src/service/pool-options.js';
+import type { PoolResponseError } from '../../src/shared/service-errors.js';
+import { FakeService, type Answer } from '../support/fake-service.js';
+
+/** A test with a fake service, and with a pool of it. */
+export const it = plainIt.extend<{ service: FakeService; pool: BrowserPool }>({
+  // eslint-disable-next-line no-empty-pattern -- Vitest reads the pattern.
+  service: async ({}, use) => {
+    await using service = await FakeService.start();
+    await use(service);
+  },
+  pool: async ({ service }, use) => {
+    await using pool = new BrowserPool('pool', service.options);
+    await use(pool);
+  },
+});
+
+/** Returns the error and the events of an acquire request with this answer, after all releases. */
+export async function refusedGrant(answer: Answer, request: AcquireRequest = {}) {
+  await using service = await FakeService.start();
+  const pool = new BrowserPool('pool', service.options);
+  service.script('acquire', answer);
+  const events: PoolEvent[] = [];
+  const onEvent = (event: PoolEvent) => void events.push(event);
+  const error = await rejection<PoolResponseError>(pool.acquire(request, { onEvent }));
+  await pool.close();
+  expectNoSecret(error);
+  expectNoSecret(events);
+  return { error, events, types: events.map(({ type }) => type), released: service.released };
+}
 
 /** Returns the error of a promise that rejects. */
 export async function rejection<E extends Error = Error>(promise: Promise<unknown>): Promise<E> {

@@ -1,29 +1,27 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
 import { PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
-import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
-import { settle, until } from '../support/played-browser.js';
-import { expectNoSecret, hang, rejection } from './support.js';
+import { reply, session, type FakeService } from '../support/fake-service.js';
+import * as played from '../support/played-browser.js';
+import { expectNoSecret, hang, it, rejection } from './support.js';
 
-/** Answers 401 unless the token is this one. */
-function only(token: string, granted: Exclude<Answer, (...args: never[]) => unknown>): Answer {
-  return (response, { headers }) => {
-    const known = headers.authorization === `Bearer ${token}`;
-    reply(response, known ? granted : { status: 401, json: { code: 'unauthorized', message: 'no' } });
-  };
+/** A pool with a token function. */
+function poolWith({ baseUrl }: FakeService, token: unknown): BrowserPool {
+  return new BrowserPool('pool', { baseUrl, token: token as BrowserPoolOptions['token'] });
 }
 
 /** A token function that counts its calls. */
-function counting(prefix: string): { token: () => string; asked: () => number } {
+function counting(): { token: () => string; asked: () => number } {
   let count = 0;
-  return { token: () => `${prefix}${++count}`, asked: () => count };
+  return { token: () => `canary-rotating-${++count}`, asked: () => count };
 }
 
-it('calls a token function before each request', async () => {
-  await using service = await FakeService.start();
-  const { token, asked } = counting('canary-rotating-');
-  await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
+const UNAUTHORIZED = { status: 401, json: { code: 'unauthorized', message: 'no' } };
+
+it('calls a token function before each request, and awaits its promise', async ({ service }) => {
+  const { token, asked } = counting();
+  await using pool = poolWith(service, async () => token());
   expect(asked()).toBe(0);
   await pool.acquire();
   await pool.flush();
@@ -35,45 +33,36 @@ it('calls a token function before each request', async () => {
   ]);
 });
 
-it('awaits a token function that returns a promise', async () => {
-  await using service = await FakeService.start();
-  const token = () => Promise.resolve('canary-promised');
-  await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
-  await pool.flush();
-  expect(service.requests[0]?.headers.authorization).toBe('Bearer canary-promised');
-});
-
-it('calls a token function again after a 401, and continues with the new token', async () => {
-  await using service = await FakeService.start();
-  const { token, asked } = counting('canary-rotating-');
-  await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
-  service.script('acquire', only('canary-rotating-2', { status: 200, json: session() }));
+it('calls a token function again after a 401, and continues with the new token', async ({ service }) => {
+  const { token, asked } = counting();
+  await using pool = poolWith(service, token);
+  service.script('acquire', (response, { headers }) => {
+    const isKnown = headers.authorization === 'Bearer canary-rotating-2';
+    reply(response, isKnown ? { status: 200, json: session() } : UNAUTHORIZED);
+  });
   expect((await pool.acquire())?.session_id).toBe('session-1');
   expect(asked()).toBe(2);
   expect(service.requests).toHaveLength(2);
   expect(service.requests[1]?.body).toStrictEqual(service.requests[0]?.body);
 });
 
-it('calls a token function again after a 401 exactly once', async () => {
-  await using service = await FakeService.start();
-  const { token, asked } = counting('canary-rotating-');
-  await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
-  service.script('flush', { status: 401, json: { code: 'unauthorized', message: 'no' } });
+it('calls a token function again after a 401 exactly once', async ({ service }) => {
+  const { token, asked } = counting();
+  await using pool = poolWith(service, token);
+  service.script('flush', UNAUTHORIZED);
   const error = await rejection(pool.flush());
   expect(error).toMatchObject({ name: 'PoolServiceError', status: 401, code: 'unauthorized' });
   expect(asked()).toBe(2);
   expect(service.requests).toHaveLength(2);
 });
 
-it('does not repeat a request after a 401 with a constant token', async () => {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
-  service.script('flush', { status: 401, json: { code: 'unauthorized', message: 'no' } });
+it('does not repeat a request after a 401 with a constant token', async ({ service, pool }) => {
+  service.script('flush', UNAUTHORIZED);
   expect(await rejection(pool.flush())).toBeInstanceOf(PoolServiceError);
   expect(service.requests).toHaveLength(1);
 });
 
-it.each<[string, () => unknown]>([
+it.for<[string, () => unknown]>([
   ['undefined', () => undefined],
   ['an empty string', () => ''],
   ['a number', () => 5],
@@ -84,12 +73,8 @@ it.each<[string, () => unknown]>([
   ['a promise of null', () => Promise.resolve(null)],
 ])(
   'rejects an invalid result of a token function, such as %s, before anything is sent',
-  async (_what, token) => {
-    await using service = await FakeService.start();
-    await using pool = new BrowserPool('pool', {
-      baseUrl: service.baseUrl,
-      token: token as BrowserPoolOptions['token'],
-    });
+  async ([, token], { service }) => {
+    await using pool = poolWith(service, token);
     const error = await rejection<InvalidOptionError>(pool.flush());
     expect(error).toBeInstanceOf(InvalidOptionError);
     expect(error.option).toBe('token');
@@ -98,31 +83,24 @@ it.each<[string, () => unknown]>([
   },
 );
 
-it('rethrows an error of a token function unchanged', async () => {
-  await using service = await FakeService.start();
+it('rethrows an error of a token function unchanged', async ({ service }) => {
   const own = new Error('the vault is closed');
-  const token = () => Promise.reject(own);
-  await using pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
+  await using pool = poolWith(service, () => Promise.reject(own));
   expect(await rejection(pool.acquire())).toBe(own);
   expect(await rejection(pool.flush())).toBe(own);
   expect(service.requests).toHaveLength(0);
 });
 
-it('includes a slow token function in the timeout of a release', async () => {
-  await using service = await FakeService.start();
-  const token = () => new Promise<string>(() => {});
-  const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
+it('includes a slow token function in the timeout of a release', async ({ service }) => {
+  await using pool = poolWith(service, () => new Promise<string>(() => {}));
   const error = await rejection(pool.release('session-1', { timeout: 200 }));
   expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', sessionId: 'session-1' });
   expect(service.requests).toEqual([]);
-  await pool.close();
 });
 
-it('rejects on abort during a slow token function, and sends nothing', async () => {
-  await using service = await FakeService.start();
+it('rejects on abort during a slow token function, and sends nothing', async ({ service }) => {
   let give!: (token: string) => void;
-  const token = () => new Promise<string>((resolve) => (give = resolve));
-  const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
+  const pool = poolWith(service, () => new Promise<string>((resolve) => (give = resolve)));
   const reason = new Error('enough');
   const flush = rejection(pool.flush({ signal: AbortSignal.abort(reason) }));
   const controller = new AbortController();
@@ -135,10 +113,8 @@ it('rejects on abort during a slow token function, and sends nothing', async () 
   expect(service.requests).toHaveLength(0);
 });
 
-it('applies one timeout to both requests around a 401', async () => {
-  await using service = await FakeService.start();
-  const { token } = counting('canary-rotating-');
-  const pool = new BrowserPool('pool', { baseUrl: service.baseUrl, token });
+it('applies one timeout to both requests around a 401', async ({ service }) => {
+  await using pool = poolWith(service, counting().token);
   service.script('release', { status: 401, delay: 1800 }, hang);
   // The first request starts the timer that all connections share: it must be a real one.
   await pool.flush();
@@ -146,15 +122,14 @@ it('applies one timeout to both requests around a 401', async () => {
   onTestFinished(() => void vi.useRealTimers());
   let error: unknown;
   const releasing = rejection(pool.release('session-1', { timeout: 2000 })).then((late) => (error = late));
-  await until(() => service.released.length === 1);
+  await played.until(() => service.released.length === 1);
   vi.advanceTimersByTime(1800);
-  await until(() => service.released.length === 2);
+  await played.until(() => service.released.length === 2);
   vi.advanceTimersByTime(199);
-  await settle();
+  await played.settle();
   expect(error).toBeUndefined();
   vi.advanceTimersByTime(1);
   await releasing;
   expect(error).toMatchObject({ code: 'ERR_POOL_NO_RESPONSE', sessionId: 'session-1' });
   expect(service.released).toHaveLength(2);
-  await pool.close();
 });

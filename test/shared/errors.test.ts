@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import * as errors from '../../src/index.js';
 import { duration } from '../../src/shared/errors.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
@@ -34,8 +34,9 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.ReplayNotReadyError('m', FACTS), 'ERR_REPLAY_NOT_READY'],
 ];
 
-describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%s', (_name, error, code) => {
-  it('extends PooledBrowserError, with a literal name and a stable code', () => {
+it.each(ALL.map(([error, code]) => [error.name, error, code] as const))(
+  '%s extends PooledBrowserError, and shows its name, its stable code and its facts in JSON',
+  (_name, error, code) => {
     expect(error).toBeInstanceOf(Error);
     expect(error).toBeInstanceOf(errors.PooledBrowserError);
     expect(errors.isPooledBrowserError(error)).toBe(true);
@@ -43,26 +44,20 @@ describe.each(ALL.map(([error, code]) => [error.name, error, code] as const))('%
     expect(errors).toHaveProperty(error.name, error.constructor);
     expect(error.code).toBe(code);
     expect(error.stack).toContain('errors.test.ts');
-  });
-
-  it('shows its name, code and facts in JSON', () => {
     const json = asJson(error);
     expect(json).toMatchObject({ name: error.name, code });
     if (error.pool) expect(json).toMatchObject(FACTS);
-  });
-});
+  },
+);
 
-it('omits unknown facts', () => {
+it('omits unknown facts, and keeps a cause of this library unchanged', () => {
   const error = new errors.PooledBrowserError('m', { pool: undefined, attempts: 0 });
-  expect(error).not.toHaveProperty('pool');
-  expect(error).not.toHaveProperty('sessionId');
-  expect(error).not.toHaveProperty('cause');
+  for (const fact of ['pool', 'sessionId', 'cause']) expect(error).not.toHaveProperty(fact);
   expect(error.attempts).toBe(0);
-});
-
-it('keeps a cause of this library unchanged', () => {
   const cause = new errors.PoolClosedError();
   expect(new errors.PooledBrowserError('m', { cause }).cause).toBe(cause);
+  expect(new errors.ConnectError('m', { status: 403 }).status).toBe(403);
+  expect(new errors.ConnectError('m')).not.toHaveProperty('status');
 });
 
 it('recognizes the errors of another copy of this library', () => {
@@ -94,11 +89,6 @@ it('has guards that return true for their own class only', () => {
   for (const [name, guard] of Object.entries(guards)) {
     expect(ALL.filter(([error]) => guard(error)).map(([error]) => error.name)).toStrictEqual([name]);
   }
-});
-
-it('has the status of a refused upgrade in ConnectError, if there is one', () => {
-  expect(new errors.ConnectError('m', { status: 403 }).status).toBe(403);
-  expect(new errors.ConnectError('m')).not.toHaveProperty('status');
 });
 
 it('has no secret in any field, whatever its cause', () => {

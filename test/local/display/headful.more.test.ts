@@ -1,14 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { describe, expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../../src/local.js';
-import { findXvfb } from '../../../src/local/display/virtual-display.js';
-import { usePerson } from '../pages/support.js';
+import { findXvfb, VirtualDisplay } from '../../../src/local/display/virtual-display.js';
 import { processesOf } from '../../support/processes.js';
-import { spawnChild, type Child } from '../children/child.js';
-import { startApi, until } from '../support.js';
+import { expectNothingLeft, spawnChild, type Child } from '../children/child.js';
+import { usePerson } from '../pages/support.js';
+import { drive, startApi, until } from '../support.js';
+
+const isLinux = process.platform === 'linux';
 
 /** Simulates a machine without a screen. */
 function withoutScreen(): void {
@@ -18,76 +19,68 @@ function withoutScreen(): void {
   vi.stubEnv('CHROME_PATH', undefined);
 }
 
-function runs({ folder }: Child, program: string): boolean {
-  return processesOf(folder).some(({ command }) => command.includes(program));
+function program(name: string, content = ''): { folder: string; path: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'program-'));
+  writeFileSync(join(folder, name), content, { mode: 0o755 });
+  return { folder, path: join(folder, name) };
 }
 
-describe.runIf(process.platform === 'linux' && findXvfb())(
-  'a pool with windows, on a machine without a screen',
-  () => {
-    const person = usePerson();
+function runsXvfb({ folder }: Child): boolean {
+  return processesOf(folder).some(({ command }) => command.includes('Xvfb'));
+}
 
-    it('opens its windows on a virtual screen, in the size of the viewport, and has live views', async () => {
-      withoutScreen();
-      const viewport = { width: 1024, height: 700 };
-      const api = await startApi({ pools: [{ headless: false, size: 2, viewport }, { name: 'headless' }] });
-      const session = await api.lease();
-      expect(session).toMatchObject({ headless: false, viewport });
-      const client = await chromium.connectOverCDP(session.cdp_ws_url);
-      const page = client.contexts()[0]!.pages()[0]!;
-      const size = await page.evaluate(() => ({
-        width: screen.width,
-        window: outerWidth,
-        agent: navigator.userAgent,
-      }));
-      expect(size.width).toBe(1024);
-      expect(Math.abs(size.window - 1024)).toBeLessThanOrEqual(2);
-      expect(size.agent).not.toContain('Headless');
+describe.runIf(isLinux && findXvfb())('a pool with windows, on a machine without a screen', () => {
+  const person = usePerson();
+
+  it('opens its windows on a virtual screen, in the size of the viewport, and has live views', async () => {
+    withoutScreen();
+    const viewport = { width: 1024, height: 700 };
+    const api = await startApi({ pools: [{ headless: false, size: 2, viewport }, { name: 'headless' }] });
+    const session = await api.lease();
+    expect(session).toMatchObject({ headless: false, viewport });
+    await drive(session, async (page) => {
+      const [screenWidth, width] = await page.evaluate<[number, number]>('[screen.width, outerWidth]');
+      expect(screenWidth).toBe(1024);
+      expect(Math.abs(width - 1024)).toBeLessThanOrEqual(2);
+      expect(await page.evaluate('navigator.userAgent')).not.toContain('Headless');
 
       const view = await person.open(session.browser_live_view_url!);
       await view.locator('canvas[data-pictures]').waitFor();
       await view.getByLabel('Address').fill('data:text/html,<title>Seen</title>');
       await view.keyboard.press('Enter');
       await expect.poll(() => page.title()).toBe('Seen');
-      await client.close();
-
-      expect((await api.lease({}, 'headless')).browser_live_view_url).toBeUndefined();
-      await api.pool.close();
     });
+    expect((await api.lease({}, 'headless')).browser_live_view_url).toBeUndefined();
+    await api.pool.close();
+  });
 
-    it.each([
-      ['while its windows are open', (child: Child) => child.output().includes('ready')],
-      ['while Xvfb starts', (child: Child) => runs(child, 'Xvfb')],
-    ])('leaves neither Xvfb nor browser when its process is killed %s', async (_when, holds) => {
-      withoutScreen();
-      const child = spawnChild('windows');
-      await until('the condition holds', () => holds(child), 120_000);
-      expect(runs(child, 'Xvfb')).toBe(true);
-      child.process.kill('SIGKILL');
-      await child.ended;
-      await expect.poll(() => processesOf(child.folder)).toEqual([]);
-      rmSync(child.folder, { recursive: true });
-    });
-  },
-);
-
-it.runIf(process.platform === 'linux')(
-  'rejects with instructions when there is neither a screen nor Xvfb',
-  async () => {
+  it.each([
+    ['while its windows are open', (child: Child) => child.output().includes('ready')],
+    ['while Xvfb starts', runsXvfb],
+  ])('leaves neither Xvfb nor browser when its process is killed %s', async (_when, holds) => {
     withoutScreen();
-    vi.stubEnv('PATH', '/nowhere');
-    await expect(startLocalPool({ pools: [{ headless: false }] })).rejects.toMatchObject({
-      name: 'LocalPoolError',
-      message: expect.stringContaining('pooled-browser install-browser --headful'),
-    });
-  },
-);
+    const child = spawnChild('windows');
+    await until('the condition holds', () => holds(child), 120_000);
+    expect(runsXvfb(child)).toBe(true);
+    child.process.kill('SIGKILL');
+    await child.ended;
+    await expectNothingLeft(child);
+  });
+});
+
+it.runIf(isLinux)('rejects with instructions when there is neither a screen nor Xvfb', async () => {
+  withoutScreen();
+  vi.stubEnv('PATH', '/nowhere');
+  await expect(startLocalPool({ pools: [{ headless: false }] })).rejects.toMatchObject({
+    name: 'LocalPoolError',
+    message: expect.stringContaining('pooled-browser install-browser --headful'),
+  });
+});
 
 it.each(['chrome-headless-shell', 'headless_shell'])(
   'refuses windows of %s before anything starts',
   async (name) => {
-    const executablePath = join(mkdtempSync(join(tmpdir(), 'shell-')), name);
-    writeFileSync(executablePath, '', { mode: 0o755 });
+    const { path: executablePath } = program(name);
     await expect(startLocalPool({ pools: [{ headless: false }], executablePath })).rejects.toMatchObject({
       name: 'InvalidOptionError',
       message: expect.stringMatching(
@@ -96,3 +89,22 @@ it.each(['chrome-headless-shell', 'headless_shell'])(
     });
   },
 );
+
+/** Writes the line break late, as Xvfb does on a busy machine, and logs whether the write succeeded. */
+const SLOW_XVFB = `#!/bin/sh
+trap '' PIPE
+printf 7 >&3
+sleep 0.3
+if printf '\\n' >&3; then echo alive > "$0.log"; else echo ended > "$0.log"; exit 1; fi
+exec 3>&-
+exec sleep 60
+`;
+
+it.runIf(isLinux)('reads the whole line in which Xvfb reports its display number', async () => {
+  const { folder, path } = program('Xvfb', SLOW_XVFB);
+  vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+  const display = new VirtualDisplay([{ headless: false, viewport: { width: 800, height: 600 } }]);
+  expect((await display.start()).name).toBe(':7');
+  await expect.poll(() => readFileSync(`${path}.log`, 'utf8')).toBe('alive\n');
+  await display.close();
+});

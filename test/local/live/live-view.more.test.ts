@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { LiveMode } from '../../../src/local/live/live-view.js';
 import type { BrowserSession } from '../../../src/service/wire.js';
-import { changed, faults, record, tokenIn, usePerson } from '../pages/support.js';
+import { changed, faults, tokenIn, usePerson } from '../pages/support.js';
+import { Replays } from '../replays/support.js';
 import { closed, leaseConnected, startApi, tryWebSocket } from '../support.js';
 
 const api = await startApi({
@@ -28,7 +29,7 @@ afterEach(async () => {
   await api.release(session, false);
 });
 
-it('lets a person click, type, paste and scroll, without disturbing the client', async () => {
+it('lets a person click, type, paste and scroll beside the client, and shows the changes of both', async () => {
   const permissions = ['clipboard-read', 'clipboard-write'];
   const view = await person.open(session.browser_live_view_url!, { permissions });
   await pictures(view);
@@ -46,6 +47,9 @@ it('lets a person click, type, paste and scroll, without disturbing the client',
   await expect.poll(() => leased.evaluate(() => scrollY)).toBeGreaterThan(0);
   await leased.getByRole('textbox').fill('by the client');
   expect(await leased.getByRole('textbox').inputValue()).toBe('by the client');
+  await leased.evaluate(() => (document.body.style.background = 'rgb(200, 0, 0)'));
+  const red = [200, 0, 0].map((part): unknown => expect.closeTo(part, -1));
+  await expect.poll(() => colour(view)).toEqual(red);
   expect(faults(view)).toEqual([]);
 });
 
@@ -62,28 +66,16 @@ it.each([
     const picture = (await view.locator('canvas').boundingBox())!;
     const ratio = await leased.evaluate(() => innerWidth / innerHeight);
     expect(picture.width / picture.height).toBeCloseTo(ratio, 1);
-    const room = await view.locator('main').evaluate((main) => {
+    const [roomWide, roomHigh] = await view.locator('main').evaluate((main): [number, number] => {
       const { paddingTop, paddingLeft } = getComputedStyle(main);
-      return [
-        main.clientWidth - 2 * Number.parseFloat(paddingLeft),
-        main.clientHeight - 2 * Number.parseFloat(paddingTop),
-      ];
+      const { clientWidth, clientHeight } = main;
+      return [clientWidth - 2 * parseFloat(paddingLeft), clientHeight - 2 * parseFloat(paddingTop)];
     });
-    const [roomWide, roomHigh] = room as [number, number];
     expect(picture.width).toBeCloseTo(Math.min(roomWide, roomHigh * ratio), 0);
     await clickIn(view, 'button');
     await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
   },
 );
-
-it('shows changes by the client', async () => {
-  const view = await person.open(session.browser_live_view_url!);
-  await pictures(view);
-  await leased.evaluate(() => (document.body.style.background = 'rgb(200, 0, 0)'));
-  await expect
-    .poll(() => colour(view))
-    .toEqual([expect.closeTo(200, -1), expect.closeTo(0, -1), expect.closeTo(0, -1)]);
-});
 
 it('lists the tabs, shows the newest one, and navigates with the address bar', async () => {
   const view = await person.open(session.browser_live_view_url!);
@@ -102,41 +94,26 @@ it('lists the tabs, shows the newest one, and navigates with the address bar', a
   await expect.poll(() => leased.getByRole('button').textContent()).toBe('Go!');
 });
 
-it('sends no input of a viewer who only watches', async () => {
-  const view = await person.open(changed(session.browser_live_view_url!, { readOnly: 'true' }));
-  await pictures(view);
-  await view.getByText('Read-only').waitFor();
-  await clickIn(view, 'button');
-  expect(await view.getByLabel('Address').isEditable()).toBe(false);
-  await expectUntouched();
-});
-
-it('refuses all input on a read-only WebSocket', async () => {
-  const { socket } = await openLive(socketUrl({ readOnly: 'true' }));
-  for (const command of await attacks()) socket.send(JSON.stringify(command));
-  await expectUntouched();
-  // Proves that the same commands work on a WebSocket with control.
-  const { socket: driving } = await openLive(socketUrl());
-  for (const command of await attacks()) driving.send(JSON.stringify(command));
-  await expect.poll(() => leased.url()).toBe('about:blank');
-  socket.terminate();
-  driving.terminate();
-});
-
-it('has a link for others that only shows the browser, however the link is changed', async () => {
+it('refuses all input on a read-only WebSocket, and with the link to only watch, however it is changed', async () => {
   const link = await linkToWatch();
   expect(tokenIn(link)).not.toBe(tokenIn(session.browser_live_view_url!));
-  for (const readOnly of [undefined, 'true', 'false', '0', '']) {
-    const url = readOnly === undefined ? link : changed(link, { readOnly });
+  const variants = ['true', 'false', '0', ''].map((readOnly) => changed(link, { readOnly }));
+  for (const url of [socketUrl({ readOnly: 'true' }), link, ...variants]) {
     const { socket, mode } = await openLive(url);
-    expect(mode).toEqual({ type: 'mode', readOnly: true });
+    expect(mode.readOnly).toBe(true);
+    if (url.includes(tokenIn(link))) expect(mode).toEqual({ type: 'mode', readOnly: true });
     for (const command of await attacks()) socket.send(JSON.stringify(command));
     await expectUntouched();
     socket.terminate();
   }
+  // Proves that the same commands work on a WebSocket with control.
+  const { socket: driving } = await openLive(socketUrl());
+  for (const command of await attacks()) driving.send(JSON.stringify(command));
+  await expect.poll(() => leased.url()).toBe('about:blank');
+  driving.terminate();
 });
 
-it('opens nothing else with the token of that link, and nothing after the lease ended', async () => {
+it('opens nothing else with the token of the link to only watch, and nothing after the lease ended', async () => {
   const link = await linkToWatch();
   const token = tokenIn(link);
   const dashboard = api.pool.dashboardUrl.replace(/^http/, 'ws');
@@ -155,8 +132,12 @@ it('links from control to watching, and back only for viewers who may control', 
   await pictures(view);
   expect(await view.getByRole('link', { name: 'Take control' }).count()).toBe(0);
   await clickIn(view, 'button');
-  await expectUntouched();
   await view.goto(changed(session.browser_live_view_url!, { readOnly: 'true' }));
+  await pictures(view);
+  await view.getByText('Read-only').waitFor();
+  await clickIn(view, 'button');
+  expect(await view.getByLabel('Address').isEditable()).toBe(false);
+  await expectUntouched();
   await view.getByRole('link', { name: 'Take control' }).click();
   await view.getByText('In control').waitFor();
   await pictures(view);
@@ -217,24 +198,16 @@ it('ends with the lease, and says so, also when it is opened afterwards', async 
 });
 
 it('links the recordings of its own lease after the session has ended', async () => {
-  const url = session.browser_live_view_url!;
-  const replay = await record(api, session, async () => {});
-  const view = await person.open(url);
+  const replay = await new Replays(api).record(session);
+  const view = await person.open(session.browser_live_view_url!);
   await pictures(view);
   await api.release(session);
-  await record(api, await api.lease(), async () => {});
+  await new Replays(api).record(await api.lease());
   const link = view.getByRole('link', { name: 'Open the recording' });
   await link.waitFor();
   expect(await link.getAttribute('href')).toBe(replay.replay_view_url);
   await link.click();
   await view.getByRole('heading', { name: /^Session / }).waitFor();
-});
-
-it('ends with the browser, and says so', async () => {
-  const view = await person.open(session.browser_live_view_url!);
-  await pictures(view);
-  await api.call('DELETE', `/browsers/${session.session_id}`);
-  await view.getByRole('heading', { name: 'The session has ended' }).waitFor();
 });
 
 function socketUrl(query: Readonly<Record<string, string>> = {}): string {

@@ -2,7 +2,8 @@ import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startApi } from '../support.js';
-import { faults, record, usePerson } from './support.js';
+import { Replays } from '../replays/support.js';
+import { faults, usePerson } from './support.js';
 
 const api = await startApi({
   pools: [{ size: 2, timeoutSeconds: 600 }],
@@ -14,15 +15,15 @@ const person = usePerson();
 const urls: Record<string, string> = { dashboard: api.pool.dashboardUrl };
 
 beforeAll(async () => {
+  const replays = new Replays(api);
   const ended = await api.lease({ name: 'an-ended.lease-whose-name-is-longer-than-a-phone-is-wide.spec.ts' });
   urls['ended live view'] = ended.browser_live_view_url!;
-  await record(api, ended, async () => {});
+  await replays.record(ended);
   await api.release(ended);
   const session = await api.lease({ name: 'a.lease', tags: { worker: '1' } });
-  const path = session.browser_live_view_url!;
-  urls['live'] = path;
-  const replay = await record(api, session, async () => {
-    const view = await person.open(path);
+  urls['live'] = session.browser_live_view_url!;
+  const replay = await replays.record(session, async () => {
+    const view = await person.open(urls['live']!);
     await view.getByLabel('Address').fill('data:text/html,<h1>A page</h1>');
     await view.keyboard.press('Enter');
     await view.getByRole('tab', { name: /A page|data:/ }).waitFor();
@@ -45,8 +46,8 @@ const FILLED: Record<string, (page: Page) => Promise<unknown>> = {
   live: (page) => page.locator('canvas[data-pictures]').waitFor(),
   'ended live view': (page) => page.getByRole('link', { name: 'Open the recording' }).waitFor(),
   'dead link': (page) => page.getByText('This link to a recording is incomplete').waitFor(),
-  replay: (page) =>
-    page
+  replay: async (page) =>
+    await page
       .getByRole('link', { name: /Navigation/ })
       .first()
       .waitFor(),
@@ -62,7 +63,7 @@ describe.each([
     async (name) => {
       const page = await person.open(urls[name]!, { colorScheme });
       await FILLED[name]!(page);
-      expect(faults(page).filter((fault) => !isExpected(name, fault))).toEqual([]);
+      expect(faults(page).filter((fault) => !REFUSALS[name]?.test(fault))).toEqual([]);
       await loadAxe(page);
       for (const width of widths) {
         await page.setViewportSize({ width, height: 800 });
@@ -80,10 +81,6 @@ const REFUSALS: Record<string, RegExp> = {
   'ended live view': /^WebSocket connection to .* failed: HTTP Authentication failed/,
   'dead link': /^Failed to load resource: .* a status of 401/,
 };
-
-function isExpected(name: string, fault: string): boolean {
-  return REFUSALS[name]?.test(fault) ?? false;
-}
 
 /** Unlike the library, the protocol runs scripts that the page's policy refuses. */
 async function loadAxe(page: Page): Promise<void> {

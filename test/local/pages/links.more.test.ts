@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startApi, tryWebSocket } from '../support.js';
+import { Replays } from '../replays/support.js';
 import { changed, jwtIn, tokenIn } from './support.js';
 
 const api = await startApi({
@@ -8,13 +9,15 @@ const api = await startApi({
 });
 const { port } = new URL(api.pool.baseUrl);
 const [one, two] = [await api.lease(), await api.lease()];
-const replaysPath = `/browsers/${one.session_id}/replays`;
-const replay = (await api.call('POST', replaysPath, { body: {} })).body as { replay_view_url: string };
-const other = (await api.call('POST', replaysPath, { body: {} })).body as { replay_view_url: string };
+const replays = new Replays(api);
+for (let count = 0; count < 2; count++) await replays.ask(one);
+const [view, other] = (await replays.list(one)).map(({ replay_view_url }) => replay_view_url!) as [
+  string,
+  string,
+];
 
 const dashboard = api.pool.dashboardUrl;
 const live = one.browser_live_view_url!;
-const view = replay.replay_view_url;
 const part = (name: string) => view.replace('/replay?', `/replay/${name}?`);
 
 /** Every link that a token opens. */
@@ -47,7 +50,7 @@ describe.each(Object.entries(LINKS))('the link %s', (name, url) => {
     if (name !== 'video' && name !== 'poster') expect(await statusOf(url)).toBe(200);
   });
 
-  it('is refused with the token of another link, and with a missing or changed token', async () => {
+  it('is refused with a missing, changed or other token, and for a foreign Host or Origin', async () => {
     const { [own]: _own, ...others } = TOKENS;
     const attacks = {
       ...others,
@@ -59,9 +62,7 @@ describe.each(Object.entries(LINKS))('the link %s', (name, url) => {
     for (const [attack, token] of Object.entries(attacks)) {
       expect([attack, await statusOf(changed(url, { token }))]).toEqual([attack, 401]);
     }
-  });
-
-  it('is refused for a foreign Host or Origin', async () => {
+    // Also with the right token.
     expect(await statusOf(url, { host: `evil.example:${port}` })).toBe(403);
     expect(await statusOf(url, { origin: 'https://evil.example' })).toBe(403);
   });
@@ -97,16 +98,14 @@ it('opens no WebSocket with the secret of another link', async () => {
 });
 
 it('has links of their own for each recording and each lease', () => {
-  const links = [view, other.replay_view_url, live, two.browser_live_view_url!, dashboard];
+  const links = [view, other, live, two.browser_live_view_url!, dashboard];
   expect(new Set(links.map(tokenIn)).size).toBe(links.length);
 });
 
 it('writes no token into its log', async () => {
-  const events: unknown[] = [];
-  const logging = await startApi({ onLog: (event) => events.push(event) });
-  await fetch(logging.pool.dashboardUrl);
-  expect(events).toContainEqual({ type: 'request', method: 'GET', path: '/', status: 200 });
-  expect(JSON.stringify(events)).not.toContain(tokenIn(logging.pool.dashboardUrl));
+  await fetch(dashboard);
+  expect(api.events).toContainEqual({ type: 'request', method: 'GET', path: '/', status: 200 });
+  for (const link of Object.values(LINKS)) expect(JSON.stringify(api.events)).not.toContain(tokenIn(link));
 });
 
 it.each(['/?token=old', '/live?token=old', '/replay?token=old'])(
@@ -122,45 +121,32 @@ it.each(['/?token=old', '/live?token=old', '/replay?token=old'])(
   },
 );
 
-describe('a request of the dashboard to end a lease', () => {
-  const url = new URL(dashboard);
+describe.each(['release', 'destroy'])('a request of the dashboard to %s a lease', (action) => {
+  const { search } = new URL(dashboard);
   const body = { session_id: two.session_id };
-  const post = (path: string, headers: Record<string, string> = {}) =>
-    api.call('POST', `/dashboard/${path}`, { body, headers: { authorization: '', ...headers } });
+  const post = (query: string, headers: Record<string, string> = {}) =>
+    api.call('POST', `/dashboard/${action}${query}`, { body, headers: { authorization: '', ...headers } });
 
-  it.each(['release', 'destroy'])('to %s is refused without the token of the dashboard', async (action) => {
+  it('is refused without the token of the dashboard, from another origin, and with GET', async () => {
     for (const query of ['', '?token=', `?token=${tokenIn(live)}`, `?token=${tokenIn(view)}`])
-      expect([query, (await post(`${action}${query}`)).status]).toEqual([query, 401]);
+      expect([query, (await post(query)).status]).toEqual([query, 401]);
+    expect((await post(search, { origin: 'https://evil.example' })).status).toBe(403);
+    expect(await api.status(`/dashboard/${action}${search}`)).toBe(401);
   });
 
-  it.each(['release', 'destroy'])('to %s is refused from another origin, and with GET', async (action) => {
-    const headers = { origin: 'https://evil.example' };
-    expect((await post(`${action}${url.search}`, headers)).status).toBe(403);
-    expect(await api.status(`/dashboard/${action}${url.search}`)).toBe(401);
-  });
-
-  it.each(['release', 'destroy'])('to %s ends no other lease than the one that is seen', async (action) => {
-    const { status, body: answer } = await post(`${action}${url.search}`, { origin: api.pool.baseUrl });
-    expect({ status, ...answer }).toMatchObject({
-      status: 409,
-      message: expect.stringContaining('has ended meanwhile'),
-    });
+  it('ends no other lease than the one that is seen', async () => {
+    const { status, body: answer } = await post(search, { origin: api.pool.baseUrl });
+    const message = expect.stringContaining('has ended meanwhile');
+    expect({ status, ...answer }).toMatchObject({ status: 409, message });
     expect((await api.record()).acquired_count).toBe(2);
   });
 });
 
-it('serves its scripts and styles, and no other files', async () => {
-  for (const file of ['base.css', 'icon.svg', 'replay.js', 'live.js', 'dashboard.js']) {
-    expect([file, (await fetch(`${api.pool.baseUrl}/pages/${file}`)).status]).toEqual([file, 200]);
-  }
-  for (const path of [
-    '/pages/nothing.js',
-    '/pages/replay.d.ts',
-    '/pages/..%2f..%2findex.js',
-    '/pages/package.json',
-  ]) {
-    expect([path, (await api.call('GET', path)).status]).toEqual([path, 404]);
-  }
+it.each([
+  ...['base.css', 'icon.svg', 'replay.js', 'live.js', 'dashboard.js'].map((file) => [file, 200] as const),
+  ...['nothing.js', 'replay.d.ts', '..%2f..%2findex.js', 'package.json'].map((file) => [file, 404] as const),
+])('answers the request for the file %s with %i', async (file, status) => {
+  expect((await api.call('GET', `/pages/${file}`)).status).toBe(status);
 });
 
 async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number> {

@@ -1,32 +1,24 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
 import type { BrowserSession } from '../../../src/service/wire.js';
-import { startApi } from '../support.js';
-import { faults, record, usePerson } from './support.js';
+import { Replays } from '../replays/support.js';
+import { drive, serveSite, startApi } from '../support.js';
+import { faults, usePerson } from './support.js';
 
 const api = await startApi({ pools: [{ viewport: { width: 800, height: 600 }, timeoutSeconds: 600 }] });
+const replays = new Replays(api);
 const person = usePerson();
-const server = createServer(({ url }, response) => {
-  const isShop = url === '/shop';
-  response.writeHead(isShop ? 200 : 404, { 'content-type': 'text/html' });
-  response.end(isShop ? '<h1>A shop</h1><script src="script.js"></script>' : 'Not found');
-}).listen(0, '127.0.0.1');
-await once(server, 'listening');
-const site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-afterAll(() => void server.close());
+const site = await serveSite({ '/shop': '<h1>A shop</h1><script src="script.js"></script>' });
 let session: BrowserSession;
 let url: string;
 
 beforeAll(async () => {
   session = await api.lease({ name: 'cart.spec' });
-  const replay = await record(api, session, () => shop(session));
+  const replay = await replays.record(session, () => shop(session));
   url = replay.replay_view_url!;
 });
 
-it('plays the video at the chosen speed', async () => {
+it('plays the video at the chosen speed, with buttons and keys, and has a full screen mode', async () => {
   const page = await person.open(url);
   // Slow, so that the video does not end during the test.
   await page.getByLabel('Speed').selectOption('0.25');
@@ -35,10 +27,18 @@ it('plays the video at the chosen speed', async () => {
   expect(await video(page, 'playbackRate')).toBe(0.25);
   await page.getByRole('button', { name: 'Pause' }).click();
   expect(await video(page, 'paused')).toBe(true);
+  for (const key of [']', '[']) await page.keyboard.press(key);
+  await expect.poll(() => video(page, 'playbackRate')).toBe(0.25);
+  for (const isPaused of [false, true]) {
+    await page.keyboard.press(' ');
+    await expect.poll(() => video(page, 'paused')).toBe(isPaused);
+  }
+  await page.getByRole('button', { name: 'Full screen' }).click();
+  await expect.poll(() => page.evaluate(() => document.fullscreenElement?.id)).toBe('stage');
   expect(faults(page)).toEqual([]);
 });
 
-it('seeks with the scrub bar, with keys and with events', async () => {
+it('seeks with the scrub bar, with keys and with events, whose address it keeps', async () => {
   const page = await person.open(url);
   await page.getByLabel('Position in the video').fill('500');
   await expect.poll(() => at(page)).toBe(500);
@@ -47,8 +47,13 @@ it('seeks with the scrub bar, with keys and with events', async () => {
   await page.keyboard.press('Home');
   await expect.poll(() => at(page)).toBe(0);
   const click = page.getByRole('link', { name: /Click/ });
+  const href = await click.getAttribute('href');
+  expect(href).toMatch(/^#t=\d+(\.\d+)?$/);
   await click.click();
-  await expect.poll(() => at(page)).toBeGreaterThan(0);
+  const moment = Math.round(Number(href!.slice(3)) * 1000);
+  expect(moment).toBeGreaterThan(0);
+  await expect.poll(() => at(page)).toBe(moment);
+  expect(new URL(page.url()).hash).toBe(href);
   await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
   await page.keyboard.press('p');
   await expect.poll(() => click.getAttribute('aria-current')).toBe('false');
@@ -56,20 +61,12 @@ it('seeks with the scrub bar, with keys and with events', async () => {
   await expect.poll(() => click.getAttribute('aria-current')).toBe('true');
   await page.keyboard.press(']');
   expect(await video(page, 'playbackRate')).toBe(2);
-});
-
-it('plays and pauses with the space bar, and has a full screen mode', async () => {
-  const page = await person.open(url);
-  await page.getByLabel('Video of the session').waitFor();
-  // Slow, so that the video does not end during the test.
-  for (const key of '[[') await page.keyboard.press(key);
-  await expect.poll(() => video(page, 'playbackRate')).toBe(0.25);
-  await page.keyboard.press(' ');
-  await expect.poll(() => video(page, 'paused')).toBe(false);
-  await page.keyboard.press(' ');
-  await expect.poll(() => video(page, 'paused')).toBe(true);
-  await page.getByRole('button', { name: 'Full screen' }).click();
-  await expect.poll(() => page.evaluate(() => document.fullscreenElement?.id)).toBe('stage');
+  // Also when the address is there already.
+  await click.click();
+  await page.keyboard.press('Home');
+  await expect.poll(() => at(page)).toBe(0);
+  await click.click();
+  await expect.poll(() => at(page)).toBe(moment);
 });
 
 it('shows facts of the session and its events, of which groups can be hidden', async () => {
@@ -106,20 +103,6 @@ it('starts at the moment that the address names, and shows the moment of a pause
   await expect.poll(() => at(again)).toBe(paused);
 });
 
-it('has a link for each event, and keeps the address of the event that was chosen', async () => {
-  const page = await person.open(url);
-  const click = page.getByRole('link', { name: /Click/ });
-  await click.click();
-  const href = await click.getAttribute('href');
-  expect(href).toMatch(/^#t=\d+(\.\d+)?$/);
-  expect(new URL(page.url()).hash).toBe(href);
-  // Also when the address is there already.
-  await page.keyboard.press('Home');
-  await expect.poll(() => at(page)).toBe(0);
-  await click.click();
-  await expect.poll(() => at(page)).toBe(Math.round(Number(href!.slice(3)) * 1000));
-});
-
 it('shows a poster with content, in place of an empty first frame', async () => {
   const page = await person.open(url);
   const poster = await page.locator('video[poster]').getAttribute('poster');
@@ -145,15 +128,11 @@ it('shows the status of navigations and of failed requests', async () => {
 });
 
 it('says that the recording runs, and shows the video as soon as it is written', async () => {
-  const path = `/browsers/${session.session_id}/replays`;
-  const replay = (await api.call('POST', path, { body: {} })).body as {
-    replay_id?: string;
-    replay_view_url?: string;
-  };
-  const page = await person.open(replay.replay_view_url!);
+  const id = await replays.start(session);
+  const page = await person.open((await replays.find(session, id)).replay_view_url!);
   await page.getByRole('heading', { name: 'Still recording' }).waitFor();
   await shop(session);
-  await api.call('POST', `${path}/${replay.replay_id}/stop`);
+  await replays.stop(session, id);
   await page.getByLabel('Video of the session').waitFor();
   expect(faults(page)).toEqual([]);
 });
@@ -164,25 +143,25 @@ it('shows the video after the session ended', async () => {
   await expect.poll(() => video(page, 'seekable')).toBe(true);
 });
 
-async function shop({ cdp_ws_url }: BrowserSession): Promise<void> {
-  const browser = await chromium.connectOverCDP(cdp_ws_url);
-  const page = browser.contexts()[0]!.pages()[0]!;
-  await page.goto(`${site}/shop`);
-  await page.goto(`${site}/missing`);
-  await page.goto('data:text/html,<title>Cart</title><button onclick="document.body.append(1)">Buy</button>');
-  await page.evaluate(() => console.warn('the cart is empty'));
-  await page.getByRole('button').click();
-  await page.getByText('1').waitFor();
-  // The video needs time before and after the click, and must not end during the test.
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 5_000)));
-  await browser.close();
+async function shop(leased: BrowserSession): Promise<void> {
+  await drive(leased, async (page) => {
+    await page.goto(`${site}/shop`);
+    await page.goto(`${site}/missing`);
+    await page.goto(
+      'data:text/html,<title>Cart</title><button onclick="document.body.append(1)">Buy</button>',
+    );
+    await page.evaluate(() => console.warn('the cart is empty'));
+    await page.getByRole('button').click();
+    await page.getByText('1').waitFor();
+    // The video needs time before and after the click, and must not end during the test.
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 5_000)));
+  });
 }
 
 /** The position of the video in milliseconds. */
 function at(page: Page): Promise<number> {
-  return page
-    .locator('video')
-    .evaluate((video) => Math.round((video as HTMLVideoElement).currentTime * 1000));
+  const milliseconds = (video: Element) => Math.round((video as HTMLVideoElement).currentTime * 1000);
+  return page.locator('video').evaluate(milliseconds);
 }
 
 function video(page: Page, what: 'playbackRate' | 'paused' | 'seekable'): Promise<unknown> {

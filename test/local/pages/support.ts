@@ -1,8 +1,6 @@
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
-import { findBrowser } from '../../../src/local/browser/find-browser.js';
-import type { BrowserSession, Replay } from '../../../src/service/wire.js';
-import { until, type Api } from '../support.js';
+import { launchBrowser } from '../replays/support.js';
 
 /** A person with a browser. */
 export interface Person {
@@ -13,9 +11,7 @@ export interface Person {
 /** Starts the person's browser for a test file. */
 export function usePerson(): Person {
   let browser: Browser;
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: await findBrowser(), args: ['--no-sandbox'] });
-  });
+  beforeAll(async () => void (browser = await launchBrowser()));
   afterAll(() => browser?.close());
   return {
     open: async (url, options = {}) => {
@@ -47,23 +43,6 @@ function watch(page: Page, origin: string): void {
     const { protocol, origin: to } = new URL(request.url());
     if (to !== origin && protocol !== 'blob:') faults.push(`request to ${request.url()}`);
   });
-}
-
-/** Records a lease while `work` runs. Resolves when the video is written. */
-export async function record(api: Api, session: BrowserSession, work: () => Promise<void>): Promise<Replay> {
-  const path = `/browsers/${session.session_id}/replays`;
-  const replay = (await api.call('POST', path, { body: {} })).body as unknown as Required<Replay>;
-  await work();
-  await api.call('POST', `${path}/${replay.replay_id}/stop`);
-  const isWritten = async () => {
-    const { body } = await api.call('GET', path);
-    const all = body as unknown as Replay[];
-    return all.some(
-      ({ replay_id, finished_at }) => replay_id === replay.replay_id && finished_at !== undefined,
-    );
-  };
-  await until('the video is written', isWritten, 150_000);
-  return replay;
 }
 
 /** Changes the query, or the path, of a URL. */

@@ -7,8 +7,9 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { readFrames, type Frame } from '../../../src/local/replays/frames.js';
+import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
 import type { BrowserSession, Replay } from '../../../src/service/wire.js';
-import type { Api, Reply } from '../support.js';
+import { until, type Api, type Reply } from '../support.js';
 
 /** A client of the recordings API of a local pool, over HTTP. */
 export class Replays {
@@ -38,34 +39,60 @@ export class Replays {
     return body as unknown as Replay[];
   }
 
+  async ids(session: BrowserSession): Promise<string[]> {
+    return (await this.list(session)).map(({ replay_id }) => replay_id!);
+  }
+
+  async find(session: BrowserSession, id: string): Promise<Replay> {
+    return (await this.list(session)).find(({ replay_id }) => replay_id === id)!;
+  }
+
   get(session: BrowserSession, id: string, headers: Record<string, string> = {}): Promise<Response> {
     const { baseUrl, token } = this.#api.pool;
     const url = `${baseUrl}/browsers/${session.session_id}/replays/${id}`;
     return fetch(url, { headers: { authorization: `Bearer ${token}`, ...headers } });
   }
 
-  async isWritten(session: BrowserSession, id: string): Promise<boolean> {
-    const { status, body } = await this.get(session, id, { range: 'bytes=0-0' });
-    // An unread body would hold the connection.
-    await body?.cancel();
-    return status !== 202;
+  /** What the page of a recording shows. */
+  async facts(session: BrowserSession, id: string): Promise<{ state: string; timeline: TimelineEntry[] }> {
+    const { replay_view_url } = await this.find(session, id);
+    const response = await fetch(replay_view_url!.replace('/replay?', '/replay/facts?'));
+    return (await response.json()) as { state: string; timeline: TimelineEntry[] };
+  }
+
+  /** Waits until the video is written, if there is one. */
+  async written(session: BrowserSession, id: string): Promise<Replay> {
+    const isWritten = async () => {
+      const { status, body } = await this.get(session, id, { range: 'bytes=0-0' });
+      // An unread body would hold the connection.
+      await body?.cancel();
+      return status !== 202;
+    };
+    await until('the video is written', isWritten, VIDEO_TIMEOUT);
+    return await this.find(session, id);
   }
 
   /** Waits for the video, and downloads it. */
   async video(session: BrowserSession, id: string): Promise<Buffer> {
-    await expect
-      .poll(() => this.isWritten(session, id), { timeout: VIDEO_TIMEOUT, interval: 100 })
-      .toBe(true);
+    await this.written(session, id);
     const response = await this.get(session, id);
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
     expect(response.headers.get('content-type')).toBe('video/webm');
     return Buffer.from(await response.arrayBuffer());
   }
+
+  /** Records a browser while the function runs, and waits until the video is written. */
+  async record(session: BrowserSession, fn: (id: string) => unknown = () => {}): Promise<Replay> {
+    const id = await this.start(session);
+    await fn(id);
+    expect(await this.stop(session, id)).toBe(204);
+    return await this.written(session, id);
+  }
 }
 
 /** Leases a browser until the test ends. */
-export async function borrow(api: Api): Promise<BrowserSession> {
-  const session = await api.lease();
+export async function borrow(api: Api, pool?: string): Promise<BrowserSession> {
+  const session = await api.lease({}, pool);
   onTestFinished(async () => void (await api.release(session)));
   return session;
 }
@@ -104,7 +131,7 @@ export interface Playback {
 
 export type Colour = [red: number, green: number, blue: number];
 
-/** Plays videos in a browser that is not part of a pool. */
+/** Plays videos in a browser of its own. */
 export class VideoPlayer {
   #browser: Promise<Browser> | undefined;
   #player: Promise<Page> | undefined;
@@ -133,7 +160,7 @@ export class VideoPlayer {
   }
 
   #open(): Promise<Browser> {
-    return (this.#browser ??= launch());
+    return (this.#browser ??= launchBrowser());
   }
 
   #page(): Promise<Page> {
@@ -141,7 +168,8 @@ export class VideoPlayer {
   }
 }
 
-async function launch(): Promise<Browser> {
+/** Starts a browser that is not part of a pool. */
+export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath: await findBrowser(), args: ['--no-sandbox'] });
 }
 
@@ -189,13 +217,12 @@ async function watch({ base64, times }: { base64: string; times: readonly number
   return { duration, width, height, colours };
 }
 
-async function lookAt(pictures: readonly string[]): Promise<Colour[]> {
-  const colours: Colour[] = [];
-  for (const base64 of pictures) {
+function lookAt(pictures: readonly string[]): Promise<Colour[]> {
+  const colourOf = async (base64: string) => {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    colours.push(meanColour(await createImageBitmap(new Blob([bytes]))));
-  }
-  return colours;
+    return meanColour(await createImageBitmap(new Blob([bytes])));
+  };
+  return Promise.all(pictures.map(colourOf));
 }
 
 /** The primary colour nearest to a colour, or grey. */
@@ -240,17 +267,4 @@ export const NOISE = page(`<body style="margin:0"><canvas width="640" height="48
 
 export function page(html: string): string {
   return `data:text/html,${encodeURIComponent(html)}`;
-}
-
-/** Connects to a leased browser as a client while the function runs. */
-export async function drive<Value>(
-  { cdp_ws_url }: BrowserSession,
-  fn: (page: Page, browser: Browser) => Promise<Value>,
-): Promise<Value> {
-  const browser = await chromium.connectOverCDP(cdp_ws_url);
-  try {
-    return await fn(browser.contexts()[0]!.pages()[0]!, browser);
-  } finally {
-    await browser.close();
-  }
 }

@@ -1,6 +1,9 @@
 import {
   collectOutcomes,
+  enqueueInputs,
   workPooledBrowsers,
+  type CollectOptions,
+  type EnqueueOptions,
   type QueuedOutcome,
   type WorkOptions,
 } from '../../../src/bullmq.js';
@@ -8,7 +11,7 @@ import type { TaskCallback } from '../../../src/index.js';
 import type { Handles, MapBench } from '../support.js';
 
 /** A worker in this process. */
-export class TestWorker implements AsyncDisposable {
+class TestWorker implements AsyncDisposable {
   readonly #abort = new AbortController();
   readonly ended: ReturnType<typeof workPooledBrowsers>;
 
@@ -40,9 +43,32 @@ export class TestWorker implements AsyncDisposable {
   }
 }
 
-/** Collects until all inputs have their outcome; in the order of the inputs. */
-export async function collectAll(queueName: string, connection: string): Promise<QueuedOutcome[]> {
-  const outcomes: QueuedOutcome[] = [];
-  for await (const outcome of collectOutcomes(queueName, { connection })) outcomes.push(outcome);
-  return outcomes.toSorted((one, other) => one.index - other.index);
+/** A queue in Redis, as the programs of one machine use it. */
+export class TestQueue {
+  readonly name: string;
+  readonly #redis: { readonly connection: string; readonly redisTimeout?: number };
+
+  constructor(name: string, connection: string, options: { redisTimeout?: number } = {}) {
+    this.name = name;
+    this.#redis = { connection, ...options };
+  }
+
+  add(inputs: Iterable<unknown>, options: EnqueueOptions = {}): Promise<number> {
+    return enqueueInputs(this.name, inputs, { ...this.#redis, ...options });
+  }
+
+  work(bench: MapBench, fn: TaskCallback<Handles, unknown, unknown>, options: WorkOptions = {}): TestWorker {
+    return new TestWorker(bench, this.name, fn, { ...this.#redis, ...options });
+  }
+
+  outcomes(options: CollectOptions = {}): AsyncIterableIterator<QueuedOutcome> {
+    return collectOutcomes(this.name, { ...this.#redis, ...options });
+  }
+
+  /** Collects until all inputs have their outcome; in the order of the inputs. */
+  async collect(): Promise<QueuedOutcome[]> {
+    const outcomes: QueuedOutcome[] = [];
+    for await (const outcome of this.outcomes()) outcomes.push(outcome);
+    return outcomes.toSorted((one, other) => one.index - other.index);
+  }
 }

@@ -31,7 +31,7 @@ it('escapes the cells of a table, and line breaks in them', () => {
 });
 
 it('escapes painted text', () => {
-  expect(paintFor(Object.assign(process.stdout, { isTTY: false }))('red', HOSTILE)).toBe(ESCAPED);
+  expect(paintFor({ isTTY: false } as NodeJS.WriteStream)('red', HOSTILE)).toBe(ESCAPED);
 });
 
 it('prints JSON that is escaped, and has the same value', () => {

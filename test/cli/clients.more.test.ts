@@ -1,0 +1,125 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
+import { expectRefusal, runCli, SLOW_START, startClient } from './support.js';
+
+/** Every command that sends requests to a service, with the route of its first request and an answer that fails it. */
+const CLIENTS = [
+  { args: ['acquire', 'pool'], route: 'acquire', status: 404, advice: 'The service has no pool pool' },
+  {
+    args: ['exec', 'pool', '--', 'echo', 'ran'],
+    route: 'acquire',
+    status: 401,
+    advice: 'Check the access token',
+  },
+  {
+    args: ['map', 'pool', 'test/cli/task.mjs', 'LICENSE', '--concurrency', '1'],
+    route: 'acquire',
+    status: 403,
+    advice: 'The token lacks a permission',
+  },
+  { args: ['flush', 'pool', '--yes'], route: 'flush', status: 404, advice: 'The service has no pool pool' },
+  {
+    args: ['replays', 'session-1'],
+    route: 'replays',
+    status: 404,
+    advice: 'Session session-1 no longer exists',
+  },
+] as const;
+
+let service: FakeService;
+beforeEach(async () => {
+  service = await FakeService.start();
+  onTestFinished(() => service.close());
+});
+
+describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
+  it('prints how to set a missing token or address', async () => {
+    const [command, ...rest] = args;
+    const [tokenless, homeless, wrong] = await Promise.all([
+      runCli(args, { BROWSER_POOL_BASE_URL: service.baseUrl }),
+      runCli(args, { BROWSER_POOL_ACCESS_TOKEN: TOKEN }),
+      runCli([command, '--base-url', 'nowhere', ...rest], { BROWSER_POOL_ACCESS_TOKEN: TOKEN }),
+    ]);
+    expectRefusal(tokenless, 'set the environment variable BROWSER_POOL_ACCESS_TOKEN');
+    expectRefusal(homeless, 'pass --base-url, or set BROWSER_POOL_BASE_URL');
+    expectRefusal(wrong, '--base-url or BROWSER_POOL_BASE_URL must be an absolute URL');
+    expect(service.requests).toEqual([]);
+  });
+
+  it(`reports a ${status} with what to check, and without the token`, async () => {
+    service.script(route, { status, json: { code: 'its_code', message: `no, ${TOKEN}` } });
+    const { code, stdout, stderr } = await startClient(args, service.options).ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`${status} its_code: no`);
+    expect(stderr).toContain(advice);
+    expect(stderr).not.toContain(TOKEN);
+    expect(service.of(route)).toHaveLength(1);
+  });
+
+  it('reports an unreachable service', async () => {
+    const [command, ...rest] = args;
+    const wait = route === 'acquire' ? ['--acquire-timeout', '10s'] : [];
+    const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
+    const { code, stdout, stderr } = await startClient(whole, service.options).ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`The service at ${UNREACHABLE} could not be reached: connect ECONNREFUSED`);
+    expect(service.requests).toEqual([]);
+  });
+});
+
+it.each(CLIENTS.filter(({ route }) => route === 'acquire'))(
+  '$args exits with 130 at Ctrl-C while it waits, and releases a browser that is leased afterwards',
+  async ({ args }) => {
+    let grant!: () => void;
+    service.script('acquire', (response) => {
+      grant = () => reply(response, { status: 200, json: session() });
+    });
+    const waiting = startClient(args, service.options);
+    await expect.poll(() => service.of('acquire').length, SLOW_START).toBe(1);
+    waiting.child.kill('SIGINT');
+    await waiting.prints(/Press Ctrl-C again to quit immediately\./);
+    grant();
+    expect(await waiting.ended).toMatchObject({ code: 130, stdout: '' });
+    expect(waiting.stderr).toContain('pooled-browser: Interrupted by SIGINT.');
+    expect(service.of('acquire')).toHaveLength(1);
+    expect(service.released).toEqual(['session-1']);
+  },
+);
+
+it.each([
+  ['http://far.test', 'must begin with https://'],
+  ['https://user:secret-pass@pool.test', 'must not contain a user name'],
+])('refuses the address %s', async (baseUrl, message) => {
+  const ended = await startClient(['acquire', 'pool'], { baseUrl, token: TOKEN }).ended;
+  expectRefusal(ended, `--base-url or BROWSER_POOL_BASE_URL ${message}`);
+  expect(ended.stderr).not.toContain('secret-pass');
+});
+
+it('fails immediately if the service does not speak TLS', async () => {
+  const baseUrl = service.baseUrl.replace('http:', 'https:');
+  const { code, stderr } = await startClient(['acquire', 'pool'], { baseUrl, token: TOKEN }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    `pooled-browser: The service at ${baseUrl} does not speak TLS. Did you mean ${service.baseUrl}?\n`,
+  );
+});
+
+it('prints an error on one line, and everything with --debug', async () => {
+  const details = [{ code: 'a', message: 'first\n\u001b[31msecond\u001b[39m' }];
+  service.script('acquire', { status: 400, json: { code: 'bad', message: 'wrong', details } });
+  const { stderr } = await startClient(['acquire', 'pool'], service.options).ended;
+  expect(stderr).toBe(
+    'pooled-browser: 400 bad: wrong. Details: a: first second. Check the fields in the details.\n',
+  );
+  const debug = await startClient(['--debug', 'acquire', 'pool'], service.options).ended;
+  expect(debug.stderr).toMatch(/^pooled-browser: PoolServiceError: 400 bad: wrong.*\n +at .*status: 400/s);
+});
+
+it('ends early for a service that was never reached', async () => {
+  const args = ['acquire', 'pool', '--unreachable-timeout', '5s'];
+  const { code, stderr } = await startClient(args, { baseUrl: UNREACHABLE, token: TOKEN }).ended;
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 5 s\./,
+  );
+});
