@@ -31,9 +31,8 @@ describe('acquiring', () => {
     const { timeLeft } = played.told('acquiring')[1]!;
     expect(timeLeft).toBeGreaterThan(290_000);
     expect(timeLeft).toBeLessThanOrEqual(300_000);
-    expect(played.requests[1]).toMatchObject({
-      ...{ timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} },
-    });
+    const defaults = { timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} };
+    expect(played.requests[1]).toMatchObject(defaults);
     expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
   });
 
