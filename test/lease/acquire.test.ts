@@ -150,8 +150,9 @@ describe('acquireTimeout', () => {
   it('ends the call, with its duration and the last error of the service; runOf returns the run', async () => {
     const [endTimeout, advance] = [watchTimeouts(), useClock()];
     const { late, settle } = answerLater(NONE);
+    const waited = after(() => advance(9000), NONE);
     const answer = after(() => (advance(LONG), endTimeout()), late);
-    const outcome = await acquireWith([{ status: 503, json: BODY }, NONE, answer], {}, settle);
+    const outcome = await acquireWith([{ status: 503, json: BODY }, waited, answer], {}, settle);
     const { error, requests, run } = outcome;
     expect(requests).toHaveLength(3);
     expect(error).toBeInstanceOf(AcquireTimeoutError);
@@ -159,6 +160,7 @@ describe('acquireTimeout', () => {
     expect(error!['waited']).toBeGreaterThanOrEqual(LONG);
     expect(error!['waited']).toBe(error!['elapsed']);
     expect(error!.cause).toMatchObject({ status: 503, code: 'some_code' });
+    // Not with the error, because a later request was answered.
     expect(error!.message).toMatch(
       /^No browser .* in pool "test" within 7200 s \(3 acquire requests\)\. Increase acquireTimeout/,
     );

@@ -28,22 +28,18 @@ function stopTimers(): RunOptions {
 }
 
 describe('the callback', () => {
-  it('receives the handles of the library, the session and a signal', async () => {
+  it('receives the handles of the library, the session and a signal, and is reported with its success', async () => {
     await using played = await PlayedLease.start({ handles: { page: 'mine' } });
     const { value } = await played.run(({ page, session, signal }) => {
       return [page, session.session_id, signal.aborted];
     });
     expect(value).toEqual(['mine', sessionId, false]);
-  });
-
-  it('is reported as ok only if it succeeded', async () => {
-    await using played = await PlayedLease.start();
-    await played.run();
     await played.run(fail(new Error('mine')));
     expect(played.told('callback-started')).toMatchObject([{ sessionId }, { sessionId }]);
-    expect(played.told('callback-ended')).toMatchObject([
-      { sessionId, status: 'ok' },
-      { sessionId, status: 'failed' },
+    const endings = played.told('callback-ended').map((event) => [event.sessionId, event.status]);
+    expect(endings).toEqual([
+      [sessionId, 'ok'],
+      [sessionId, 'failed'],
     ]);
   });
 
@@ -242,36 +238,29 @@ describe('the end of a lease', () => {
     });
     const { run } = await played.run(undefined, stopTimers());
     expect(run).toMatchObject({ released: 'destroyed' });
-    expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId, message: /within 5 s/ } },
-    ]);
+    const cause = { name: 'CleanupError', sessionId, message: /within 5 s/ };
+    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
   });
 
-  it('does not wait for a cleanup whose socket has ended', async () => {
+  it('stays connected during the cleanup, and does not wait for a cleanup whose socket has ended', async () => {
     await using played = await PlayedLease.start({
       cleanup: async () => {
-        played.requests[0]!.socket.cut('dropped');
-        await never();
-      },
-    });
-    const { run } = await played.run();
-    expect(run).toMatchObject({ released: 'destroyed' });
-    expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId, message: /ended \(dropped\)/ } },
-    ]);
-    expect(played.told('browser-lost')).toEqual([]);
-  });
-
-  it('stays connected during the cleanup', async () => {
-    await using played = await PlayedLease.start({
-      cleanup: async () => {
-        played.requests[0]!.socket.send('closing pages');
+        const { socket } = played.requests.at(-1)!;
+        socket.send('closing pages');
         await until(() => played.browser.received.length > 0);
         vi.useRealTimers();
+        if (played.requests.length === 1) return;
+        socket.cut('dropped');
+        await never();
       },
     });
     expect((await played.run(undefined, stopTimers())).run).toMatchObject({ released: 'reused' });
     expect(played.browser.received).toEqual(['closing pages']);
+    const { run } = await played.run();
+    expect(run).toMatchObject({ released: 'destroyed' });
+    const cause = { name: 'CleanupError', sessionId, message: /ended \(dropped\)/ };
+    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
+    expect(played.told('browser-lost')).toEqual([]);
   });
 
   it('cuts the connection of a callback that continues after an abort, and skips the cleanup', async () => {
@@ -372,17 +361,16 @@ describe('the option release', () => {
     expect(seen[0]).not.toHaveProperty('error');
   });
 
-  it.each([
-    [true, 'reused'],
-    [false, 'destroyed'],
-  ])('falls back to auto when the function throws; healthy: %j', async (isClean, released) => {
+  it('falls back to auto when the function throws', async () => {
     const mine = new Error('mine');
     const choose = () => {
       throw mine;
     };
-    const { run } = await release({ release: choose }, undefined, isClean);
-    expect(run.released).toBe(released);
-    expect(run.cleanupErrors).toContain(mine);
+    for (const isClean of [true, false]) {
+      const { run } = await release({ release: choose }, undefined, isClean);
+      expect(run.released).toBe(isClean ? 'reused' : 'destroyed');
+      expect(run.cleanupErrors).toContain(mine);
+    }
   });
 });
 
@@ -411,16 +399,15 @@ describe('a release', () => {
     expect(played.releases).toHaveLength(2);
   });
 
-  it.each(['reuse', 'destroy'] as const)(
-    'of a browser that no longer exists counts as destroyed, with release: %s',
-    async (release) => {
-      await using played = await PlayedLease.start();
-      played.service.script('release', { status: 404 });
+  it('of a browser that no longer exists counts as destroyed', async () => {
+    await using played = await PlayedLease.start();
+    played.service.script('release', { status: 404 });
+    for (const release of ['reuse', 'destroy'] as const) {
       const { run } = await played.run(undefined, { release });
       expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
-      expect(played.told('released')).toMatchObject([{ released: 'destroyed' }]);
-    },
-  );
+    }
+    expect(played.told('released')).toMatchObject([{ released: 'destroyed' }, { released: 'destroyed' }]);
+  });
 });
 
 describe('with awaitRelease: false', () => {
