@@ -25,7 +25,10 @@ async function hold(options: HeldLeaseOptions = {}, steps: Steps = {}, fields: R
   const cdp_ws_url = road.to(played.browser.url);
   played.service.script('acquire', { status: 200, json: played.session({ cdp_ws_url, ...fields }) });
   const events: RunEvent[] = [];
-  const onEvent = (event: RunEvent) => void events.push(event);
+  const onEvent = (event: RunEvent) => {
+    events.push(event);
+    options.onEvent?.(event);
+  };
   const { pool, connector } = played;
   const lease = await leaseBrowser(pool, { replays: 'off', ...options, connector, onEvent });
   const types = () => events.map(({ type }) => type);
@@ -133,6 +136,21 @@ describe('a lease with reconnect', () => {
     await expect.poll(() => held.played.browser.open).toBe(0);
     expect(held.played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
     expect(held.types()).not.toContain('reconnected');
+  });
+
+  it('closes a connection that opens at the moment of its release', async () => {
+    for (let ticks = 0; ticks < 8; ticks++) {
+      let connects = 0;
+      const onEvent = async ({ type }: RunEvent) => {
+        if (type !== 'connected' || ++connects < 2) return;
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        void held.lease.release();
+      };
+      await using held = await hold({ ...EAGER, onEvent });
+      held.road.lose('reset');
+      await held.told('ended');
+      await expect.poll(() => held.played.browser.open, { message: `${ticks} microtasks` }).toBe(0);
+    }
   });
 
   it('warns before the service ends a session without a connection, and only then', async () => {
