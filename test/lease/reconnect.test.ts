@@ -56,8 +56,11 @@ describe('a lease with reconnect', () => {
     });
     expect(await held.told('reconnected')).toMatchObject({ sessionId: 'session-1' });
     expect(await lease.use(({ page }) => page)).toBe('a page');
+    // The new connection may be lost, too.
+    held.road.lose('reset');
+    await expect.poll(() => held.types().filter((type) => type === 'reconnected')).toHaveLength(2);
     expect(lease.signal.aborted).toBe(false);
-    expect(played.requests).toHaveLength(2);
+    expect(played.requests).toHaveLength(3);
     // The pages that were opened over the first connection are unknown.
     expect(await lease.release()).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
     expect(held.types()).not.toContain('browser-lost');
@@ -99,9 +102,11 @@ describe('a lease with reconnect', () => {
     async (why) => {
       await using held = await hold(EAGER);
       const { road, lease } = held;
-      road.play(refuse(404));
       if (why === 'the session expired') road.close(1001, 'session expired');
-      else road.lose('reset');
+      else {
+        road.play(refuse(404));
+        road.lose('reset');
+      }
       expect(await held.told('browser-lost')).toMatchObject({ error: { reason: 'expired' } });
       const { reason } = lease.signal;
       expect(reason).toBeInstanceOf(BrowserLostError);
