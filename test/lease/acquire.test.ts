@@ -1,56 +1,62 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import { isPoolServiceError, type RunEvent } from '../../src/index.js';
-import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
-import { breakOff, rejection, reset } from '../service/support.js';
-import { acquire, acquireWith, GRANT, NONE, waits } from './support.js';
+import { AcquireTimeoutError, runOf } from '../../src/index.js';
+import { PlayedLease } from '../support/played-lease.js';
+import { breakOff, hang, reset } from '../service/support.js';
+import { session, type Answer } from '../support/fake-service.js';
+import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
 
 const BODY = { code: 'some_code', message: 'a message' };
+const BROKEN: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
 
-describe.concurrent('an acquire', () => {
-  it('returns the session of the first request', async () => {
-    const tags = { a: 'b', 'pooled-browser-lease': expect.any(String) as string };
-    const request = { name: 'n', tags, start_url: 'https://example.com/' };
-    const options = { name: 'n', tags: { a: 'b' }, startUrl: 'https://example.com/' };
-    const { session, requests, events, released } = await acquireWith([GRANT], options);
-    expect(session?.session_id).toBe('session-1');
-    expect(requests.map(({ body }) => body)).toStrictEqual([{ ...request, acquire_timeout_seconds: 10 }]);
-    expect(events).toMatchObject([{ type: 'acquiring', pool: 'pool', attempt: 1 }]);
-    expect(released).toStrictEqual([]);
-  });
-
-  it('repeats the request after a 204', async () => {
-    const { session, requests } = await acquireWith([NONE, NONE, GRANT]);
-    expect(session?.session_id).toBe('session-1');
+describe('a request without a browser', () => {
+  it.each([408, 409, 429, 503, 504])('is repeated after a %i, with or without a body', async (status) => {
+    const {
+      session: leased,
+      requests,
+      events,
+    } = await acquireWith([{ status }, { status, json: BODY }, GRANT]);
+    expect(leased?.session_id).toBe('session-1');
     expect(requests).toHaveLength(3);
+    expect(events.filter(({ type }) => type === 'waiting')).toMatchObject([
+      { attempt: 1, error: { status, code: `http_${status}` } },
+      { attempt: 2, error: { status, code: 'some_code' } },
+    ]);
   });
 
-  it.each([408, 409, 429, 503, 504])(
-    'repeats the request after a %i, with or without a body',
-    async (status) => {
-      const { session, requests, events } = await acquireWith([{ status }, { status, json: BODY }, GRANT]);
-      expect(session?.session_id).toBe('session-1');
-      expect(requests).toHaveLength(3);
-      const waiting = events.filter(({ type }) => type === 'waiting');
-      expect(waiting).toMatchObject([
-        { attempt: 1, error: { status, code: `http_${status}` } },
-        { attempt: 2, error: { status, code: 'some_code' } },
-      ]);
-    },
-  );
+  it.each([400, 401, 403, 404, 422])('is final after a %i, with the code of the service', async (status) => {
+    const json = { ...BODY, details: [{ code: 'invalid_input', message: 'tags: too long' }] };
+    const { error, requests } = await acquireWith([{ status, json }, GRANT]);
+    expect(error).toMatchObject({
+      name: 'PoolServiceError',
+      status,
+      code: 'some_code',
+      details: json.details,
+    });
+    expect(requests).toHaveLength(1);
+  });
 
-  it.each([400, 401, 403, 404, 422])(
-    'fails immediately after a %i, with the code of the service',
-    async (status) => {
-      const { error, requests } = await acquireWith([{ status, json: BODY }, GRANT]);
-      expect(isPoolServiceError(error)).toBe(true);
-      expect(error).toMatchObject({ status, code: 'some_code' });
-      expect(requests).toHaveLength(1);
-    },
-  );
+  it('is reported by an event, like each request and each pause', async () => {
+    const { events } = await acquireWith([NONE, { status: 429 }, GRANT], { acquireTimeout: 30_000 });
+    expect(events).toMatchObject([
+      { type: 'acquiring', pool: 'test', attempt: 1 },
+      { type: 'waiting', pool: 'test', attempt: 1 },
+      { type: 'acquiring', pool: 'test', attempt: 2 },
+      { type: 'waiting', pool: 'test', attempt: 2, error: { status: 429 } },
+      { type: 'acquiring', pool: 'test', attempt: 3 },
+    ]);
+    expect(events[1]).not.toHaveProperty('error');
+    const times = events.flatMap((event) => ('waited' in event ? [event.waited] : []));
+    expect(times).toStrictEqual(times.toSorted((a, b) => a - b));
+    // One ms for the connect: the clock does not stand still.
+    for (const event of events)
+      if (event.type === 'acquiring') expect(30_000 - event.timeLeft - event.waited).toBeOneOf([0, 1]);
+  });
+});
 
+describe('a conflict (409) for a lease with a name', () => {
   it.each(['conflict', 'name_taken', 'name_unavailable', 'name_not_available', undefined])(
-    'fails immediately after a 409 with the code %s if the lease has a name',
+    'is final with the code %s',
     async (code) => {
       const answer: Answer = { status: 409, ...(code && { json: { code, message: 'taken' } }) };
       const { error, requests } = await acquireWith([answer, GRANT], { name: 'n' });
@@ -60,22 +66,46 @@ describe.concurrent('an acquire', () => {
   );
 
   it.each(['no_browser_available', 'pool_exhausted', 'acquire_timeout'])(
-    'repeats the request after a 409 with the code %s, also with a name',
+    'means that no browser is available with the code %s, wherever the code is',
     async (code) => {
       const reason = { code, message: 'none' };
       const bodies = [reason, { ...BODY, inner_error: reason }, { ...BODY, details: [BODY, reason] }];
       const answers = bodies.map((json): Answer => ({ status: 409, json }));
-      const { session, requests } = await acquireWith([...answers, NONE, GRANT], { name: 'n' });
-      expect(session?.session_id).toBe('session-1');
+      const { session: leased, requests } = await acquireWith([...answers, NONE, GRANT], { name: 'n' });
+      expect(leased?.session_id).toBe('session-1');
       expect(requests).toHaveLength(5);
     },
   );
 
+  it.each([409, 422])('is explained after a lost response, like a %i', async (status) => {
+    const conflict: Answer = { status, json: { code: 'name_taken', message: 'in use' } };
+    const { error, events } = await acquireWith([reset, conflict, GRANT], { name: 'mine' });
+    expect(error).toMatchObject({
+      name: 'LeaseNameTakenError',
+      code: 'ERR_LEASE_NAME_TAKEN',
+      leaseName: 'mine',
+      pool: 'test',
+      attempts: 2,
+      cause: { status, code: 'name_taken' },
+    });
+    expect(events.filter(({ type }) => type === 'outcome-unknown')).toMatchObject([{ name: 'mine' }]);
+  });
+
+  it('is explained by the service without a name, or without a lost response', async () => {
+    const conflict: Answer = { status: 422, json: { code: 'invalid', message: 'no' } };
+    expect((await acquireWith([reset, conflict])).error).toMatchObject({ code: 'invalid' });
+    expect((await acquireWith([conflict], { name: 'mine' })).error).toMatchObject({ code: 'invalid' });
+    const forbidden: Answer = { status: 403, json: BODY };
+    expect((await acquireWith([reset, forbidden], { name: 'mine' })).error).toMatchObject({ status: 403 });
+  });
+});
+
+describe('a request with an unknown outcome', () => {
   it.each<[string, Answer]>([
     ['a reset', reset],
     ['a 500', { status: 500, json: BODY }],
     ['a 502 page', { status: 502, text: '<html>', headers: { 'content-type': 'text/html' } }],
-  ])('repeats the request once, not twice, if the outcome is unknown after %s', async (_what, answer) => {
+  ])('is reported, and repeated once, not twice: %s', async (_what, answer) => {
     const recovered = await acquireWith([answer, NONE, GRANT]);
     expect(recovered.session?.session_id).toBe('session-1');
     expect(recovered.requests).toHaveLength(3);
@@ -89,101 +119,137 @@ describe.concurrent('an acquire', () => {
   it.each<[string, Answer]>([
     ['a page', { status: 200, text: '<html>', headers: { 'content-type': 'text/html' } }],
     ['a body that breaks off', breakOff('{"created_at": "20')],
-  ])('repeats the request at most once after a 200 with %s', async (_what, answer) => {
-    const { error, requests, events } = await acquireWith([answer]);
+  ])('is not repeated after a 200 with %s', async (_what, answer) => {
+    const { error, requests, events } = await acquireWith([answer, GRANT]);
     expect(error).toMatchObject({ name: 'PoolResponseError' });
-    expect(requests.length).toBeLessThanOrEqual(2);
-    expect(events.filter(({ type }) => type === 'outcome-unknown')).toHaveLength(requests.length);
+    expect(requests).toHaveLength(1);
+    expect(events.filter(({ type }) => type === 'outcome-unknown')).toHaveLength(1);
   });
+});
 
-  it('releases a broken session, and repeats the request once', async () => {
-    const broken: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
-    const recovered = await acquireWith([broken, NONE, GRANT]);
+describe('a broken session', () => {
+  it('is released, and the request is repeated once', async () => {
+    const recovered = await acquireWith([BROKEN, NONE, GRANT]);
     expect(recovered.session?.session_id).toBe('session-1');
     expect(recovered.released).toStrictEqual(['broken']);
-    const failed = await acquireWith([broken, NONE, broken, GRANT]);
+    const failed = await acquireWith([BROKEN, NONE, BROKEN, GRANT]);
     expect(failed.error).toMatchObject({ name: 'PoolResponseError', sessionId: 'broken' });
+    expect(failed.requests).toHaveLength(3);
     expect(failed.released).toStrictEqual(['broken', 'broken']);
-    for (const { events } of [recovered, failed])
-      expect(events.filter(({ type }) => type === 'outcome-unknown')).toStrictEqual([]);
   });
 
-  it('does not repeat the request with the name of a broken session', async () => {
-    const broken: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
-    const { error, requests, released } = await acquireWith([broken, GRANT], { name: 'n' });
+  it('of a lease with a name is released, and the request is not repeated', async () => {
+    const { error, requests, released } = await acquireWith([BROKEN, GRANT], { name: 'n' });
     expect(error).toMatchObject({ name: 'PoolResponseError', sessionId: 'broken' });
     expect(requests).toHaveLength(1);
     expect(released).toStrictEqual(['broken']);
   });
+});
 
-  it.each([409, 422])(
-    'explains a %i: a request whose response was lost may have leased the name',
-    async (status) => {
-      const conflict: Answer = { status, json: { code: 'name_taken', message: 'in use' } };
-      const { error, events } = await acquireWith([reset, conflict, GRANT], { name: 'mine' });
-      expect(error).toMatchObject({
-        name: 'LeaseNameTakenError',
-        code: 'ERR_LEASE_NAME_TAKEN',
-        leaseName: 'mine',
-        pool: 'pool',
-        attempts: 2,
-        cause: { status, code: 'name_taken' },
-      });
-      expect(events.filter(({ type }) => type === 'outcome-unknown')).toMatchObject([{ name: 'mine' }]);
-    },
-  );
-
-  it('passes a 422 on unchanged without a name, or without a lost response', async () => {
-    const conflict: Answer = { status: 422, json: { code: 'invalid', message: 'no' } };
-    expect((await acquireWith([reset, conflict])).error).toMatchObject({ code: 'invalid' });
-    const named = await acquireWith([conflict], { name: 'mine' });
-    expect(named.error).toMatchObject({ code: 'invalid' });
+describe('acquireTimeout', () => {
+  it('ends the call, with its duration and the last error of the service; runOf returns the run', async () => {
+    const [endTimeout, advance] = [watchTimeouts(), useClock()];
+    const { late, settle } = answerLater(NONE);
+    const waited = after(() => advance(9000), NONE);
+    const answer = after(() => (advance(LONG), endTimeout()), late);
+    const outcome = await acquireWith([{ status: 503, json: BODY }, waited, answer], {}, settle);
+    const { error, requests, run } = outcome;
+    expect(requests).toHaveLength(3);
+    expect(error).toBeInstanceOf(AcquireTimeoutError);
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', pool: 'test', attempts: 3 });
+    expect(error!['waited']).toBeGreaterThanOrEqual(LONG);
+    expect(error!['waited']).toBe(error!['elapsed']);
+    expect(error!.cause).toMatchObject({ status: 503, code: 'some_code' });
+    // Not with the error, because a later request was answered.
+    expect(error!.message).toMatch(
+      /^No browser .* in pool "test" within 7200 s \(3 acquire requests\)\. Increase acquireTimeout/,
+    );
+    expect(runOf(error)).toBe(run);
+    expect(run).toMatchObject({ acquireAttempts: 3, unknownAcquires: 0, replays: [], replayStatus: 'off' });
+    expect(run).not.toHaveProperty('session');
   });
 
-  it('repeats the request while the service is unreachable', async () => {
-    // Its own address: unreachableTimeout begins with the first failure of any test at the same one.
-    const pool = new BrowserPool('pool', { baseUrl: `${UNREACHABLE}/acquire`, token: TOKEN });
-    const events: RunEvent[] = [];
-    const options = {
-      acquireTimeout: 60_000,
-      pollTimeout: 30_000,
-      retry: { retries: 3, minTimeout: 10, maxTimeout: 20 },
-      onEvent: (event: RunEvent) => events.push(event),
-    };
-    const error = await rejection(acquire(pool, options));
-    await pool.close();
-    expect(error).toMatchObject({ name: 'PoolConnectionError', code: 'ERR_POOL_UNREACHABLE' });
-    expect(events.filter(({ type }) => type === 'acquiring')).toHaveLength(4);
-    expect(events.filter(({ type }) => type === 'outcome-unknown')).toStrictEqual([]);
+  it('has no cause if the service just had no browser', async () => {
+    const endTimeout = watchTimeouts();
+    const { error } = await acquireWith([after(endTimeout, { status: 204, delay: 50 })]);
+    expect(error!.message).toMatch(/\(1 acquire request\)/);
+    expect(error!.cause).toBeUndefined();
   });
 
-  it('waits for the response longer than the service waits', async () => {
-    const late: Answer = { status: 200, json: session(), delay: 2500 };
-    const outcome = await acquireWith([late], { pollTimeout: 1000 });
-    expect(outcome.session?.session_id).toBe('session-1');
-    expect(waits(outcome)).toStrictEqual([1]);
+  it('applies to a service that never answers, and a browser that it leases later is released', async () => {
+    const endTimeout = watchTimeouts();
+    const { late, settle } = answerLater({ status: 200, json: session() });
+    const { error, released, events } = await acquireWith([after(endTimeout, late)], {}, settle);
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 1 });
+    expect(released).toStrictEqual(['session-1']);
+    expect(events.map(({ type }) => type)).toStrictEqual(['acquiring', 'grant-orphaned', 'released']);
   });
 });
 
-it.each(Array.from({ length: 16 }, (_, ticks) => ticks))(
-  'returns or releases a browser if the caller aborts %i microtasks after the response',
-  async (ticks) => {
-    await using service = await FakeService.start();
-    const pool = new BrowserPool('pool', service.options);
-    service.script('acquire', GRANT);
-    service.script('release', { status: 204 });
+describe('an abort', () => {
+  it.each([new Error('enough'), 'a text', 0, null])(
+    'during a request rejects with the reason %s, and a browser that is leased later is released',
+    async (reason) => {
+      const caller = new AbortController();
+      const { late, settle } = answerLater({ status: 200, json: session() });
+      const answer = after(() => caller.abort(reason), late);
+      const { error, requests, released } = await acquireWith([answer], { signal: caller.signal }, settle);
+      expect(error).toBe(reason);
+      expect(requests).toHaveLength(1);
+      expect(released).toStrictEqual(['session-1']);
+    },
+  );
+
+  it.each([
+    ['an error', { status: 503 }],
+    ['Retry-After', { status: 503, headers: { 'retry-after': '60' } }],
+  ])('during the pause after %s rejects with its reason', async (_what, answer) => {
     const caller = new AbortController();
-    const { acquire: send } = pool;
-    vi.spyOn(pool, 'acquire').mockImplementation(async (...parameters) => {
-      const session = await send.apply(pool, parameters);
-      void (async () => {
-        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
-        caller.abort('left');
-      })();
-      return session;
+    const { error, requests } = await acquireWith([answer, GRANT], {
+      signal: caller.signal,
+      retry: { minTimeout: 60_000, maxTimeout: 60_000 },
+      onEvent: ({ type }) => void (type === 'waiting' && setImmediate(() => caller.abort('left'))),
     });
-    const session = await acquire(pool, { signal: caller.signal }).catch(() => undefined);
-    await pool.close();
-    expect([...(session ? [session.session_id] : []), ...service.released]).toEqual(['session-1']);
-  },
-);
+    expect(error).toBe('left');
+    expect(requests).toHaveLength(1);
+  });
+
+  it('before the call sends nothing', async () => {
+    const { error, requests, run } = await acquireWith([hang], { signal: AbortSignal.abort('left') });
+    expect(error).toBe('left');
+    expect(run).toBeUndefined();
+    expect(requests).toEqual([]);
+  });
+
+  it('releases the browser, however soon after the response it comes', async () => {
+    for (let ticks = 0; ticks < 16; ticks++) {
+      await using played = await PlayedLease.start();
+      const caller = new AbortController();
+      const { acquire: send } = played.pool;
+      vi.spyOn(played.pool, 'acquire').mockImplementation(async (...parameters) => {
+        const leased = await send.apply(played.pool, parameters);
+        void (async () => {
+          for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+          caller.abort('left');
+        })();
+        return leased;
+      });
+      const { error } = await played.run(undefined, { signal: caller.signal });
+      await played.pool.close();
+      expect({ error, released: played.service.released }, `${ticks} microtasks`).toEqual({
+        error: 'left',
+        released: ['session-1'],
+      });
+    }
+  });
+
+  it('that does not come leaves no listener and no timer', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const { signal } = new AbortController();
+    await acquireWith([{ status: 503 }, GRANT], { acquireTimeout: Number.POSITIVE_INFINITY, signal });
+    await acquireWith([GRANT], { signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+});

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -5,14 +6,18 @@ import {
   BrowserLostError,
   CallbackTimeoutError,
   CleanupError,
+  runOf,
+  withPooledBrowser,
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
 import { until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { LONG, useClock } from './support.js';
+import { answerLater, LONG, useClock } from './support.js';
 
 const never = () => new Promise<never>(() => {});
+const fail = (thrown: unknown) => () => Promise.reject(thrown);
+const sessionId = 'session-1';
 
 /** Stops all timers before the cleanup. The cleanup starts them again with `vi.useRealTimers()`. */
 function stopTimers(): RunOptions {
@@ -23,56 +28,49 @@ function stopTimers(): RunOptions {
 }
 
 describe('the callback', () => {
-  it('receives the handles of the library, the session and a signal', async () => {
+  it('receives the handles of the library, the session and a signal, and is reported with its success', async () => {
     await using played = await PlayedLease.start({ handles: { page: 'mine' } });
     const { value } = await played.run(({ page, session, signal }) => {
       return [page, session.session_id, signal.aborted];
     });
-    expect(value).toEqual(['mine', 'session-1', false]);
+    expect(value).toEqual(['mine', sessionId, false]);
+    await played.run(fail(new Error('mine')));
+    expect(played.told('callback-started')).toMatchObject([{ sessionId }, { sessionId }]);
+    const endings = played.told('callback-ended').map((event) => [event.sessionId, event.status]);
+    expect(endings).toEqual([
+      [sessionId, 'ok'],
+      [sessionId, 'failed'],
+    ]);
   });
 
-  it('is reported as ok only if it succeeded', async () => {
-    await using played = await PlayedLease.start();
-    await played.run();
-    await played.run(() => {
-      throw new Error('mine');
-    });
-    expect(played.told('callback-started')).toMatchObject([
-      { sessionId: 'session-1' },
-      { sessionId: 'session-1' },
-    ]);
-    expect(played.told('callback-ended')).toMatchObject([
-      { sessionId: 'session-1', status: 'ok' },
-      { sessionId: 'session-1', status: 'failed' },
-    ]);
-  });
+  it.each([undefined, null, 0, 'a text', Symbol('mine'), () => 'mine', Object.freeze(new Error('mine'))])(
+    'may throw anything, once: %s',
+    async (thrown) => {
+      await using played = await PlayedLease.start();
+      let calls = 0;
+      const outcome = await played.run(() => {
+        calls++;
+        throw thrown;
+      });
+      expect({ error: outcome.error, calls }).toEqual({ error: thrown, calls: 1 });
+      // Only objects can belong to a run.
+      const hasRun = typeof thrown === 'function' || thrown instanceof Error;
+      expect(outcome.run?.released).toBe(hasRun ? 'reused' : undefined);
+      expect(played.releases).toHaveLength(1);
+    },
+  );
 
   it('is not called after an abort', async () => {
     await using played = await PlayedLease.start();
     const caller = new AbortController();
     let calls = 0;
-    const { error, run } = await played.run(() => calls++, {
+    const { error } = await played.run(() => calls++, {
       signal: caller.signal,
       onEvent: ({ type }) => type === 'callback-started' && caller.abort('left'),
     });
     expect({ error, calls }).toEqual({ error: 'left', calls: 0 });
-    expect(run).toBeUndefined();
-    expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
+    expect(played.releases).toEqual([{ session_id: sessionId, reuse: false }]);
   });
-
-  it.each([undefined, null, 0, 'a text', Symbol('mine'), () => 'mine'])(
-    'may throw anything: %s',
-    async (thrown) => {
-      await using played = await PlayedLease.start();
-      const outcome = await played.run(() => {
-        throw thrown;
-      });
-      expect(outcome.error).toBe(thrown);
-      // Only objects can belong to a run.
-      expect(outcome.run?.released).toBe(typeof thrown === 'function' ? 'reused' : undefined);
-      expect(played.releases).toHaveLength(1);
-    },
-  );
 
   it('fails when the signal aborts during the call, even if it returns', async () => {
     await using played = await PlayedLease.start();
@@ -80,23 +78,29 @@ describe('the callback', () => {
     const reason = new Error('left');
     const { error, run } = await played.run(() => caller.abort(reason), { signal: caller.signal });
     expect(error).toBe(reason);
-    expect(run).toMatchObject({ released: 'destroyed', session: { session_id: 'session-1' } });
+    expect(run).toMatchObject({ released: 'destroyed', session: { session_id: sessionId } });
     expect(played.told('callback-ended')).toMatchObject([{ status: 'failed' }]);
+  });
+
+  it('ends at its timeout, with an error that has the pool and the session', async () => {
+    await using played = await PlayedLease.start();
+    let reason: unknown;
+    const callback = ({ signal }: { signal: AbortSignal }) => {
+      signal.addEventListener('abort', () => (reason = signal.reason));
+      return never();
+    };
+    const { error, run } = await played.run(callback, { timeout: 50 });
+    expect(error).toBeInstanceOf(CallbackTimeoutError);
+    expect(error).toMatchObject({ timeout: 50, pool: 'test', sessionId });
+    expect(reason).toBe(error);
+    expect(run).toMatchObject({ released: 'destroyed' });
   });
 
   it('clears its timeout when it ends', async () => {
     await using played = await PlayedLease.start();
     const { value } = await played.run(({ signal }) => signal, { timeout: 100 });
-    await sleep(200);
+    await sleep(150);
     expect((value as AbortSignal).aborted).toBe(false);
-  });
-
-  it('ends at its timeout, with an error that has the pool and the session', async () => {
-    await using played = await PlayedLease.start();
-    const { error, run } = await played.run(never, { timeout: 50 });
-    expect(error).toBeInstanceOf(CallbackTimeoutError);
-    expect(error).toMatchObject({ timeout: 50, pool: 'test', sessionId: 'session-1' });
-    expect(run).toMatchObject({ released: 'destroyed' });
   });
 });
 
@@ -115,54 +119,85 @@ describe('a browser that is lost', () => {
       if (how === 'breaks') client.terminate();
       else client.close(1001, how === 'expires' ? 'expired' : '');
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      expect(signal.reason).toBeInstanceOf(BrowserLostError);
       return 'value';
     });
     expect(error).toBeInstanceOf(BrowserLostError);
-    expect(error).toMatchObject({ reason, pool: 'test', sessionId: 'session-1' });
-    expect((error as Error).message).toMatch(text);
-    expect(played.told('browser-lost')).toMatchObject([{ sessionId: 'session-1', error }]);
+    expect(error).toMatchObject({ reason, pool: 'test', sessionId, message: expect.stringMatching(text) });
+    expect(played.told('browser-lost')).toMatchObject([{ sessionId, error }]);
   });
 
-  it.each([
-    ['returned', () => 'value'],
-    [
-      'threw',
-      () => {
-        throw new Error('mine');
-      },
-    ],
-  ])('is detected through the library after the callback has %s', async (how, callback) => {
+  it('is detected through the library after the callback has returned or thrown', async () => {
     await using played = await PlayedLease.start({ isConnected: () => false });
-    const { error, run } = await played.run(callback);
-    if (how === 'returned') {
-      expect(error).toBeInstanceOf(BrowserLostError);
-      expect(error).toMatchObject({ reason: 'closed-by-callback' });
-      expect((error as Error).message).toMatch(/the callback closed the browser/);
-    } else expect(error).toMatchObject({ message: 'mine' });
-    expect(played.told('browser-lost')).toHaveLength(1);
-    expect(run).toMatchObject({ released: 'destroyed' });
+    const returned = await played.run();
+    expect(returned.error).toBeInstanceOf(BrowserLostError);
+    expect(returned.error).toMatchObject({
+      reason: 'closed-by-callback',
+      message: expect.stringMatching(/the callback closed the browser/) as string,
+    });
+    const mine = new Error('mine');
+    const threw = await played.run(fail(mine));
+    expect(threw.error).toBe(mine);
+    expect(played.told('browser-lost')).toHaveLength(2);
+    for (const { run } of [returned, threw]) expect(run).toMatchObject({ released: 'destroyed' });
   });
 });
 
 describe('the end of a lease', () => {
   it('cleans up, disconnects and releases, in this order, with an event for each step', async () => {
     await using played = await PlayedLease.start();
+    const published: unknown[] = [];
+    const listen = (event: unknown) => void published.push(event);
+    subscribe('pooled-browser:event', listen);
     const { run } = await played.run();
+    unsubscribe('pooled-browser:event', listen);
     expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
-    expect(run).toMatchObject({ released: 'reused', cleanupErrors: [], replays: [], replayStatus: 'none' });
-    expect(played.told('cleaned-up')).toMatchObject([{ sessionId: 'session-1' }]);
+    expect(run).toMatchObject({ value: 'value', session: { session_id: sessionId }, released: 'reused' });
+    expect(run).toMatchObject({ acquireAttempts: 1, unknownAcquires: 0, cleanupErrors: [], artifacts: [] });
+    const { events } = played;
+    expect(published).toEqual(events);
+    const types = events.map(({ type }) => type);
+    const steps = ['acquiring', 'acquired', 'connecting', 'connected', 'callback-started', 'callback-ended'];
+    expect(types.slice(0, 6)).toEqual(steps);
+    expect(types.slice(6, 8).toSorted()).toEqual(['cleaned-up', 'replays']);
+    expect(types.slice(8)).toEqual(['released', 'ended']);
+    expect(played.told('cleaned-up')).toMatchObject([{ sessionId }]);
     expect(played.told('cleaned-up')[0]).not.toHaveProperty('error');
-    expect(played.told('released')).toMatchObject([
-      { pool: 'test', sessionId: 'session-1', released: 'reused' },
-    ]);
-    expect(played.told('browser-lost')).toEqual([]);
-    for (const stage of ['acquire', 'connect', 'callback', 'cleanup', 'release', 'total'] as const)
-      expect(run!.timings[stage], stage).toBeTypeOf('number');
+    expect(played.told('released')).toMatchObject([{ pool: 'test', sessionId, released: 'reused' }]);
+    expect(events.at(-1)).toMatchObject({
+      status: 'ok',
+      summary: { released: 'reused', acquireAttempts: 1 },
+    });
+    expect(events.at(-1)).not.toHaveProperty('error');
+    // The next call of the process has the next number.
+    await played.run();
+    const { run: number } = events[0]!;
+    const all = events.map((event) => [event.pool, event.run]);
+    expect(new Set(all.map(String))).toEqual(new Set([`test,${number}`, `test,${number + 1}`]));
+    const times = events.slice(0, 10).map(({ elapsed }) => elapsed);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  });
+
+  it('has whole milliseconds for each stage, and none for a stage that was not reached', async () => {
+    let connects = 0;
+    const connect = async () => {
+      await sleep(30);
+      if (++connects === 1) throw new Error('no');
+    };
+    await using played = await PlayedLease.start({ connect });
+    const { timings } = (await played.run()).run!;
+    const stages = ['acquire', 'connect', 'callback', 'cleanup', 'replays', 'release', 'total'] as const;
+    for (const stage of stages) expect(Number.isInteger(timings[stage]), stage).toBe(true);
+    // Both connects count.
+    expect(timings.connect).toBeGreaterThanOrEqual(55);
+    expect(timings.total).toBeGreaterThanOrEqual(timings.connect! - 1);
+    expect(timings.total).toBeLessThan(20_000);
+    await using refused = await PlayedLease.start();
+    refused.service.script('acquire', { status: 403 });
+    expect(Object.keys((await refused.run()).run!.timings).toSorted()).toEqual(['acquire', 'total']);
   });
 
   it('closes the socket before the release, whatever the library reports', async () => {
-    for (const disconnect of [undefined, () => Promise.reject(new Error('no'))]) {
+    for (const disconnect of [undefined, fail(new Error('no'))]) {
       await using played = await PlayedLease.start(disconnect && { disconnect });
       let openAtRelease: number | undefined;
       played.service.script('release', async (response) => {
@@ -177,58 +212,55 @@ describe('the end of a lease', () => {
   });
 
   it('destroys a browser whose pages could not be closed, and reports why', async () => {
-    const cause = new Error('a dialog');
-    await using played = await PlayedLease.start({ cleanup: () => Promise.reject(cause) });
+    await using played = await PlayedLease.start({ cleanup: fail(new Error('a dialog')) });
     const { value, run } = await played.run();
     expect(value).toBe('value');
     expect(run).toMatchObject({ released: 'destroyed' });
     expect(run!.cleanupErrors).toHaveLength(1);
     const [error] = run!.cleanupErrors;
     expect(error).toBeInstanceOf(CleanupError);
-    expect(error).toMatchObject({ sessionId: 'session-1', cause: { message: 'a dialog' } });
-    expect(played.told('cleaned-up')).toMatchObject([{ sessionId: 'session-1', error }]);
+    expect(error).toMatchObject({ sessionId, cause: { message: 'a dialog' } });
+    expect(played.told('cleaned-up')).toMatchObject([{ sessionId, error }]);
     expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
   });
 
-  it('does not wait for a browser that does not respond', async () => {
+  it('does not wait for a browser that does not respond, nor for a library that does not disconnect', async () => {
     await using played = await PlayedLease.start({
       cleanup: () => {
         vi.advanceTimersByTime(5000);
+        return never();
+      },
+      disconnect: () => {
+        vi.advanceTimersByTime(2000);
         vi.useRealTimers();
         return never();
       },
     });
     const { run } = await played.run(undefined, stopTimers());
     expect(run).toMatchObject({ released: 'destroyed' });
-    expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /within 5 s/ } },
-    ]);
+    const cause = { name: 'CleanupError', sessionId, message: /within 5 s/ };
+    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
   });
 
-  it('does not wait for a cleanup whose socket has ended', async () => {
+  it('stays connected during the cleanup, and does not wait for a cleanup whose socket has ended', async () => {
     await using played = await PlayedLease.start({
       cleanup: async () => {
-        played.requests[0]!.socket.cut('dropped');
-        await never();
-      },
-    });
-    const { run } = await played.run();
-    expect(run).toMatchObject({ released: 'destroyed' });
-    expect(run!.cleanupErrors).toMatchObject([
-      { cause: { name: 'CleanupError', sessionId: 'session-1', message: /ended \(dropped\)/ } },
-    ]);
-  });
-
-  it('stays connected during the cleanup', async () => {
-    await using played = await PlayedLease.start({
-      cleanup: async () => {
-        played.requests[0]!.socket.send('closing pages');
+        const { socket } = played.requests.at(-1)!;
+        socket.send('closing pages');
         await until(() => played.browser.received.length > 0);
         vi.useRealTimers();
+        if (played.requests.length === 1) return;
+        socket.cut('dropped');
+        await never();
       },
     });
     expect((await played.run(undefined, stopTimers())).run).toMatchObject({ released: 'reused' });
     expect(played.browser.received).toEqual(['closing pages']);
+    const { run } = await played.run();
+    expect(run).toMatchObject({ released: 'destroyed' });
+    const cause = { name: 'CleanupError', sessionId, message: /ended \(dropped\)/ };
+    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
+    expect(played.told('browser-lost')).toEqual([]);
   });
 
   it('cuts the connection of a callback that continues after an abort, and skips the cleanup', async () => {
@@ -236,13 +268,11 @@ describe('the end of a lease', () => {
       disconnect: async () => played.requests[0]!.socket.send('still at work'),
     });
     const caller = new AbortController();
-    const { run } = await played.run(
-      () => {
-        caller.abort(new Error('stop'));
-        return never();
-      },
-      { signal: caller.signal },
-    );
+    const callback = () => {
+      caller.abort(new Error('stop'));
+      return never();
+    };
+    const { run } = await played.run(callback, { signal: caller.signal });
     expect(played.steps).toEqual(['disconnect', 'release']);
     expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
     expect(played.told('cleaned-up')).toEqual([]);
@@ -250,14 +280,21 @@ describe('the end of a lease', () => {
     expect(played.browser.received).toEqual([]);
   });
 
-  it('happens once, and pool.close() waits for it', async () => {
-    const played = await PlayedLease.start();
-    const lease = await played.lease();
-    const [first, second] = [lease.release(), lease.release()];
-    await played.pool.close();
+  it('continues after an aborted call has rejected, if the service takes long', async () => {
+    await using played = await PlayedLease.start();
+    const { late, settle } = answerLater({ status: 204 });
+    played.service.script('release', late);
+    const caller = new AbortController();
+    const { pool, connector } = played;
+    const running = withPooledBrowser(pool, () => caller.abort('stop'), { connector, signal: caller.signal });
+    await expect(running).rejects.toBe('stop');
+    let hasClosed = false;
+    const closed = pool.close().then(() => (hasClosed = true));
+    await sleep(20);
+    expect(hasClosed).toBe(false);
+    settle();
+    await closed;
     expect(played.releases).toHaveLength(1);
-    expect(await first).toBe(await second);
-    await played[Symbol.asyncDispose]();
   });
 
   it("leaves no listener on the caller's signal or on the process", async () => {
@@ -269,23 +306,35 @@ describe('the end of a lease', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     expect(process.listenerCount('exit')).toBe(before);
   });
+
+  it('fails the run when the signal aborts during the cleanup, and runOf returns the run', async () => {
+    await using played = await PlayedLease.start();
+    const caller = new AbortController();
+    const reason = new Error('left');
+    const { error, run } = await played.run(undefined, {
+      signal: caller.signal,
+      onEvent: ({ type }) => type === 'cleaned-up' && caller.abort(reason),
+    });
+    expect(error).toBe(reason);
+    expect(run).toMatchObject({ released: 'reused', session: { session_id: sessionId } });
+    expect(run).not.toHaveProperty('value');
+    expect(played.told('ended')).toMatchObject([{ status: 'failed', error: reason }]);
+  });
 });
 
 describe('the option release', () => {
   const release = async (options: RunOptions, callback?: () => unknown, isClean = true) => {
-    await using played = await PlayedLease.start(
-      isClean ? {} : { cleanup: () => Promise.reject(new Error('no')) },
-    );
+    await using played = await PlayedLease.start(isClean ? {} : { cleanup: fail(new Error('no')) });
     const { run } = await played.run(callback, options);
     return { run: run!, releases: played.releases, steps: played.steps };
   };
 
   it.each([
-    ['reuse', true, 'reused', [{ session_id: 'session-1', reuse: true }]],
-    ['reuse', false, 'reused', [{ session_id: 'session-1', reuse: true }]],
-    ['destroy', true, 'destroyed', [{ session_id: 'session-1', reuse: false }]],
-    ['auto', true, 'reused', [{ session_id: 'session-1', reuse: true }]],
-    ['auto', false, 'destroyed', [{ session_id: 'session-1', reuse: false }]],
+    ['reuse', true, 'reused', [{ session_id: sessionId, reuse: true }]],
+    ['reuse', false, 'reused', [{ session_id: sessionId, reuse: true }]],
+    ['destroy', true, 'destroyed', [{ session_id: sessionId, reuse: false }]],
+    ['auto', true, 'reused', [{ session_id: sessionId, reuse: true }]],
+    ['auto', false, 'destroyed', [{ session_id: sessionId, reuse: false }]],
     ['leave', true, 'left', []],
   ] as const)('%s of a browser whose cleanup succeeds: %j', async (choice, isClean, released, releases) => {
     const outcome = await release({ release: choice }, undefined, isClean);
@@ -303,116 +352,152 @@ describe('the option release', () => {
     };
     const mine = new Error('mine');
     await release({ release: choose });
-    const failed = await release({ release: choose }, () => Promise.reject(mine), false);
+    const failed = await release({ release: choose }, fail(mine), false);
     expect(failed.run.released).toBe('destroyed');
     expect(seen).toMatchObject([
-      { status: 'ok', healthy: true, session: { session_id: 'session-1' } },
-      { status: 'failed', error: mine, healthy: false, session: { session_id: 'session-1' } },
+      { status: 'ok', healthy: true, session: { session_id: sessionId } },
+      { status: 'failed', error: mine, healthy: false, session: { session_id: sessionId } },
     ]);
     expect(seen[0]).not.toHaveProperty('error');
   });
 
-  it.each([
-    [true, 'reused'],
-    [false, 'destroyed'],
-  ])('falls back to auto when the function throws; healthy: %j', async (isClean, released) => {
+  it('falls back to auto when the function throws', async () => {
     const mine = new Error('mine');
     const choose = () => {
       throw mine;
     };
-    const { run } = await release({ release: choose }, undefined, isClean);
-    expect(run.released).toBe(released);
-    expect(run.cleanupErrors).toContain(mine);
+    for (const isClean of [true, false]) {
+      const { run } = await release({ release: choose }, undefined, isClean);
+      expect(run.released).toBe(isClean ? 'reused' : 'destroyed');
+      expect(run.cleanupErrors).toContain(mine);
+    }
   });
 });
 
-describe('the option awaitRelease', () => {
-  it.each([
-    ['returns a value', () => 'value'],
-    ['throws', () => Promise.reject(new Error('mine'))],
-  ])(
-    'ends a run that %s while its release is under way; pool.close() waits for the release',
-    async (_what, fn) => {
-      await using played = await PlayedLease.start();
-      let answer!: () => void;
-      const mayAnswer = new Promise<void>((resolve) => (answer = resolve));
-      played.service.script('release', async (response) => {
-        await mayAnswer;
-        response.writeHead(204).end();
-      });
-      const { run } = await played.run(fn, { awaitRelease: false });
-      expect(run).toMatchObject({ released: 'pending', session: { session_id: 'session-1' } });
-      expect(played.told('released')).toEqual([]);
-      let hasClosed = false;
-      const closed = played.pool.close().then(() => (hasClosed = true));
-      await sleep(50);
-      expect(hasClosed).toBe(false);
-      answer();
-      await closed;
-      expect(played.told('released')).toMatchObject([{ sessionId: 'session-1', released: 'reused' }]);
-    },
-  );
-
-  it('reports a release that failed after the run', async () => {
+describe('a release', () => {
+  it('that fails is reported, and the run still has its value', async () => {
     await using played = await PlayedLease.start();
     played.service.script('release', { status: 403 });
-    const { value } = await played.run(undefined, { awaitRelease: false });
+    const { value, run } = await played.run();
     expect(value).toBe('value');
-    await played.pool.close();
-    expect(played.told('release-failed')).toMatchObject([{ error: { code: 'ERR_RELEASE' } }]);
+    expect(run).toMatchObject({ released: 'failed', cleanupErrors: [{ code: 'ERR_RELEASE', sessionId }] });
+    expect(played.told('release-failed')).toMatchObject([
+      { pool: 'test', sessionId, error: run!.cleanupErrors[0] },
+    ]);
+    expect(played.told('released')).toEqual([]);
   });
 
-  it('has no effect on a browser that is left', async () => {
+  it('is repeated until releaseTimeout', async () => {
     await using played = await PlayedLease.start();
-    const { run } = await played.run(undefined, { awaitRelease: false, release: 'leave' });
-    expect(run).toMatchObject({ released: 'left' });
-    expect(played.releases).toEqual([]);
+    const advance = useClock();
+    played.service.script('release', { status: 500 }, (response) => {
+      advance(LONG);
+      response.writeHead(500).end();
+    });
+    const { run } = await played.run(undefined, { releaseTimeout: LONG });
+    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 7200 s/ }]);
+    expect(played.releases).toHaveLength(2);
+  });
+
+  it('of a browser that no longer exists counts as destroyed', async () => {
+    await using played = await PlayedLease.start();
+    played.service.script('release', { status: 404 });
+    for (const release of ['reuse', 'destroy'] as const) {
+      const { run } = await played.run(undefined, { release });
+      expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
+    }
+    expect(played.told('released')).toMatchObject([{ released: 'destroyed' }, { released: 'destroyed' }]);
   });
 });
 
-describe('the replays of a lease', () => {
-  it('are emitted and returned', async () => {
+describe('with awaitRelease: false', () => {
+  it.each([
+    ['returns a value', () => 'value'],
+    ['throws', fail(new Error('mine'))],
+  ])('a run that %s ends during its release, for which pool.close() waits', async (_what, fn) => {
     await using played = await PlayedLease.start();
-    const ours = { replay_id: 'ours', finished_at: '2026-01-02T00:00:00Z' };
-    played.service.script('replays', { status: 200, json: [] }, { status: 200, json: [ours] });
-    const { run } = await played.run();
-    expect(run).toMatchObject({ replays: [ours], replayStatus: 'ready', cleanupErrors: [] });
-    const told = played.told('replays');
-    expect(told).toMatchObject([{ sessionId: 'session-1', replays: [ours], status: 'ready' }]);
-    expect(told[0]).not.toHaveProperty('error');
+    const { late, settle } = answerLater({ status: 204 });
+    played.service.script('release', late);
+    const { run } = await played.run(fn, { awaitRelease: false });
+    expect(run).toMatchObject({ released: 'pending', session: { session_id: sessionId } });
+    expect(played.told('released')).toEqual([]);
+    let hasClosed = false;
+    const closed = played.pool.close().then(() => (hasClosed = true));
+    await sleep(50);
+    expect(hasClosed).toBe(false);
+    settle();
+    await closed;
+    expect(played.told('released')).toMatchObject([{ sessionId, released: 'reused' }]);
   });
 
-  it('are reported with the reason if they could not be listed, and the run does not fail', async () => {
+  it('a release that failed after the run is reported, and a browser may be left', async () => {
     await using played = await PlayedLease.start();
-    played.service.script('replays', { status: 500 });
-    const { value, run } = await played.run();
-    expect(value).toBe('value');
-    expect(run).toMatchObject({ replays: [], replayStatus: 'unavailable', released: 'reused' });
-    expect(run!.cleanupErrors).toMatchObject([{ status: 500 }]);
-    expect(played.told('replays')).toMatchObject([{ status: 'unavailable', error: { status: 500 } }]);
+    played.service.script('release', { status: 403 });
+    expect((await played.run(undefined, { awaitRelease: false })).value).toBe('value');
+    const { run } = await played.run(undefined, { awaitRelease: false, release: 'leave' });
+    expect(run).toMatchObject({ released: 'left' });
+    await played.pool.close();
+    expect(played.told('release-failed')).toMatchObject([{ error: { code: 'ERR_RELEASE' } }]);
+    expect(played.releases).toHaveLength(1);
+  });
+});
+
+describe('runOf', () => {
+  it('returns nothing for the reason of a signal that two runs shared; the event ended has each summary', async () => {
+    await using played = await PlayedLease.start();
+    const sessions = [1, 2].map((id) => played.session({ session_id: `session-${id}` }));
+    played.service.script('acquire', ...sessions.map((json) => ({ status: 200, json })));
+    const shared = new AbortController();
+    const runs = [1, 2].map(() => played.run(never, { signal: shared.signal }));
+    await expect.poll(() => played.told('callback-started').length).toBe(2);
+    const reason = new Error('stop');
+    shared.abort(reason);
+    for (const { error } of await Promise.all(runs)) expect(error).toBe(reason);
+    expect(runOf(reason)).toBeUndefined();
+    const ended = played.told('ended');
+    expect(ended).toMatchObject([
+      { status: 'failed', error: reason },
+      { status: 'failed', error: reason },
+    ]);
+    const ids = ended.map(({ summary }) => summary.session?.session_id);
+    expect(new Set(ids)).toEqual(new Set(['session-1', 'session-2']));
   });
 
-  it('are neither requested nor emitted with replays: off', async () => {
-    await using played = await PlayedLease.start();
-    const { run } = await played.run(undefined, { replays: 'off' });
-    expect(run).toMatchObject({ replays: [], replayStatus: 'off' });
-    expect(played.service.of('replays')).toEqual([]);
-    expect(played.told('replays')).toEqual([]);
+  it.each([undefined, 'a text', 5, {}])('returns nothing for the thrown value %j', (value) => {
+    expect(runOf(value)).toBeUndefined();
   });
 });
 
 describe('leaseBrowser', () => {
-  it('returns everything that a callback receives, and ends by release() or with its block', async () => {
+  it('returns everything that a callback receives, and ends once, by release() or with its block', async () => {
     await using played = await PlayedLease.start();
     const lease = await played.lease();
-    expect(lease).toMatchObject({ page: 'a page', session: { session_id: 'session-1' } });
+    expect(lease).toMatchObject({ page: 'a page', session: { session_id: sessionId } });
     expect(lease.signal.aborted).toBe(false);
-    expect(await lease.release()).toMatchObject({ released: 'reused', acquireAttempts: 1 });
+    const [first, second] = [lease.release(), lease.release()];
+    expect(await first).toBe(await second);
+    expect(await first).toMatchObject({ released: 'reused', acquireAttempts: 1, replayStatus: 'none' });
     {
       await using inBlock = await played.lease();
       expect([inBlock.page, played.releases.length]).toEqual(['a page', 1]);
     }
     expect(played.releases).toHaveLength(2);
+    // The end is awaited by the pool, too.
+    void (await played.lease()).release();
+    await played.pool.close();
+    expect(played.releases).toHaveLength(3);
+  });
+
+  it('lists the recordings of the lease so far', async () => {
+    await using played = await PlayedLease.start();
+    const [ours, later] = [{ replay_id: 'ours' }, { replay_id: 'later' }];
+    const lists = [[], [ours], [ours, later]].map((json) => ({ status: 200, json }));
+    played.service.script('replays', ...lists);
+    const lease = await played.lease();
+    expect(await lease.replays()).toEqual([ours]);
+    expect(await lease.release()).toMatchObject({ replays: [ours, later] });
+    await using off = await played.lease({ replays: 'off' });
+    expect(await off.replays()).toEqual([]);
   });
 
   it('ends as failed, with the reason, after its signal has aborted', async () => {
@@ -445,55 +530,5 @@ describe('leaseBrowser', () => {
     await expect(leasing).rejects.toBe('left');
     await played.pool.close();
     expect(played.releases).toHaveLength(1);
-  });
-});
-
-describe('a run', () => {
-  it('fails when the signal aborts during the cleanup, and runOf returns the run', async () => {
-    await using played = await PlayedLease.start();
-    const caller = new AbortController();
-    const reason = new Error('left');
-    const { error, run } = await played.run(undefined, {
-      signal: caller.signal,
-      onEvent: ({ type }) => type === 'cleaned-up' && caller.abort(reason),
-    });
-    expect(error).toBe(reason);
-    expect(run).toMatchObject({ released: 'reused', session: { session_id: 'session-1' } });
-    expect(run).not.toHaveProperty('value');
-  });
-
-  it('reports a failed release, and still returns its value', async () => {
-    await using played = await PlayedLease.start();
-    played.service.script('release', { status: 403 });
-    const { value, run } = await played.run();
-    expect(value).toBe('value');
-    expect(run).toMatchObject({ released: 'failed', cleanupErrors: [{ code: 'ERR_RELEASE' }] });
-    expect(played.told('release-failed')).toMatchObject([
-      { pool: 'test', sessionId: 'session-1', error: run!.cleanupErrors[0] },
-    ]);
-    expect(played.told('released')).toEqual([]);
-  });
-
-  it.each(['reuse', 'destroy'] as const)(
-    'counts a browser that no longer exists as destroyed, with release: %s',
-    async (release) => {
-      await using played = await PlayedLease.start();
-      played.service.script('release', { status: 404 });
-      const { run } = await played.run(undefined, { release });
-      expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
-      expect(played.told('released')).toMatchObject([{ released: 'destroyed' }]);
-    },
-  );
-
-  it('ends the release at releaseTimeout', async () => {
-    await using played = await PlayedLease.start();
-    const advance = useClock();
-    played.service.script('release', { status: 500 }, (response) => {
-      advance(LONG);
-      response.writeHead(500).end();
-    });
-    const { run } = await played.run(undefined, { releaseTimeout: LONG });
-    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 7200 s/ }]);
-    expect(played.releases).toHaveLength(2);
   });
 });

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
+import { reset } from '../service/support.js';
 import { refuse, FaultRoad } from '../support/fault-road.js';
 import { playPages, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -10,13 +11,14 @@ import { PlayedLease } from '../support/played-lease.js';
 const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\da-f-]{36}$/) as string };
 
 const never = () => new Promise<never>(() => {});
+const refuseAll = () => Promise.reject(new Error('no targets'));
 
 describe('acquiring', () => {
-  it('sends the options in the acquire request', async () => {
+  it('sends the options in the acquire request, or the documented defaults', async () => {
     await using played = await PlayedLease.start();
     const request = { name: 'a-name', tags: { team: 'a' } };
     await played.run(undefined, { ...request, startUrl: 'https://example.com/', pollTimeout: 2000 });
-    await played.run(undefined, { pollTimeout: false });
+    const { run } = await played.run();
     expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
       {
         name: 'a-name',
@@ -24,22 +26,14 @@ describe('acquiring', () => {
         start_url: 'https://example.com/',
         acquire_timeout_seconds: 2,
       },
-      { tags: LEASE_TAG },
+      { acquire_timeout_seconds: 25, tags: LEASE_TAG },
     ]);
-  });
-
-  it('emits an event for each lease, with its number in the call', async () => {
-    await using played = await PlayedLease.start();
-    let calls = 0;
-    const connect = async () => {
-      if (++calls === 1) throw new Error('no');
-    };
-    await using twice = await PlayedLease.start({ connect });
-    await played.run();
-    expect(played.told('acquired')).toMatchObject([{ attempt: 1, session: { session_id: 'session-1' } }]);
-    const { run } = await twice.run();
-    expect(run).toMatchObject({ acquireAttempts: 2, released: 'reused' });
-    expect(twice.told('acquired').map(({ attempt }) => attempt)).toEqual([1, 2]);
+    const { timeLeft } = played.told('acquiring')[1]!;
+    expect(timeLeft).toBeGreaterThan(290_000);
+    expect(timeLeft).toBeLessThanOrEqual(300_000);
+    const defaults = { timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} };
+    expect(played.requests[1]).toMatchObject(defaults);
+    expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
   });
 
   it('loads the automation library after the request is sent, because loading would delay the request', async () => {
@@ -53,48 +47,34 @@ describe('acquiring', () => {
     expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 
-  it('sends nothing after an abort', async () => {
-    await using played = await PlayedLease.start();
-    const { error, run } = await played.run(undefined, { signal: AbortSignal.abort('left') });
-    expect(error).toBe('left');
-    expect(run).toBeUndefined();
-    expect(played.service.requests).toEqual([]);
-    expect(played.events).toMatchObject([{ type: 'ended', status: 'failed', error: 'left' }]);
-  });
-
   it('has one acquireTimeout for the whole call, including repeated leases', async () => {
-    await using played = await PlayedLease.start({
-      connect: async () => {
-        await sleep(300);
-        throw new Error('no');
-      },
-    });
+    const connect = async () => {
+      await sleep(300);
+      throw new Error('no');
+    };
+    await using played = await PlayedLease.start({ connect });
     await played.run(undefined, { acquireTimeout: 60_000, connectAttempts: 2 });
     const [first, second] = played.told('acquiring').map(({ timeLeft }) => timeLeft);
     expect(first).toBeGreaterThan(50_000);
     expect(first! - second!).toBeGreaterThan(250);
   });
 
-  it('ends if the library is missing, and leaves nothing leased', async () => {
-    const missing = new MissingLibraryError('played');
+  it('ends if the library is missing, with the command that installs it, and leaves nothing leased', async () => {
+    const missing = new MissingLibraryError('playwright-core');
     await using played = await PlayedLease.start({ load: () => Promise.reject(missing) });
     played.service.script('acquire', { status: 204 });
     const { error, run } = await played.run();
     expect(error).toBe(missing);
+    expect(missing.message).toContain('npm install playwright-core');
     expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], unknownAcquires: 0 });
-    expect(run).not.toHaveProperty('session');
-    expect(run).not.toHaveProperty('released');
+    for (const field of ['session', 'released']) expect(run).not.toHaveProperty(field);
+    expect(played.told('ended')).toMatchObject([{ status: 'failed', error, summary: run }]);
   });
 
   it('counts unknown outcomes over the whole call, and sends no third request', async () => {
-    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
-    played.service.script(
-      'acquire',
-      (response) => void response.destroy(),
-      { status: 200, json: played.session() },
-      (response) => void response.destroy(),
-      { status: 200, json: played.session() },
-    );
+    await using played = await PlayedLease.start({ connect: refuseAll });
+    const grant = { status: 200, json: played.session() };
+    played.service.script('acquire', reset, grant, reset, grant);
     const { run, error } = await played.run(undefined, { connectAttempts: 3 });
     expect(error).toMatchObject({ name: 'PoolConnectionError' });
     expect(run).toMatchObject({ acquireAttempts: 3, unknownAcquires: 2, released: 'destroyed' });
@@ -117,15 +97,19 @@ describe('connecting', () => {
 
   it('releases an unreachable browser for destruction, reports it, and leases another one', async () => {
     let calls = 0;
-    await using played = await PlayedLease.start({
-      connect: async () => {
-        if (++calls === 1) throw new Error('no targets');
-      },
-    });
-    await played.run();
+    const connect = async () => {
+      if (++calls === 1) throw new Error('no targets');
+    };
+    await using played = await PlayedLease.start({ connect });
+    const { run } = await played.run();
+    expect(run).toMatchObject({ acquireAttempts: 2, released: 'reused' });
     expect(played.releases).toEqual([
       { session_id: 'session-1', reuse: false },
       { session_id: 'session-1', reuse: true },
+    ]);
+    expect(played.told('acquired')).toMatchObject([
+      { attempt: 1, session: { session_id: 'session-1' } },
+      { attempt: 2 },
     ]);
     const [failed] = played.told('connect-failed');
     expect(failed).toMatchObject({ sessionId: 'session-1' });
@@ -135,20 +119,29 @@ describe('connecting', () => {
     expect(played.told('replays')).toHaveLength(1);
   });
 
-  it.each([1, 2, 4])('is attempted with %i leases if connectAttempts says so', async (connectAttempts) => {
-    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
+  it.each([undefined, 1, 4])('is attempted connectAttempts times: %i', async (connectAttempts) => {
+    await using played = await PlayedLease.start({ connect: refuseAll });
+    let open = 0;
+    played.service.script('replays', (response) => {
+      open++;
+      response.on('close', () => open--);
+    });
     const { error, run } = await played.run(undefined, { connectAttempts });
     expect(error).toBeInstanceOf(ConnectError);
     expect(run).toMatchObject({
-      acquireAttempts: connectAttempts,
+      acquireAttempts: connectAttempts ?? 2,
       released: 'destroyed',
       session: { session_id: 'session-1' },
       replays: [],
       replayStatus: 'none',
       cleanupErrors: [],
     });
-    expect(played.releases).toHaveLength(connectAttempts);
     expect(run!.timings.connect).toBeTypeOf('number');
+    await expect(played.lease({ connectAttempts: 1 })).rejects.toBeInstanceOf(ConnectError);
+    await played.pool.close();
+    expect(played.releases).toHaveLength((connectAttempts ?? 2) + 1);
+    // The service learns of the closed connections for replays a moment later.
+    await expect.poll(() => open).toBe(0);
   });
 
   it('is not attempted again if the library is missing', async () => {
@@ -164,6 +157,16 @@ describe('connecting', () => {
     const { error } = await played.run(undefined, { connectTimeout: 100, connectAttempts: 1 });
     expect(error).toBeInstanceOf(ConnectError);
     expect((error as Error).message).toContain('100 ms');
+  });
+
+  it('reports the status of a refused upgrade', async () => {
+    await using played = await PlayedLease.start();
+    await using road = await FaultRoad.start();
+    road.play(refuse(403));
+    const url = `ws://${road.host}/`;
+    played.service.script('acquire', { status: 200, json: played.session({ cdp_ws_url: url }) });
+    const { error } = await played.run(undefined, { connectAttempts: 1 });
+    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
   });
 
   it('reports pages that did not respond and were closed', async () => {
@@ -186,46 +189,5 @@ describe('connecting', () => {
     expect(played.told('unresponsive-pages-closed')).toMatchObject([
       { sessionId: 'session-1', urls: ['https://stuck/'] },
     ]);
-  });
-
-  it('reports the status of a refused upgrade', async () => {
-    await using played = await PlayedLease.start();
-    await using road = await FaultRoad.start();
-    road.play(refuse(403));
-    const url = `ws://${road.host}/`;
-    played.service.script('acquire', { status: 200, json: played.session({ cdp_ws_url: url }) });
-    const { error } = await played.run(undefined, { connectAttempts: 1 });
-    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
-  });
-
-  it('leaves no request for replays when it fails', async () => {
-    await using played = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
-    let open = 0;
-    played.service.script('replays', (response) => {
-      open++;
-      response.on('close', () => open--);
-    });
-    await played.run(undefined, { connectAttempts: 1 });
-    await played.pool.close();
-    // The service learns of the closed connection a moment later.
-    await expect.poll(() => open).toBe(0);
-  });
-});
-
-describe('the defaults', () => {
-  it('are the documented defaults', async () => {
-    await using played = await PlayedLease.start();
-    const { run } = await played.run();
-    expect(played.told('acquiring')[0]!.timeLeft).toBeGreaterThan(290_000);
-    expect(played.told('acquiring')[0]!.timeLeft).toBeLessThanOrEqual(300_000);
-    expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
-      { acquire_timeout_seconds: 25, tags: LEASE_TAG },
-    ]);
-    expect(played.requests).toMatchObject([
-      { timeout: 30_000, protocol: 'cdp', context: 'default', connectOptions: {} },
-    ]);
-    expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
-    await using failing = await PlayedLease.start({ connect: () => Promise.reject(new Error('no')) });
-    expect((await failing.run()).run).toMatchObject({ acquireAttempts: 2 });
   });
 });

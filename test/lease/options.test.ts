@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  BrowserPool,
-  InvalidOptionError,
-  MissingLibraryError,
-  withPooledBrowser,
-  type Connector,
-} from '../../src/index.js';
+import { BrowserPool, InvalidOptionError, withPooledBrowser } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
+import { rejection } from '../service/support.js';
 import { FakeService } from '../support/fake-service.js';
+import { plainConnector } from '../support/plain-connector.js';
+import { PlayedLease } from '../support/played-lease.js';
 
 let service: FakeService;
 let pool: BrowserPool;
@@ -56,38 +53,34 @@ describe('refuses before anything is sent', () => {
     ['signal', { signal: new AbortController() }],
     ['onEvent', { onEvent: 'log' }],
     ['acquireTimout', { acquireTimout: 5000 }],
-  ])('the option %s when it is not allowed', async (option, options) => {
-    const error = await puppeteer
-      .withPooledBrowser(pool, () => {}, options as never)
-      .catch((thrown: unknown) => thrown);
+    ['artifacts', { artifacts: 'folder' }],
+    ['artifacts.folder', { artifacts: {} }],
+    ['artifacts.folder', { artifacts: { folder: '' } }],
+    ['artifacts.on', { artifacts: { folder: 'a', on: 'never' } }],
+    ['artifacts.traces', { artifacts: { folder: 'a', traces: true } }],
+    ['artifacts.trace', { artifacts: { folder: 'a', trace: true } }],
+  ])('the option %s when it is not allowed: %j', async (option, options) => {
+    const error = await rejection(puppeteer.withPooledBrowser(pool, () => {}, options as never));
     expect(error).toBeInstanceOf(InvalidOptionError);
     expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option });
-    expect((error as Error).message).toContain(option.split('.').at(-1));
+    expect(error.message).toContain(option.split('.').at(-1));
     expect(service.requests).toEqual([]);
   });
 
-  it('an unknown option, with a suggestion, and a value that is not one of the choices', async () => {
-    const unknown = { timeOut: 1 } as never;
-    await expect(puppeteer.withPooledBrowser(pool, () => {}, unknown)).rejects.toThrow(
-      'withPooledBrowser has no option timeOut. Did you mean timeout?',
-    );
-    await expect(puppeteer.leaseBrowser(pool, unknown)).rejects.toThrow(/leaseBrowser has no option timeOut/);
-    await expect(puppeteer.leaseBrowser(pool, { context: 'fresh' } as never)).rejects.toThrow(
-      "context must be one of 'default', 'new', not 'fresh'.",
-    );
-  });
-
-  it('a value that has no short text, and describes it', async () => {
-    const bare = Object.create(null) as never;
-    for (const [acquireTimeout, shown] of [
-      [bare, 'an object'],
-      [[1], 'an array'],
-      ['5', "'5'"],
-    ]) {
-      await expect(puppeteer.leaseBrowser(pool, { acquireTimeout } as never)).rejects.toThrow(
-        `acquireTimeout must be a number of milliseconds above 0, not ${shown}.`,
-      );
-    }
+  it.each<[string, object, string]>([
+    ['an unknown option', { timeOut: 1 }, 'leaseBrowser has no option timeOut.'],
+    ['the timeout of a callback', { timeout: 5 }, 'leaseBrowser has no option timeout.'],
+    ['another choice', { context: 'fresh' }, "context must be one of 'default', 'new', not 'fresh'."],
+    [
+      'an object',
+      { acquireTimeout: Object.create(null) },
+      'a number of milliseconds above 0, not an object.',
+    ],
+    ['an array', { acquireTimeout: [1] }, 'a number of milliseconds above 0, not an array.'],
+    ['a text', { acquireTimeout: '5' }, "a number of milliseconds above 0, not '5'."],
+  ])('%s, and says what is allowed', async (_what, options, message) => {
+    await expect(puppeteer.leaseBrowser(pool, options)).rejects.toThrow(message);
+    expect(service.requests).toEqual([]);
   });
 
   it('Playwright over BiDi, with the reason and the alternatives', async () => {
@@ -101,20 +94,13 @@ describe('refuses before anything is sent', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('the option timeout of leaseBrowser, which has no callback', async () => {
-    const error = await playwright
-      .leaseBrowser(pool, { timeout: 5 } as never)
-      .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(InvalidOptionError);
-    expect(error).toMatchObject({ option: 'timeout' });
-    expect(service.requests).toEqual([]);
-  });
-
   it('a callback that is not a function, and a value that is not a pool', async () => {
     await expect(playwright.withPooledBrowser(pool, 'fn' as never)).rejects.toThrow(/must be a function/);
-    await expect(playwright.withPooledBrowser(5 as never, () => {})).rejects.toThrow(
-      /BrowserPool, or the id or name/,
-    );
+    for (const none of [5, null, undefined, {}])
+      expect(await rejection(playwright.withPooledBrowser(none as never, () => {}))).toMatchObject({
+        option: 'pool',
+        message: expect.stringMatching(/BrowserPool, or the id or name/) as string,
+      });
     await expect(playwright.withPooledBrowser('no-service', () => {})).rejects.toThrow(
       /BROWSER_POOL_BASE_URL/,
     );
@@ -122,23 +108,49 @@ describe('refuses before anything is sent', () => {
   });
 });
 
-it('reports a missing automation library with the command that installs it', async () => {
-  const missing: Connector = {
-    ...playwright.playwright(),
-    load: () => Promise.reject(new MissingLibraryError('playwright-core')),
-  };
-  service.script('acquire', { status: 204, delay: 200 });
-  const running = withPooledBrowser(pool, () => {}, { connector: missing });
-  await expect(running).rejects.toThrow('npm install playwright-core');
+it('accepts the name of a pool at the service of the environment, which may change', async () => {
+  service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });
+  const seen: [string, string][] = [];
+  await using other = await FakeService.start();
+  other.script('acquire', { status: 404 });
+  for (const [at, token] of [
+    [service, 'first-token'],
+    [service, 'second-token'],
+    [other, 'second-token'],
+  ] as const) {
+    vi.stubEnv('BROWSER_POOL_BASE_URL', at.baseUrl);
+    vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', token);
+    const call = withPooledBrowser('by-name', () => {}, { connector: plainConnector });
+    expect(await rejection(call)).toMatchObject({ status: 404 });
+    const { path, headers } = at.requests.at(-1)!;
+    seen.push([path, headers.authorization!]);
+  }
+  const path = '/browser_pools/by-name/acquire';
+  const tokens = ['first-token', 'second-token', 'second-token'];
+  expect(seen).toEqual(tokens.map((token) => [path, `Bearer ${token}`]));
 });
 
-it('accepts the name of a pool at the service of the environment', async () => {
-  vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
-  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'token-of-the-environment');
-  service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });
-  await expect(playwright.withPooledBrowser('by-name', () => {})).rejects.toMatchObject({ status: 404 });
-  expect(service.requests.at(-1)).toMatchObject({
-    path: '/browser_pools/by-name/acquire',
-    headers: { authorization: 'Bearer token-of-the-environment' },
-  });
+/** The caller's own copy of the library. */
+const own = () => Promise.reject(new Error('my own copy'));
+
+it.each<[string, (pool: BrowserPool) => Promise<unknown>]>([
+  [
+    'playwright, withPooledBrowser',
+    (at) => playwright.withPooledBrowser(at, () => {}, { chromium: { connectOverCDP: own }, name: 'n' }),
+  ],
+  [
+    'playwright, leaseBrowser',
+    (at) => playwright.leaseBrowser(at, { chromium: { connectOverCDP: own }, name: 'n' }),
+  ],
+  [
+    'puppeteer, withPooledBrowser',
+    (at) => puppeteer.withPooledBrowser(at, () => {}, { puppeteer: { connect: own }, name: 'n' }),
+  ],
+  ['puppeteer, leaseBrowser', (at) => puppeteer.leaseBrowser(at, { puppeteer: { connect: own }, name: 'n' })],
+])("%s uses the caller's own copy of the library, and passes on all other options", async (way, call) => {
+  await using played = await PlayedLease.start();
+  const error = await rejection(call(played.pool));
+  expect(error).toMatchObject({ name: 'ConnectError', cause: { message: 'my own copy' } });
+  expect(error.message).toContain(way.split(',')[0]);
+  expect(played.service.of('acquire').map(({ body }) => body?.['name'])).toEqual(['n', 'n']);
 });

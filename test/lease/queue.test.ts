@@ -1,104 +1,131 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { RunEvent } from '../../src/index.js';
-import { callInside } from '../../src/lease/nesting.js';
-import type { SessionLeaseOptions } from '../../src/lease/options.js';
-import { BrowserPool } from '../../src/service/browser-pool.js';
-import { FakeService, reply, session } from '../support/fake-service.js';
-import { rejection } from '../service/support.js';
-import { acquire as acquireFrom } from './support.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BrowserPool, type RunOptions } from '../../src/index.js';
+import { reply } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
 
 /** Number of calls that may send requests to one pool at the same time. */
 const ASKING = 32;
 
-let service: FakeService;
-let pool: BrowserPool;
+let played: PlayedLease;
 let waiting: (() => void)[];
 
 beforeEach(async () => {
-  service = await FakeService.start();
-  pool = new BrowserPool('pool', service.options);
+  played = await PlayedLease.start();
   waiting = [];
-  service.script('acquire', (response) => {
-    waiting.push(() => reply(response, { status: 200, json: session() }));
+});
+
+afterEach(() => played[Symbol.asyncDispose]());
+
+const grant = () => ({ status: 200, json: played.session() });
+
+function acquire(name: string, options: RunOptions = {}, pool?: BrowserPool, fn?: () => unknown) {
+  return played.run(fn, { name, release: 'leave', replays: 'off', ...options }, pool);
+}
+
+const asked = () => played.service.of('acquire').map(({ body }) => body!['name']);
+
+describe('the queue of a pool', () => {
+  let calls: Promise<unknown>[];
+
+  /** As many calls as may send requests: further calls wait. */
+  beforeEach(async () => {
+    played.service.script('acquire', (response) => void waiting.push(() => reply(response, grant())));
+    calls = Array.from({ length: ASKING }, (_, index) => acquire(`first-${index}`));
+    await expect.poll(() => waiting.length).toBe(ASKING);
+  });
+
+  afterEach(async () => {
+    played.service.script('acquire', grant());
+    for (const answer of waiting.splice(0)) answer();
+    await Promise.all(calls);
+  });
+
+  it('lets the next call send its request when another call has its browser', async () => {
+    for (const name of ['a', 'b', 'c']) calls.push(acquire(name));
+    expect(played.told('queued')).toMatchObject(
+      [0, 1, 2].map((more) => ({ pool: 'test', ahead: ASKING + more })),
+    );
+    for (const [index, name] of ['a', 'b', 'c'].entries()) {
+      waiting.shift()!();
+      await expect.poll(() => asked().at(-1)).toBe(name);
+      expect(asked()).toHaveLength(ASKING + index + 1);
+    }
+  });
+
+  it('sends nothing for a call that leaves it, and passes its place on', async () => {
+    const leaving = new AbortController();
+    const left = acquire('left', { signal: leaving.signal });
+    const late = acquire('late', { acquireTimeout: 100 });
+    calls.push(acquire('stays'));
+    leaving.abort('mine');
+    expect((await left).error).toBe('mine');
+    expect((await late).error).toMatchObject({ name: 'AcquireTimeoutError', attempts: 0 });
+    waiting.shift()!();
+    await expect.poll(() => asked().at(-1)).toBe('stays');
+  });
+
+  it('passes on the place of a call that aborts when its turn has just come', async () => {
+    const leaving = new AbortController();
+    const onEvent: RunOptions['onEvent'] = ({ type }) => type === 'acquiring' && leaving.abort();
+    const left = acquire('left', { signal: leaving.signal, onEvent });
+    calls.push(acquire('next'));
+    waiting.shift()!();
+    await left;
+    await expect.poll(() => asked()).toContain('next');
+  });
+
+  it('delays neither a call inside a lease of the same pool nor a call for another pool', async () => {
+    // The callback of the first call starts another one.
+    calls.push(acquire('outer', {}, undefined, () => acquire('inner')));
+    calls.push(acquire('behind'));
+    waiting.shift()!();
+    await expect.poll(() => asked()).toContain('outer');
+    waiting.pop()!();
+    await expect.poll(() => asked()).toContain('inner');
+    const other = new BrowserPool('other', played.service.options);
+    calls.push(acquire('elsewhere', {}, other).then(() => other.close()));
+    await expect.poll(() => asked()).toContain('elsewhere');
   });
 });
 
-afterEach(async () => {
-  answerAll();
-  service.script('acquire', { status: 200, json: session() });
-  await pool.close();
-  await service.close();
-});
-
-function acquire(name: string, options: SessionLeaseOptions = {}, from = pool) {
-  return acquireFrom(from, { name, ...options });
-}
-
-/** Starts as many calls as may send requests, so that further calls wait. */
-async function fill(): Promise<Promise<unknown>[]> {
-  const calls = Array.from({ length: ASKING }, (_, index) => acquire(`first-${index}`));
-  await expect.poll(() => waiting.length).toBe(ASKING);
-  return calls;
-}
-
-function answerAll(): void {
-  for (const answer of waiting.splice(0)) answer();
-}
-
-const asked = () => service.of('acquire').map(({ body }) => body!['name']);
-
-it('lets the next call in the queue send its request when another call has its browser', async () => {
-  const calls = await fill();
-  const events: RunEvent[] = [];
-  for (const name of ['a', 'b', 'c']) calls.push(acquire(name, { onEvent: (event) => events.push(event) }));
-  expect(events).toMatchObject(
-    [0, 1, 2].map((more) => ({ type: 'queued', pool: 'pool', ahead: ASKING + more })),
-  );
-  for (const [index, name] of ['a', 'b', 'c'].entries()) {
-    waiting.shift()!();
-    await expect.poll(() => asked().at(-1)).toBe(name);
-    expect(asked()).toHaveLength(ASKING + index + 1);
+describe('an outage', () => {
+  /** Answers with an error after a pause, the first requests all together. Counts how many of the others overlap. */
+  function overlapAfter(first: number, status: number, pause: number): { seen: number; most: number } {
+    const count = { seen: 0, most: 0 };
+    let open = 0;
+    let arrive!: () => void;
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
+    played.service.script('acquire', async (response) => {
+      if (++count.seen === first) arrive();
+      if (count.seen <= first) return arrived.then(() => reply(response, { status, delay: pause }));
+      count.most = Math.max(count.most, ++open);
+      await sleep(pause);
+      open--;
+      reply(response, { status });
+    });
+    return count;
   }
-  answerAll();
-  await Promise.all(calls);
-});
 
-it('sends nothing for a call that leaves the queue, and passes its place on', async () => {
-  const calls = await fill();
-  const leaving = new AbortController();
-  const reason = new Error('mine');
-  const left = rejection(acquire('left', { signal: leaving.signal }));
-  const late = rejection(acquire('late', { acquireTimeout: 100 }));
-  calls.push(acquire('stays'));
-  leaving.abort(reason);
-  expect(await left).toBe(reason);
-  expect(await late).toMatchObject({ name: 'AcquireTimeoutError', attempts: 0 });
-  waiting.shift()!();
-  await expect.poll(() => asked().at(-1)).toBe('stays');
-  answerAll();
-  await Promise.all(calls);
-});
+  it('lets one call send a request at a time, and all calls after it', async () => {
+    const options = { pollTimeout: 60_000, retry: { minTimeout: 5, maxTimeout: 20 } };
+    const overlap = overlapAfter(ASKING, 503, 20);
+    const calls = Array.from({ length: ASKING + 8 }, (_, index) => acquire(`call-${index}`, options));
+    await expect.poll(() => overlap.seen).toBeGreaterThanOrEqual(ASKING + 10);
+    expect(overlap.most).toBe(1);
+    const before = asked().length;
+    played.service.script('acquire', grant());
+    for (const { error } of await Promise.all(calls)) expect(error).toBeUndefined();
+    expect(asked()).toHaveLength(before + ASKING + 8);
+  });
 
-it('passes on the place of a call that aborts when its turn has just come', async () => {
-  const calls = await fill();
-  const leaving = new AbortController();
-  const left = rejection(acquire('left', { signal: leaving.signal }));
-  calls.push(acquire('next'));
-  const first = calls[0]!.then(() => leaving.abort());
-  waiting.shift()!();
-  await Promise.all([first, left]);
-  await expect.poll(() => asked()).toContain('next');
-  answerAll();
-  await Promise.all(calls);
-});
-
-it('delays neither a call inside a lease of the same pool nor a call for another pool', async () => {
-  const calls = await fill();
-  calls.push(callInside({ pool, session: session() as never }, () => acquire('inner')));
-  await expect.poll(() => asked().at(-1)).toBe('inner');
-  await using other = new BrowserPool('other', service.options);
-  const elsewhere = acquire('elsewhere', {}, other);
-  await expect.poll(() => asked().at(-1)).toBe('elsewhere');
-  answerAll();
-  await Promise.all([...calls, elsewhere]);
+  it('does not begin with a 504 after the requested wait', async () => {
+    const overlap = overlapAfter(4, 504, 600);
+    const controller = new AbortController();
+    const options = { pollTimeout: 1000, signal: controller.signal };
+    const calls = Array.from({ length: 4 }, (_, index) => acquire(`call-${index}`, options));
+    await expect.poll(() => overlap.most).toBeGreaterThan(1);
+    controller.abort(new Error('enough'));
+    await Promise.all(calls);
+  });
 });

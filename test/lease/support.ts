@@ -1,90 +1,77 @@
 import { onTestFinished, vi } from 'vitest';
-import type { BrowserSession, RunEvent } from '../../src/index.js';
-import { acquireSession } from '../../src/lease/acquire.js';
-import { LeaseCall } from '../../src/lease/lease-call.js';
-import { readLeaseOptions, sessionLeaseOptions, type SessionLeaseOptions } from '../../src/lease/options.js';
-import { BrowserPool } from '../../src/service/browser-pool.js';
-import { LinkedAbort } from '../../src/shared/abort.js';
-import { FakeService, session, type Answer, type SeenRequest } from '../support/fake-service.js';
-import { expectNoSecret } from '../service/support.js';
+import type { BrowserSession, FailedRun, RunEvent, RunOptions } from '../../src/index.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { reply, type Answer, type SeenRequest } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
 
-export const GRANT: Answer = { status: 200, json: session() };
+type Played = Extract<Answer, (...request: never[]) => unknown>;
+
+/** Answer of `acquireWith`: a browser that can be reached. */
+export const GRANT: Answer = { status: 200 };
 export const NONE: Answer = { status: 204 };
+
+/** A timeout in ms that elapses only when a test says so. */
+export const LONG = 7_200_000;
 
 export interface Outcome {
   session?: BrowserSession;
   // The tests check the fields of any error.
   error?: Error & Record<string, unknown>;
+  run: FailedRun | undefined;
+  /** Only those about acquiring. */
   events: RunEvent[];
   requests: SeenRequest[];
+  /** Without the browser of the call, which it leaves leased. */
   released: unknown[];
 }
 
-/** Acquires a session, as the first step of a call with these options. */
-export async function acquire(
-  pool: BrowserPool,
-  options: SessionLeaseOptions = {},
-  unknownAcquires = 0,
-): Promise<BrowserSession> {
-  const call = new LeaseCall(pool, readLeaseOptions(sessionLeaseOptions, options, { caller: 'acquire' }));
-  call.unknownAcquires = unknownAcquires;
-  const deadline = new LinkedAbort(call.signal, call.settings.acquireTimeout);
-  try {
-    return await acquireSession(call, deadline);
-  } finally {
-    deadline.dispose();
-    call.abort.dispose();
-  }
-}
+const ACQUIRING = /^(queued|acquiring|waiting|outcome-unknown|grant-orphaned|released|release-failed)$/;
 
 /**
- * One acquire against a service with these answers, and its outcome after all releases.
+ * Leases one browser from a service with these answers, and waits for all releases.
  *
- * @param onSettled Called when the acquire has settled, before the wait for the releases.
+ * @param onSettled Called when the call has settled, before the wait for the releases.
  */
 export async function acquireWith(
   answers: Answer[],
-  { retry, ...options }: SessionLeaseOptions = {},
-  { unknownAcquires = 0, onSettled = () => {} }: { unknownAcquires?: number; onSettled?: () => void } = {},
+  { retry, ...options }: RunOptions = {},
+  onSettled = () => {},
 ): Promise<Outcome> {
-  await using service = await FakeService.start();
-  const pool = new BrowserPool('pool', service.options);
-  service.script('acquire', ...answers);
-  const events: RunEvent[] = [];
-  const { onEvent } = options;
-  const acquiring = acquire(
-    pool,
-    {
-      acquireTimeout: 60_000,
-      // Long, so that a response on a busy machine still counts as early.
-      pollTimeout: 10_000,
-      retry: { minTimeout: 10, maxTimeout: 50, ...retry },
-      ...options,
-      onEvent: (event) => {
-        events.push(event);
-        onEvent?.(event);
-      },
-    },
-    unknownAcquires,
-  );
-  const settled = await acquiring.then(
-    (session) => ({ session }),
-    (error: Error & Record<string, unknown>) => ({ error }),
-  );
+  await using played = await PlayedLease.start();
+  const grant: Answer = { status: 200, json: played.session() };
+  played.service.script('acquire', ...answers.map((answer) => (answer === GRANT ? grant : answer)));
+  const { value, run, ...failure } = await played.run(({ session }) => session, {
+    acquireTimeout: LONG,
+    // Long, so that a response on a busy machine still counts as early.
+    pollTimeout: 10_000,
+    retry: { minTimeout: 1, maxTimeout: 5, ...retry },
+    release: 'leave',
+    replays: 'off',
+    ...options,
+  });
   onSettled();
-  await pool.close();
-  for (const shown of [settled, events]) expectNoSecret(shown);
-  if ('error' in settled) expectNoSecret(settled.error);
-  return { ...settled, events, requests: service.of('acquire'), released: service.released };
+  await played.pool.close();
+  const events = played.events.filter(({ type }) => ACQUIRING.test(type));
+  expectNoSecrets(failure.error, ...events);
+  const settled = 'error' in failure ? failure : { session: value };
+  const { service } = played;
+  return { ...settled, run, events, requests: service.of('acquire'), released: service.released } as Outcome;
 }
 
-/** The requested wait of each request, in seconds. */
-export function waits({ requests }: Outcome): unknown[] {
-  return requests.map(({ body }) => body?.['acquire_timeout_seconds']);
+/** Returns an answer that is sent when `settle` is called, and `settle`. */
+export function answerLater(answer: Answer): { late: Answer; settle: () => void } {
+  let settle!: () => void;
+  const settled = new Promise<void>((resolve) => (settle = resolve));
+  return { late: async (...request) => settled.then(() => play(answer, ...request)), settle };
 }
 
-/** A timeout in ms that elapses only when a test says so. */
-export const LONG = 7_200_000;
+/** Calls `first`, and then gives an answer. */
+export function after(first: () => void, answer: Answer): Answer {
+  return (...request) => {
+    first();
+    return play(answer, ...request);
+  };
+}
 
 /** Returns a function that ends the latest timeout of about `LONG`, if there is one. */
 export function watchTimeouts(): () => void {
@@ -103,4 +90,8 @@ export function useClock(): (milliseconds: number) => void {
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + skipped);
   onTestFinished(() => clock.mockRestore());
   return (milliseconds) => void (skipped += milliseconds);
+}
+
+function play(answer: Answer, ...[response, request]: Parameters<Played>) {
+  return typeof answer === 'function' ? answer(response, request) : reply(response, answer);
 }

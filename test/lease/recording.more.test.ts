@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { VideoPlayer, hue, PAINTED, STILL } from '../../local/replays/support.js';
-import { DRIVERS } from '../../support/drivers.js';
-import { useLocalPool } from '../../support/local.js';
+import { VideoPlayer, hue, PAINTED, STILL } from '../local/replays/support.js';
+import { DRIVERS } from '../support/drivers.js';
+import { useLocalPool } from '../support/local.js';
 
 const used = useLocalPool({ pools: [{ name: 'test', size: 1, headless: true }] });
 

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { ConnectionDroppedError, type RunEvent } from '../../src/index.js';
+import { DRIVERS } from '../support/drivers.js';
+import { FaultBench } from '../support/fault-bench.js';
+import { titled, useLocalPool } from '../support/local.js';
+
+const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+
+describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
+  it('detaches a lease, which attachBrowser continues with the same page', async () => {
+    const { pool, local } = used;
+    const before = local.stats();
+    const browser = await driver.lease(pool, { name: 'agent-7' });
+    await browser.page.goto(titled('half done'));
+    const detached = await browser.detach();
+    expect(await browser.release()).toMatchObject({ released: 'left' });
+    expect(local.stats()).toMatchObject({ leased: 1, released: before.released });
+    {
+      await using again = await driver.attach(detached.secret, { pool });
+      expect(again.session).toMatchObject({ session_id: browser.session.session_id, name: 'agent-7' });
+      expect(await again.page.title()).toBe('half done');
+    }
+    // The pages that the earlier process opened are unknown, so the browser is not reused.
+    expect(local.stats()).toMatchObject({ leased: 0, destroyed: before.destroyed + 1 });
+  });
+
+  it('continues with the same page after a lost connection, and never repeats a call', async () => {
+    await using bench = await FaultBench.start(used.local);
+    bench.service.script('acquire', bench.grant);
+    const types: string[] = [];
+    const onEvent = ({ type }: RunEvent) => void types.push(type);
+    await using browser = await driver.lease(bench.pool, { reconnect: 'eager', onEvent });
+    await browser.use(({ page }) => page.goto(titled('before')));
+    const { page } = browser;
+    const count = 'globalThis.calls = (globalThis.calls ?? 0) + 1';
+    const call = browser.use((lease) => lease.page.evaluate(`${count}; new Promise(() => {})`));
+    const failure = call.catch((error: unknown) => error);
+    // The browser executes commands in order, so the first call has reached it.
+    await browser.use((lease) => lease.page.evaluate('1'));
+    bench.road.lose('reset');
+    expect(await failure).toBeInstanceOf(ConnectionDroppedError);
+    await expect.poll(() => types).toContain('reconnected');
+    expect(browser.page).not.toBe(page);
+    expect(await browser.use((lease) => lease.page.title())).toBe('before');
+    expect(await browser.use((lease) => lease.page.evaluate('globalThis.calls'))).toBe(1);
+
+    // Also a connection that is not lost can be replaced.
+    await browser.reconnect();
+    expect(await browser.page.title()).toBe('before');
+    expect(await browser.release()).toMatchObject({ released: 'destroyed' });
+    // Released once, and no message of the client reached the browser afterwards.
+    await bench.settle();
+  });
+});

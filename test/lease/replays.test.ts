@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { hang, reset } from '../service/support.js';
+import { reply, type Answer } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
+
+const earlier = { replay_id: 'earlier', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://x/1' };
+const ours = {
+  replay_id: 'ours',
+  finished_at: '2026-01-02T00:00:00Z',
+  replay_view_url: 'https://x/2?jwt=shown',
+};
+
+let played: PlayedLease;
+
+beforeEach(async () => {
+  played = await PlayedLease.start();
+});
+
+afterEach(() => played[Symbol.asyncDispose]());
+
+const list = (...lists: unknown[]) =>
+  played.service.script('replays', ...lists.map((json): Answer => ({ status: 200, json })));
+
+it("returns the complete links of this lease's recordings, and none of earlier leases", async () => {
+  list([earlier], [earlier, ours]);
+  const { run } = await played.run();
+  expect(run).toMatchObject({ replayStatus: 'ready', cleanupErrors: [] });
+  expect(run!.replays).toEqual([ours]);
+  const told = played.told('replays');
+  expect(told).toMatchObject([{ sessionId: 'session-1', replays: [ours], status: 'ready' }]);
+  expect(told[0]).not.toHaveProperty('error');
+});
+
+it('has the links of a run that failed', async () => {
+  list([earlier], [earlier, ours]);
+  const { run } = await played.run(() => Promise.reject(new Error('mine')));
+  expect(run).toMatchObject({ replays: [ours], replayStatus: 'ready', released: 'reused' });
+});
+
+it('lists before the release, so that the list contains nothing of the next lease', async () => {
+  list([], [ours]);
+  await played.run();
+  const order = played.service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
+  expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
+});
+
+it('recognizes its recordings even if the callback ended before the first list was answered', async () => {
+  const lists = [[earlier], [earlier, ours]];
+  const answer: Answer = (response) => reply(response, { status: 200, json: lists.shift() });
+  // The first list takes longer than the whole run.
+  played.service.script('replays', async (...asked) => sleep(200).then(() => answer(...asked)), answer);
+  expect((await played.run()).run).toMatchObject({ replays: [ours], replayStatus: 'ready' });
+});
+
+it.each<[string, unknown[], number]>([
+  ['none', [earlier], 0],
+  ['pending', [{ replay_id: 'ours', started_at: null, finished_at: null }, earlier], 1],
+  ['pending', [ours, { replay_id: 'more' }], 2],
+  ['ready', [{ replay_view_url: 'https://x/3', finished_at: 'now' }], 1],
+])('has the status %s for the list %j', async (replayStatus, second, count) => {
+  list([earlier], second);
+  const { run } = await played.run();
+  expect([run!.replayStatus, run!.replays.length]).toEqual([replayStatus, count]);
+});
+
+it.each<[string, Answer]>([
+  ['404', { status: 404, json: { code: 'not_found', message: 'gone' } }],
+  ['500', { status: 500, text: 'oops' }],
+  ['no list', { status: 200, json: { replays: [] } }],
+  ['no JSON', { status: 200, text: '<html>' }],
+  ['a reset', reset],
+  ['nothing', hang],
+])(
+  'a list that is invalid does not fail the run, and returns nothing of others: %s',
+  async (_what, answer) => {
+    const valid: Answer = { status: 200, json: [earlier, ours] };
+    for (const answers of [
+      [answer, valid],
+      [valid, answer],
+    ]) {
+      played.service.script('replays', ...answers);
+      const { value, run } = await played.run(undefined, { replaysTimeout: answer === hang ? 100 : 60_000 });
+      expect(value).toBe('value');
+      expect(run).toMatchObject({ replays: [], replayStatus: 'unavailable', released: 'reused' });
+      expect(run!.cleanupErrors).toHaveLength(1);
+      const [error] = run!.cleanupErrors;
+      expect(played.told('replays').at(-1)).toMatchObject({ status: 'unavailable', error });
+      if (answer === hang) expect(error!.message).toMatch(/within 100 ms \(option replaysTimeout\)/);
+    }
+  },
+);
+
+it("requests and emits nothing with replays: 'off'", async () => {
+  const { run } = await played.run(undefined, { replays: 'off' });
+  expect(run).toMatchObject({ replays: [], replayStatus: 'off' });
+  expect(played.service.of('replays')).toEqual([]);
+  expect(played.told('replays')).toEqual([]);
+});
