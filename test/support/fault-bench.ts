@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect } from 'vitest';
 import { BrowserPool, runOf, type FailedRun, type Run, type RunEvent } from '../../src/index.js';
 import type { LocalPool } from '../../src/local.js';
 import { expectNoSecrets } from './collected.js';
-import type { AnyLease, Driver } from './drivers.js';
+import { PLAIN, type AnyLease, type Driver } from './drivers.js';
 import { FakeService, JWT, reply, session, type Answer } from './fake-service.js';
 import { FaultRoad } from './fault-road.js';
 
@@ -103,16 +103,9 @@ export class FaultBench implements AsyncDisposable {
     return { ...lease, tags: body?.['tags'] };
   }
 
-  /**
-   * Leases a real browser behind the simulated network; without a local pool, a browser that only exists as a scripted
-   * upgrade.
-   */
+  /** Leases a real browser behind the simulated network; without a local pool, a WebSocket without a browser. */
   readonly grant: Answer = async (response, { body }) =>
     reply(response, { status: 200, json: this.#tag(await this.lend(), body) });
-
-  /** Leases a browser that only exists as a scripted upgrade. */
-  readonly grantFake: Answer = (response, { body }) =>
-    reply(response, { status: 200, json: this.#tag(this.fakeSession(), body) });
 
   /** Releases a browser, once. Afterwards its session no longer exists, as at a real service. */
   readonly takeBack: Answer = async (response, { body }) => {
@@ -152,12 +145,12 @@ export class FaultBench implements AsyncDisposable {
 
   /** Runs a call of the library. `within` is a shorter limit than the sum of its timeouts. */
   async run(
-    driver: Driver,
+    driver: Pick<Driver, 'name' | 'run'>,
     fn: (lease: AnyLease) => unknown,
     { within, ...options }: Options & { within?: number } = {},
   ): Promise<Outcome> {
     // The first import of a library takes seconds on a busy machine, and no timeout of a call includes it.
-    await Promise.all([import('playwright-core'), import('puppeteer-core')]);
+    if (driver !== PLAIN) await Promise.all([import('playwright-core'), import('puppeteer-core')]);
     const events: RunEvent[] = [];
     const caller = new AbortController();
     const { signal = caller.signal } = options;
