@@ -47,7 +47,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   const random = new Random(seed);
   const drawn = options.rates ?? drawRates(random);
   const rates = new Map([...drawn].filter(([fault]) => !without.has(fault)));
-  const world = new World(seed, random, { library, rates, story });
+  const world = new World(random, { library, rates, story });
   const ways = options.ways ?? Array.from({ length: random.between(1, 16) }, () => random.pick(WAYS));
   const service = new SimulatedService(world, {
     size: random.between(1, 5),
@@ -144,11 +144,11 @@ function judge(world: World, { service, callers, isClosed }: Outcome): void {
   }
 }
 
-function figuresOf({ grants, counts }: SimulatedService, callers: readonly Caller[]): Figures {
+function figuresOf({ grants, requests }: SimulatedService, callers: readonly Caller[]): Figures {
   const open = grants.filter(({ state }) => state === 'leased');
   return {
     lifecycles: callers.length,
-    requests: counts.requests,
+    requests,
     granted: grants.length,
     released: grants.filter(({ state }) => state === 'released').length,
     expired: grants.filter(({ state }) => state === 'expired').length,
