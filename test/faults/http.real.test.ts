@@ -149,21 +149,6 @@ describe('a release', () => {
     },
   );
 
-  it('of an expired lease counts as done, and the error of its replays explains why they are unavailable', async () => {
-    await using bench = await FaultBench.start();
-    bench.service.script('release', (response, { body }) => {
-      bench.released.add(String(body?.['session_id']));
-      response.writeHead(404).end();
-    });
-    const gone = { status: 404, json: { code: 'not_found', message: 'no such session' } };
-    bench.service.script('replays', { status: 200, json: [] }, gone);
-    const { run, value } = await bench.run(PLAIN, () => 'value');
-    expect(value).toBe('value');
-    expect(run).toMatchObject({ released: 'destroyed', replayStatus: 'unavailable' });
-    expect(run!.cleanupErrors).toMatchObject([{ status: 404, hint: expect.stringMatching(/inactivity/) }]);
-    await bench.settle();
-  });
-
   it('may come from the callback itself', async () => {
     await using bench = await FaultBench.start();
     const release = ({ session }: AnyLease) => bench.pool.release(session.session_id);
@@ -174,36 +159,6 @@ describe('a release', () => {
 });
 
 describe('an abort', () => {
-  it('rejects before the service leases a browser, which is then released', async () => {
-    await using bench = await FaultBench.start();
-    let grant = () => {};
-    const granted = new Promise<void>((resolve) => (grant = resolve));
-    bench.service.script(
-      'acquire',
-      after(() => granted, bench.grant),
-    );
-    await abortWhen(bench, () => bench.service.of('acquire').length === 1);
-    expect(bench.released.size).toBe(0);
-    grant();
-    await bench.settle();
-    expect(bench.service.released).toEqual(['lease-1']);
-  });
-
-  it('during the release rejects at once, and does not shorten the release', async () => {
-    await using bench = await FaultBench.start();
-    let proceed = () => {};
-    const proceeding = new Promise<void>((resolve) => (proceed = resolve));
-    bench.service.script(
-      'release',
-      after(() => proceeding, bench.takeBack),
-    );
-    const { events } = await abortWhen(bench, () => bench.service.of('release').length === 1);
-    expect(bench.released.size).toBe(0);
-    proceed();
-    await bench.settle();
-    expect(events.at(-2)).toMatchObject({ type: 'released', sessionId: 'lease-1' });
-  });
-
   it('during the request for replays rejects at once, and the browser is still released', async () => {
     await using bench = await FaultBench.start();
     bench.service.script('replays', { status: 200, json: [] }, hang);
@@ -243,42 +198,6 @@ describe('an abort', () => {
     return outcome;
   }
 });
-
-it.each<[string, Answer, string, number]>([
-  ['an empty list', { status: 200, json: [] }, 'none', 0],
-  ['an unfinished one', { status: 200, json: [{ replay_id: 'r', started_at: 'now' }] }, 'pending', 1],
-  ['null fields', { status: 200, json: [{ replay_id: 'r', finished_at: null }] }, 'pending', 1],
-  ['a finished one', { status: 200, json: [{ replay_id: 'r', finished_at: 'now' }] }, 'ready', 1],
-  ['404', { status: 404 }, 'unavailable', 0],
-  ['500', { status: 500, text: `${TOKEN} ${JWT}` }, 'unavailable', 0],
-  ['a page', ok(`<html>${JWT}`, HTML), 'unavailable', 0],
-  ['no list', { status: 200, json: { replays: null } }, 'unavailable', 0],
-  ['nothing', hang, 'unavailable', 0],
-  ['a reset', reset, 'unavailable', 0],
-])(
-  'returns the value and the replay status if the list of replays is %s',
-  async (_what, answer, status, count) => {
-    const empty = { status: 200, json: [] };
-    for (const isSecond of [true, false]) {
-      await using bench = await FaultBench.start();
-      bench.service.script('replays', ...(isSecond ? [empty, answer] : [answer, empty]));
-      // Short only for a list that never comes: a busy machine may need longer for the others.
-      const { value, run } = await bench.run(
-        PLAIN,
-        () => 'value',
-        answer === hang ? { replaysTimeout: 300 } : {},
-      );
-      expect(value).toBe('value');
-      expect(run!.released).toBe('reused');
-      expect(run!.replayStatus).toBe(isSecond || status === 'unavailable' ? status : 'none');
-      expect(run!.replays).toHaveLength(isSecond ? count : 0);
-      // A request that has timed out is neither waited for nor keeps a socket open.
-      const began = performance.now();
-      await bench.settle();
-      expect(performance.now() - began).toBeLessThan(20_000);
-    }
-  },
-);
 
 it.each([true, false])(
   "rejects with the callback's own error, if the cleanup works: %j",

@@ -29,7 +29,7 @@ it('serves 15 calls of all three drivers at once from a pool of 3 browsers', asy
   expect(bench.released.size).toBe(15);
   await bench.pool.close();
   await expect.poll(() => used.local.stats().leased).toBe(0);
-});
+}, 240_000);
 
 it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async () => {
   await using bench = await FaultBench.start();

@@ -31,7 +31,7 @@ export function start(
   return {
     child,
     output: () => output,
-    says: async (text) => void (await expect.poll(() => output, { timeout: 240_000 }).toContain(text)),
+    says: async (text) => void (await expect.poll(() => output).toContain(text)),
     ended: once(child, 'close') as Program['ended'],
   };
 }

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { processesOf } from './processes.js';
+
+// Each test starts another vitest, all at the same time.
+vi.setConfig({ testTimeout: 180_000 });
 
 const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'), '../vitest.mjs');
 
