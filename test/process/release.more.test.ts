@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../service/support.js';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
@@ -32,13 +33,15 @@ describe('a release that is under way when the process ends', () => {
     await browser[Symbol.asyncDispose]();
   });
 
-  const confirm: Answer = (response) => {
+  const confirm = (response: ServerResponse): void => {
     lease = undefined;
     reply(response, { status: 204 });
   };
   const releases = () => service.of('release');
   const checks = () => service.of('session');
-  const expectReleased = () => expect.poll(() => lease).toBeUndefined();
+  const expectReleased = async () => {
+    await expect.poll(() => lease).toBeUndefined();
+  };
   const hold = (ending: string, args: string[] = [], environment: Record<string, string> = {}): Program =>
     start('holding', [ending, ...args], {
       BROWSER_POOL_BASE_URL: service.baseUrl,
@@ -113,9 +116,9 @@ describe('a release that is under way when the process ends', () => {
     service.script(
       'release',
       () => {},
-      async (...request) => {
+      async (response) => {
         await exited;
-        confirm(...request);
+        confirm(response);
       },
     );
     expect(await hold('exit').ended).toEqual([7, null]);
@@ -137,8 +140,8 @@ describe('a release that is under way when the process ends', () => {
   });
 
   it('is sent by the guard with a token that the token function returned later', async () => {
-    service.script('release', (response, request) => {
-      if (request.headers.authorization === 'Bearer second-token') confirm(response, request);
+    service.script('release', (response, { headers }) => {
+      if (headers.authorization === 'Bearer second-token') confirm(response);
       else reply(response, { status: 401 });
     });
     const program = hold('guarded-hold', ['tokens']);

@@ -31,7 +31,9 @@ export function start(
   return {
     child,
     output: () => output,
-    says: async (text) => void (await expect.poll(() => output).toContain(text)),
+    says: async (text) => {
+      await expect.poll(() => output).toContain(text);
+    },
     ended: once(child, 'close') as Program['ended'],
   };
 }
