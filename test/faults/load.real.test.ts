@@ -1,16 +1,12 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { WebSocketServer } from 'ws';
-import { withPooledBrowser, type Run, type RunEvent } from '../../src/index.js';
+import type { Run, RunEvent } from '../../src/index.js';
 import { until } from '../service/support.js';
 import { useCollected } from '../support/collected.js';
-import { DRIVERS, type Driver } from '../support/drivers.js';
+import { DRIVERS, PLAIN } from '../support/drivers.js';
 import { reply, type Answer } from '../support/fake-service.js';
 import { FaultBench, useQuiet } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
-import { plainConnector } from '../support/plain-connector.js';
 
 useCollected();
 useQuiet();
@@ -18,15 +14,6 @@ const used = useLocalPool({ pools: [{ name: 'test', size: 3 }] });
 
 /** The most acquire requests that are sent to one pool at the same time. */
 const ASKING = 32;
-
-const PLAIN: Driver = {
-  name: 'plain',
-  run: (pool, fn, options) =>
-    withPooledBrowser(pool, fn as never, { ...options, connector: plainConnector }) as never,
-  lease: () => Promise.reject(new Error('not used')),
-  attach: () => Promise.reject(new Error('not used')),
-  openPage: () => Promise.reject(new Error('not used')),
-};
 
 it('serves 15 calls of all three drivers at once from a pool of 3 browsers', async () => {
   await using bench = await FaultBench.start(used.local);
@@ -42,11 +29,11 @@ it('serves 15 calls of all three drivers at once from a pool of 3 browsers', asy
   expect(bench.released.size).toBe(15);
   await bench.pool.close();
   await expect.poll(() => used.local.stats().leased).toBe(0);
-});
+}, 240_000);
 
 it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async () => {
   await using bench = await FaultBench.start();
-  await using browsers = await Browsers.start(bench, 10);
+  const browsers = new Browsers(bench, 10);
   const runs = await browsers.serve(1000, { pollTimeout: 480_000 });
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(browsers.mostLeased).toBeGreaterThan(1);
@@ -61,7 +48,7 @@ it('serves 1,000 calls at once on a pool of 10 in the order of the calls', async
 
 it('serves all of 1,000 calls whose requests end before their turn, with few requests', async () => {
   await using bench = await FaultBench.start();
-  await using browsers = await Browsers.start(bench, 10);
+  const browsers = new Browsers(bench, 10);
   const began = performance.now();
   const runs = await browsers.serve(1000, { pollTimeout: 1000 });
   const seconds = (performance.now() - began) / 1000;
@@ -76,7 +63,7 @@ it('serves all of 1,000 calls whose requests end before their turn, with few req
 
 it('sends at most 1.1 requests per call during a total outage, and finishes all calls afterwards', async () => {
   await using bench = await FaultBench.start();
-  await using browsers = await Browsers.start(bench, 50);
+  const browsers = new Browsers(bench, 50);
   let isDown = true;
   bench.service.script('acquire', (response, request) => {
     if (isDown) reply(response, { status: 503 });
@@ -108,34 +95,25 @@ it('sends at most 1.1 requests per call during a total outage, and finishes all 
 }, 480_000);
 
 /** A number of browsers that are leased in the order of the requests. */
-class Browsers implements AsyncDisposable {
+class Browsers {
   mostLeased = 0;
   /** Numbers of the calls, in the order in which they were served. */
   readonly grants: number[] = [];
   readonly #bench: FaultBench;
-  readonly #sockets: WebSocketServer;
   readonly #size: number;
   readonly #waiting: ((isTurn: boolean) => void)[] = [];
   #leased = 0;
 
-  static async start(bench: FaultBench, size: number): Promise<Browsers> {
-    const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-    await once(sockets, 'listening');
-    const browsers = new Browsers(bench, sockets, size);
-    bench.service.script('acquire', browsers.acquire);
+  constructor(bench: FaultBench, size: number) {
+    this.#bench = bench;
+    this.#size = size;
+    bench.service.script('acquire', this.acquire);
     bench.service.script('release', (response, { body }) => {
       bench.released.add(String(body?.['session_id']));
       reply(response, { status: 204 });
-      browsers.#leased--;
-      browsers.#waiting[0]?.(true);
+      this.#leased--;
+      this.#waiting[0]?.(true);
     });
-    return browsers;
-  }
-
-  private constructor(bench: FaultBench, sockets: WebSocketServer, size: number) {
-    this.#bench = bench;
-    this.#sockets = sockets;
-    this.#size = size;
   }
 
   /** The difference between the place of each call and the place of its lease. Late leases are negative. */
@@ -162,14 +140,11 @@ class Browsers implements AsyncDisposable {
       tags?: { call: string };
       acquire_timeout_seconds: number;
     };
-    const call = Number(tags?.call);
     if (this.#leased >= this.#size && !(await this.#turn(wait * 1000)))
       return reply(response, { status: 204 });
-    this.grants.push(call);
+    this.grants.push(Number(tags?.call));
     this.mostLeased = Math.max(this.mostLeased, ++this.#leased);
-    const url = `ws://127.0.0.1:${(this.#sockets.address() as AddressInfo).port}`;
-    const json = this.#bench.fakeSession({ cdp_ws_url: url, webdriver_ws_url: url });
-    reply(response, { status: 200, json });
+    reply(response, { status: 200, json: this.#bench.fakeSession() });
   }) satisfies Answer;
 
   /** Waits for a free browser. Resolves to false after `wait` ms. */
@@ -183,11 +158,5 @@ class Browsers implements AsyncDisposable {
       const timer = setTimeout(take, wait, false);
       this.#waiting.push(take);
     });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#bench.pool.close();
-    for (const client of this.#sockets.clients) client.terminate();
-    await new Promise((resolve) => this.#sockets.close(resolve));
   }
 }

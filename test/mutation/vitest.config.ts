@@ -4,24 +4,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const { MUTATED_FOLDER: folder = 'lease', MUTATION_TESTS: tests = 'all' } = process.env;
 
 /** The tests that should detect a change in the folder. */
-const include =
-  tests === 'fast'
-    ? [`test/${folder}/!(*.real|*.more).test.ts`]
-    : [`test/${folder}/*.test.ts`, 'test/lease/replays/{abort,record}.more.test.ts'];
+const files = tests === 'fast' ? '!(*.real|*.more).test.ts' : '*.test.ts';
+const include = [`test/${folder}/${files}`];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
-/** With a real browser or with waits in real time, each change would take minutes. */
-const SLOW = [
-  'test/lease/{faults,lease-browser,nested,plain-clients,replays,with-pooled-browser}.*.test.ts',
-  'test/connect/{existing-bidi-session,unresponsive-page}.*.test.ts',
-  'test/map/{chaos,downloads,isolation}.*.test.ts',
-];
+/** With a real browser, each change would take minutes. */
+const SLOW = ['test/{lease,connect}/*.{real,more}.test.ts', 'test/map/{artifacts,isolation}.more.test.ts'];
 
 /** The first failure ends a run. */
 class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) =>
-      moduleId.endsWith('.mutation.ts') ? 1 : /\.(real|more)\.test/.test(moduleId) ? 2 : 0;
+    const order = [/(?<!\.real|\.more)\.test\.ts$/, /\.mutation\.ts$/, /\.(real|more)\.test\.ts$/];
+    const rank = ({ moduleId }: TestSpecification) => order.findIndex((name) => name.test(moduleId));
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }

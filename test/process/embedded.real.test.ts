@@ -1,32 +1,25 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { useWholeBrowser } from '../support/whole-browser.js';
+import { start } from './support.js';
 
 useWholeBrowser();
 
-const program = fileURLToPath(new URL('programs/embedded.mjs', import.meta.url));
-
 // A hook after each test file checks that no browser and no profile folder is left.
-it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  'a process with a local pool and a lease ends by %s and leaves no browser',
-  async (signal) => {
-    const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await once(child.stdout, 'data');
+it.each([
+  ['ends by SIGINT', 'SIGINT', 'hang'],
+  ['ends by SIGTERM', 'SIGTERM', 'hang'],
+  ['ends by SIGHUP', 'SIGHUP', 'hang'],
+  ['removes a profile to which other processes write', 'SIGTERM', 'late-files'],
+] as const)(
+  'a process with a local pool and a lease %s, and leaves no browser',
+  async (_what, signal, way) => {
+    const { child, says, ended } = start('embedded', [way]);
+    await says('leased');
     child.kill(signal);
-    expect(await once(child, 'exit')).toEqual([null, signal]);
+    expect(await ended).toEqual([null, signal]);
   },
 );
 
-it('a process with a local pool and a lease keeps its exit code and leaves no browser', async () => {
-  const child = spawn(process.execPath, [program, 'exit'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  expect(await once(child, 'exit')).toEqual([7, null]);
-});
-
-it('removes a profile to which other processes write while it is removed', async () => {
-  const child = spawn(process.execPath, [program, 'late-files'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
-  child.kill('SIGTERM');
-  expect(await once(child, 'exit')).toEqual([null, 'SIGTERM']);
+it('a process with a local pool and a lease keeps its exit code, and leaves no browser', async () => {
+  expect(await start('embedded', ['exit']).ended).toEqual([7, null]);
 });

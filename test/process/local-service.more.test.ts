@@ -1,24 +1,16 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { processesOf } from '../support/processes.js';
+import { start } from './support.js';
 
-const PROGRAM = fileURLToPath(new URL('programs/local.mjs', import.meta.url));
+const leasing = (args: readonly string[], environment: Record<string, string> = {}) =>
+  start('local', args, { BROWSER_POOL_BASE_URL: 'local', ...environment });
 
 /** Runs the program until it ends. The leak check after this file finds what it left. */
 async function run(args: readonly string[], environment: Record<string, string> = {}): Promise<string[]> {
-  const { child, lines } = start(args, environment);
-  expect(await once(child, 'close')).toEqual([0, null]);
-  return lines();
-}
-
-function start(args: readonly string[], environment: Record<string, string> = {}) {
-  const env = { ...process.env, BROWSER_POOL_BASE_URL: 'local', ...environment };
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (text) => (output += String(text)));
-  return { child, lines: () => output.trim().split('\n') };
+  const { ended, output } = leasing(args, environment);
+  expect(await ended).toEqual([0, null]);
+  return output().trim().split('\n');
 }
 
 const running = (name: string) =>
@@ -33,8 +25,8 @@ it('leases Chromium of this machine without a service, and ends', async () => {
 });
 
 it('starts no more browsers than leases need', async () => {
-  const { child, lines } = start(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
-  await expect.poll(lines, { timeout: 240_000 }).toEqual(['leased']);
+  const { child, says } = leasing(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
+  await says('leased');
   const browsers = () => running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
   // A process that the browser is starting has the command of the browser at first.
   await expect.poll(browsers).toHaveLength(1);

@@ -10,43 +10,37 @@ afterEach(() => vi.restoreAllMocks());
 
 const { release } = BrowserPool.prototype;
 
-it('detects that one release in a thousand is not sent', async () => {
+/** Replaces `BrowserPool.release`. `send` calls the real one. */
+function breakRelease(broken: (send: () => Promise<void>, count: number) => Promise<void> | undefined): void {
   let count = 0;
-  vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
-    this: BrowserPool,
-    ...parameters
-  ) {
-    if (++count % 1000 !== 0) await release.apply(this, parameters);
+  vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (this: BrowserPool, ...args) {
+    await broken(() => release.apply(this, args), ++count);
   });
+}
+
+it('detects that one release in a thousand is not sent', async () => {
+  breakRelease((send, count) => (count % 1000 === 0 ? undefined : send()));
   const { failures, lifecycles } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
   expect(lifecycles).toBeLessThan(5000);
   expect(failures[0]?.violations.join()).toMatch(/lost s\d+/);
 });
 
 it('detects a release that is repeated after its confirmation', async () => {
-  let count = 0;
-  vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
-    this: BrowserPool,
-    ...parameters
-  ) {
-    await release.apply(this, parameters);
-    if (++count % 1000 === 0) await release.apply(this, parameters);
+  breakRelease(async (send, count) => {
+    await send();
+    if (count % 1000 === 0) await send();
   });
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
   expect(failures[0]?.violations.join()).toContain('after its confirmation');
 });
 
 it('detects a release that is repeated without an ownership check', async () => {
-  vi.spyOn(BrowserPool.prototype, 'release').mockImplementation(async function (
-    this: BrowserPool,
-    ...parameters
-  ) {
-    const again = () => release.apply(this, parameters);
-    await again().catch((error: Error) => {
-      if (error instanceof PoolConnectionError) return again();
+  breakRelease((send) =>
+    send().catch((error: Error) => {
+      if (error instanceof PoolConnectionError) return send();
       throw error;
-    });
-  });
+    }),
+  );
   const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
   expect(failures[0]?.violations.join()).toMatch(/released s\d+, which is leased to call \d+/);
 });

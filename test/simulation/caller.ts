@@ -12,9 +12,8 @@ export type Way = 'run' | 'lease' | 'agent' | 'handover' | 'acquire' | 'nested' 
 
 /** Milliseconds that a call may take beyond the sum of its timeouts. */
 const GRACE = 1000;
-const ARTIFACTS_TIMEOUT = 15_000;
-const CLEANUP_TIMEOUT = 5000;
-const DISCONNECT_TIMEOUT = 2000;
+/** Timeouts that are not options: of the artifacts, the cleanup and the disconnect, and a second of tolerance. */
+const TEARDOWN = 15_000 + 5000 + 2000 + 1000;
 
 /** One lifecycle: a call of the library with random options, a callback, perhaps an abort, and the reported results. */
 export class Caller {
@@ -52,7 +51,7 @@ export class Caller {
     const { clock, random } = this.#world;
     await clock.sleep(random.between(0, 3000));
     if (this.#world.strikes('caller: aborts'))
-      this.#abortIn(random.between(0, random.pick([100, 3000, 60_000])));
+      clock.after(random.between(0, random.pick([100, 3000, 60_000])), () => this.abort());
     const began = clock.now;
     const stopWatching = clock.after(4 * 3_600_000, () => this.#violate('never settled'));
     const outcome = await this.#call().then(
@@ -98,7 +97,8 @@ export class Caller {
     };
     try {
       const run = await this.#world.library.api.withPooledBrowser(this.#pool, callback, this.#leaseOptions());
-      this.#checkRun(run, { lostBefore, isReturned });
+      if (!isReturned) this.#violate('succeeded before its callback');
+      this.#checkRun(run, lostBefore);
     } catch (error) {
       if (isReturned && !lostBefore && error === thrown && thrown)
         this.#violate('failed with an error that was not thrown');
@@ -125,11 +125,8 @@ export class Caller {
     await this.#world.library.api.withPooledBrowser(this.#pool, callback, options).catch(() => {});
   }
 
-  #checkRun(
-    run: Run<number>,
-    { lostBefore, isReturned }: { lostBefore: boolean; isReturned: boolean },
-  ): void {
-    if (!isReturned || run.value !== this.number) this.#violate('succeeded without its value');
+  #checkRun(run: Run<number>, lostBefore: boolean): void {
+    if (run.value !== this.number) this.#violate('succeeded without its value');
     if (lostBefore) this.#violate('succeeded although its browser was lost');
     if (['failed', 'left', 'unknown'].includes(run.released)) this.excused.add(run.session.session_id);
     if (run.unknownAcquires !== this.unknown && this.way !== 'nested')
@@ -149,7 +146,7 @@ export class Caller {
   /** `leaseBrowser`, released once or twice. */
   async #lease(): Promise<void> {
     const { clock, random } = this.#world;
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const options = this.#heldOptions();
     const lease = await this.#world.library.api.leaseBrowser(this.#pool, options);
     const held = random.between(0, 3000);
     this.#heldFor += held;
@@ -160,7 +157,7 @@ export class Caller {
   /** `leaseBrowser` with `reconnect`: a call fails when its connection ends, and the next call works. */
   async #agent(): Promise<void> {
     const { clock, random } = this.#world;
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const options = this.#heldOptions();
     const lease = await this.#world.library.api.leaseBrowser(this.#pool, {
       ...options,
       reconnect: random.chance(0.7) ? 'eager' : 'lazy',
@@ -187,22 +184,15 @@ export class Caller {
   async #handOver(): Promise<void> {
     const { clock, random } = this.#world;
     const { api } = this.#world.library;
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const options = this.#heldOptions();
     const lease = await api.leaseBrowser(this.#pool, options);
     const began = clock.now;
     const detached = await lease.detach().catch(() => undefined);
     if (!detached) return this.#release(lease);
     await clock.sleep(random.between(0, 5000));
     const { connector, signal, onEvent, releaseTimeout, connectTimeout } = options;
-    const attachOptions = {
-      connector,
-      signal,
-      onEvent,
-      releaseTimeout,
-      connectTimeout,
-      pool: this.#pool,
-    };
-    const again = await api.attachBrowser(detached, attachOptions).catch((error: unknown) => {
+    const given = { connector, signal, onEvent, releaseTimeout, connectTimeout, pool: this.#pool };
+    const again = await api.attachBrowser(detached, given).catch((error: unknown) => {
       // The lease still belongs to this caller.
       this.excused.add(detached.sessionId);
       this.#heldFor += clock.now - began;
@@ -224,7 +214,7 @@ export class Caller {
   /** `mapPooledBrowsers`: each input has one outcome, unless the loop is left or ends in an error. */
   async #map(): Promise<void> {
     const { random, clock } = this.#world;
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const options = this.#heldOptions();
     const count = random.between(0, 20);
     const patience = random.chance(0.2) ? random.between(0, count) : count;
     const inputs = Array.from({ length: count }, (_, input) => input);
@@ -283,13 +273,14 @@ export class Caller {
 
   #leaseOptions() {
     const connector = simulatedConnector(this.#world, this.#service);
-    return {
-      ...this.#options,
-      ...this.#tags,
-      connector,
-      signal: this.#controller.signal,
-      onEvent: this.#onEvent,
-    };
+    const { signal } = this.#controller;
+    return { ...this.#options, ...this.#tags, connector, signal, onEvent: this.#onEvent };
+  }
+
+  /** Without the option of a callback. */
+  #heldOptions() {
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    return options;
   }
 
   readonly #onEvent = (event: RunEvent | PoolEvent): void => {
@@ -305,17 +296,9 @@ export class Caller {
 
   /** The sum of all timeouts of the options. */
   get #limits(): number {
-    const {
-      acquireTimeout,
-      connectAttempts,
-      connectTimeout,
-      releaseTimeout,
-      replaysTimeout,
-      timeout = 3000,
-    } = this.#options;
-    const teardown =
-      ARTIFACTS_TIMEOUT + CLEANUP_TIMEOUT + replaysTimeout + DISCONNECT_TIMEOUT + releaseTimeout + 1000;
-    return acquireTimeout + connectAttempts * (connectTimeout + releaseTimeout) + timeout + teardown;
+    const { acquireTimeout, connectAttempts, connectTimeout, timeout = 3000, ...rest } = this.#options;
+    const connecting = connectAttempts * (connectTimeout + rest.releaseTimeout);
+    return acquireTimeout + connecting + timeout + TEARDOWN + rest.replaysTimeout + rest.releaseTimeout;
   }
 
   #checkTime(began: number): void {
@@ -331,10 +314,6 @@ export class Caller {
   get #mayStillListen(): boolean {
     // `BrowserPool.acquire` keeps its listener until the response arrives.
     return this.way !== 'run' && this.way !== 'nested' ? true : this.#callbacks === 0;
-  }
-
-  #abortIn(milliseconds: number): void {
-    this.#world.clock.after(milliseconds, () => this.abort());
   }
 
   /** Aborts the call. */

@@ -1,6 +1,5 @@
 import { FAULTS, type Fault } from './faults.js';
-import type { Figures, SimulationOptions, Verdict } from './simulate.js';
-import { simulate } from './simulate.js';
+import { NO_FIGURES, simulate, type Figures, type SimulationOptions, type Verdict } from './simulate.js';
 import { realNow } from './virtual-clock.js';
 
 export interface Campaign extends Figures {
@@ -18,7 +17,7 @@ export async function runCampaign(
   }: { firstSeed: number; lifecycles: number; mostFailures?: number },
   options: SimulationOptions & { onProgress?: (campaign: Campaign) => void } = {},
 ): Promise<Campaign> {
-  const campaign = emptyCampaign();
+  const campaign: Campaign = { worlds: 0, ...NO_FIGURES, seconds: 0, failures: [] };
   const began = realNow();
   for (let seed = firstSeed; campaign.lifecycles < lifecycles; seed++) {
     const verdict = await simulate(seed, options);
@@ -63,24 +62,9 @@ export async function explainFailure(seed: number, options: SimulationOptions = 
   ].join('\n');
 }
 
-function emptyCampaign(): Campaign {
-  return {
-    worlds: 0,
-    lifecycles: 0,
-    requests: 0,
-    granted: 0,
-    released: 0,
-    expired: 0,
-    excused: 0,
-    unknownAcquires: 0,
-    unknownLeases: 0,
-    seconds: 0,
-    failures: [],
-  };
-}
-
-function add(campaign: Campaign, { seed, violations, story: _story, ...figures }: Verdict): void {
+function add(campaign: Campaign, verdict: Verdict): void {
+  const { seed, violations } = verdict;
   campaign.worlds++;
-  for (const name of Object.keys(figures) as (keyof Figures)[]) campaign[name] += figures[name];
+  for (const name of Object.keys(NO_FIGURES) as (keyof Figures)[]) campaign[name] += verdict[name];
   if (violations.length > 0) campaign.failures.push({ seed, violations });
 }

@@ -6,19 +6,20 @@ import type { Reachability } from '../../src/service/reachability.js';
 import { openSimulatedSocket } from './simulated-socket.js';
 import { library as ours, World, type Library } from './world.js';
 
-export interface Figures {
-  lifecycles: number;
-  requests: number;
-  granted: number;
-  released: number;
-  /** Ended by the service. */
-  expired: number;
-  /** Reported as not released, or left on purpose. */
-  excused: number;
+/** Expired leases were ended by the service; excused ones were reported as not released, or left on purpose. */
+export const NO_FIGURES = {
+  lifecycles: 0,
+  requests: 0,
+  granted: 0,
+  released: 0,
+  expired: 0,
+  excused: 0,
   /** Requests reported as unknown, and the leases that they left. */
-  unknownAcquires: number;
-  unknownLeases: number;
-}
+  unknownAcquires: 0,
+  unknownLeases: 0,
+};
+
+export type Figures = typeof NO_FIGURES;
 
 export interface Verdict extends Figures {
   seed: number;
@@ -47,7 +48,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   const random = new Random(seed);
   const drawn = options.rates ?? drawRates(random);
   const rates = new Map([...drawn].filter(([fault]) => !without.has(fault)));
-  const world = new World(seed, random, { library, rates, story });
+  const world = new World(random, { library, rates, story });
   const ways = options.ways ?? Array.from({ length: random.between(1, 16) }, () => random.pick(WAYS));
   const service = new SimulatedService(world, {
     size: random.between(1, 5),
@@ -64,7 +65,8 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
     const lives = Promise.all(callers.map((caller) => sender.run(caller.number, () => caller.live())));
     void lives.then(() => pool.close()).then(() => (isClosed = true));
     await world.clock.run();
-    judge(world, { service, callers, isClosed });
+    if (!isClosed) world.violate('the pool did not close');
+    judge(world, service, callers);
     // The origin is the only part of a world that does not come from its seed.
     const log = (world.story ?? []).map((line) => line.replaceAll(baseUrl, 'https://w.sim'));
     return { seed, violations: world.violations, story: log, ...figuresOf(service, callers) };
@@ -118,15 +120,8 @@ function drawToken(world: World): () => Promise<string> {
   };
 }
 
-interface Outcome {
-  service: SimulatedService;
-  callers: readonly Caller[];
-  isClosed: boolean;
-}
-
 /** Compares what the library did with what the service recorded. */
-function judge(world: World, { service, callers, isClosed }: Outcome): void {
-  if (!isClosed) world.violate('the pool did not close');
+function judge(world: World, service: SimulatedService, callers: readonly Caller[]): void {
   if (world.clock.clientTimers > 0) world.violate(`${world.clock.clientTimers} timers were left`);
   for (const caller of callers) {
     const { number, excused, unknown } = caller;
@@ -144,11 +139,11 @@ function judge(world: World, { service, callers, isClosed }: Outcome): void {
   }
 }
 
-function figuresOf({ grants, counts }: SimulatedService, callers: readonly Caller[]): Figures {
+function figuresOf({ grants, requests }: SimulatedService, callers: readonly Caller[]): Figures {
   const open = grants.filter(({ state }) => state === 'leased');
   return {
     lifecycles: callers.length,
-    requests: counts.requests,
+    requests,
     granted: grants.length,
     released: grants.filter(({ state }) => state === 'released').length,
     expired: grants.filter(({ state }) => state === 'expired').length,

@@ -19,7 +19,6 @@ export interface Grant {
   sockets: Set<unknown>;
   /** Tags of the acquire request, which the service shows with the session until the lease ends. */
   tags: unknown;
-  reuse?: boolean;
 }
 
 /** The number of the call that sends a request. */
@@ -37,10 +36,10 @@ interface Answer {
 interface Request {
   method: string;
   path: string;
-  body?: unknown;
+  json: Record<string, unknown>;
   signal: AbortSignal;
   /** Number of the call that sent the request. */
-  call?: number | undefined;
+  call: number | undefined;
   reachability: Reachability;
 }
 
@@ -48,6 +47,14 @@ interface Waiting {
   call: number;
   tags: unknown;
   grant: (answer: Answer | undefined) => void;
+}
+
+interface Habits {
+  size: number;
+  /** Whether a browser keeps its session id from lease to lease, as at the public service. */
+  keepsIds: boolean;
+  /** Whether a session shows the tags of its lease. */
+  showsTags: boolean;
 }
 
 const TIMEOUT_STATUSES = [204, 204, 204, 408, 409, 504];
@@ -58,33 +65,29 @@ const TIMEOUT_STATUSES = [204, 204, 204, 408, 409, 504];
  */
 export class SimulatedService {
   readonly grants: Grant[] = [];
-  readonly counts = { requests: 0, acquires: 0, releases: 0 };
-  /** Whether a browser keeps its session id from lease to lease, as at the public service. */
-  readonly keepsIds: boolean;
-  /** Whether a session shows the tags of its lease. */
-  readonly showsTags: boolean;
+  requests = 0;
   readonly #world: World;
+  readonly #habits: Habits;
   readonly #idle: string[];
   readonly #replays: SimulatedReplays;
   readonly #waiting: Waiting[] = [];
   #sessions = 0;
   #unavailableUntil = 0;
 
-  constructor(
-    world: World,
-    { size, keepsIds, showsTags }: { size: number; keepsIds: boolean; showsTags: boolean },
-  ) {
+  constructor(world: World, habits: Habits) {
     this.#world = world;
-    this.keepsIds = keepsIds;
-    this.showsTags = showsTags;
+    this.#habits = habits;
     this.#replays = new SimulatedReplays(world);
-    this.#idle = Array.from({ length: size }, () => this.#newSession());
+    this.#idle = Array.from({ length: habits.size }, () => this.#newSession());
   }
 
   /** Replaces undici's dispatcher, whose events report whether a connection was opened. */
   dispatcher(reachability: Reachability): Dispatcher {
     return {
-      request: (request: Request) => this.#request({ ...request, reachability }),
+      request: ({ method, path, body, signal }: Request & { body?: string }) => {
+        const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
+        return this.#request({ method, path, json, signal, reachability, call: sender.getStore() });
+      },
       close: async () => {},
     } as unknown as Dispatcher;
   }
@@ -107,28 +110,26 @@ export class SimulatedService {
     return `s${++this.#sessions}`;
   }
 
-  #request({ method, path, body, signal, reachability }: Request): Promise<Dispatcher.ResponseData> {
-    this.counts.requests++;
-    const call = sender.getStore();
-    if (path.endsWith('/release')) this.#checkNotConfirmed(String(body), call);
+  #request(request: Request): Promise<Dispatcher.ResponseData> {
+    const { path, signal } = request;
+    this.requests++;
+    if (path.endsWith('/release')) this.#checkNotConfirmed(request);
     return new Promise((resolve, reject) => {
       const hangUp = () => reject(signal.reason as Error);
       signal.addEventListener('abort', hangUp, { once: true });
       const stopListening = () => signal.removeEventListener('abort', hangUp);
-      const travel = this.#travel({ method, path, body, signal, call, reachability }, () => signal.aborted);
-      void travel.finally(stopListening).then(resolve, reject);
+      void this.#travel(request).finally(stopListening).then(resolve, reject);
     });
   }
 
   /** A release is not repeated after its confirmation. A nested call can get the same session again, before or after it. */
-  #checkNotConfirmed(body: string, call: number | undefined): void {
-    const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
+  #checkNotConfirmed({ json: { session_id: sessionId }, call }: Request): void {
     const own = this.grants.filter((grant) => grant.sessionId === sessionId && grant.call === call);
     if (own.length > 0 && own.every(({ isConfirmed }) => isConfirmed))
-      this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
+      this.#world.violate(`call ${call} released ${String(sessionId)} again, after its confirmation`);
   }
 
-  async #travel(request: Request, isGone: () => boolean): Promise<Dispatcher.ResponseData> {
+  async #travel(request: Request): Promise<Dispatcher.ResponseData> {
     const { clock, random } = this.#world;
     const strikes = this.#world.strikes.bind(this.#world);
     const never = new Promise<never>(() => {});
@@ -142,10 +143,10 @@ export class SimulatedService {
     const isRelease = request.path.endsWith('/release');
     // A service that starts to process a request after its client has disconnected is not safe to use: the late request
     // looks like a second one.
-    if (isRelease && isGone()) return never;
-    const isMarked = this.showsTags && isRelease && this.#isMarked(String(request.body));
-    const refusal = this.#refusal(request.path);
-    const answer = refusal ?? (await this.#serve(request, isGone));
+    if (isRelease && request.signal.aborted) return never;
+    const isMarked =
+      this.#habits.showsTags && isRelease && this.#isMarked(String(request.json['session_id']));
+    const answer = this.#refusal(request.path) ?? (await this.#serve(request));
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
     if (strikes('http: reset after processing')) throw networkError('ECONNRESET');
     if (strikes('http: no answer, but processed')) return never;
@@ -155,8 +156,7 @@ export class SimulatedService {
     return this.#respond(answer, request);
   }
 
-  #isMarked(body: string): boolean {
-    const { session_id: sessionId } = JSON.parse(body) as { session_id: string };
+  #isMarked(sessionId: string): boolean {
     const { tags } = this.leaseOf(sessionId) ?? {};
     return isRecord(tags) && 'pooled-browser-lease' in tags;
   }
@@ -179,23 +179,19 @@ export class SimulatedService {
     return undefined;
   }
 
-  async #serve({ method, path, body, call }: Request, isGone: () => boolean): Promise<Answer> {
-    const json = (body ? JSON.parse(body as string) : {}) as Record<string, unknown>;
-    if (path.endsWith('/acquire')) return this.#acquire(json, isGone);
-    if (path.endsWith('/release')) return this.#release(json, call);
-    const session = /^\/browsers\/([^/]+)$/.exec(path);
-    if (session && this.showsTags) return this.#describe(session[1]!);
-    const replays = /^\/browsers\/([^/]+)\/replays(?:\/([^/]+)\/stop)?$/.exec(path);
-    if (replays) return this.#serveReplays(method, replays[1]!, replays[2]);
+  async #serve(request: Request): Promise<Answer> {
+    const { method, path } = request;
+    if (path.endsWith('/acquire')) return this.#acquire(request);
+    if (path.endsWith('/release')) return this.#release(request);
+    const [, session, replays, replay] =
+      /^\/browsers\/([^/]+)(\/replays)?(?:\/([^/]+)\/stop)?$/.exec(path) ?? [];
+    if (session && replays) return this.#serveReplays(method, session, replay);
+    if (session && this.#habits.showsTags) return this.#describe(session);
     if (method === 'GET') return { status: 200, json: { id: 'pool', name: 'pool' } };
     return { status: 404, text: '' };
   }
 
-  #acquire(
-    { acquire_timeout_seconds: wait = 30, tags }: Record<string, unknown>,
-    isGone: () => boolean,
-  ): Promise<Answer> {
-    this.counts.acquires++;
+  #acquire({ json: { acquire_timeout_seconds: wait = 30, tags }, signal }: Request): Promise<Answer> {
     const call = Number((tags as { call: string }).call);
     const { clock, random } = this.#world;
     const tooSoon = this.#world.strikes('acquire: answered too early');
@@ -211,40 +207,36 @@ export class SimulatedService {
           if (answer) resolve(answer);
         },
       };
-      const leave = () => {
-        const index = this.#waiting.indexOf(waiting);
-        if (index !== -1) this.#waiting.splice(index, 1);
+      const stopWaiting = clock.after(tooSoon ? 1 : (wait as number) * 1000, () => {
+        this.#leave(waiting);
         resolve({ status: random.pick(TIMEOUT_STATUSES), text: '' });
-      };
-      const stopWaiting = clock.after(tooSoon ? 1 : (wait as number) * 1000, leave);
+      });
       this.#waiting.push(waiting);
-      if (noticesHangUp) this.#leaveWhenGone(waiting, isGone);
+      if (noticesHangUp) this.#leaveWhenGone(waiting, signal);
     });
   }
 
+  /** Returns false if the request no longer waits. */
+  #leave(waiting: Waiting): boolean {
+    const index = this.#waiting.indexOf(waiting);
+    if (index !== -1) this.#waiting.splice(index, 1);
+    return index !== -1;
+  }
+
   /** Some services remove disconnected clients from their queue. */
-  #leaveWhenGone(waiting: Waiting, isGone: () => boolean): void {
-    const look = () => {
-      const index = this.#waiting.indexOf(waiting);
-      if (index === -1) return;
-      if (!isGone()) return void this.#world.clock.after(5000, look);
-      this.#waiting.splice(index, 1);
+  #leaveWhenGone(waiting: Waiting, signal: AbortSignal): void {
+    this.#world.clock.after(5000, () => {
+      if (!this.#waiting.includes(waiting)) return;
+      if (!signal.aborted) return this.#leaveWhenGone(waiting, signal);
+      this.#leave(waiting);
       waiting.grant(undefined);
-    };
-    this.#world.clock.after(5000, look);
+    });
   }
 
   #grant(sessionId: string, { call, tags }: Pick<Waiting, 'call' | 'tags'>): Answer {
     const { random } = this.#world;
-    const grant: Grant = {
-      sessionId,
-      call,
-      state: 'leased',
-      isKnown: false,
-      isConfirmed: false,
-      sockets: new Set(),
-      tags,
-    };
+    const outset = { state: 'leased', isKnown: false, isConfirmed: false } as const;
+    const grant: Grant = { ...outset, sessionId, call, tags, sockets: new Set() };
     this.grants.push(grant);
     // Some services record on their own.
     if (random.chance(0.2)) this.#replays.start(grant);
@@ -252,7 +244,7 @@ export class SimulatedService {
     const isMissing = this.#world.strikes('http: field missing');
     return {
       status: 200,
-      json: { ...sessionOf(sessionId, isMissing), ...(this.showsTags && { tags }) },
+      json: { ...sessionOf(sessionId, isMissing), ...(this.#habits.showsTags && { tags }) },
       onRead: (text) => {
         if (text.includes(`"session_id":"${sessionId}"`)) grant.isKnown = true;
       },
@@ -267,8 +259,7 @@ export class SimulatedService {
     return { status: 200, json: { session_id: sessionId, ...(tags !== undefined && { tags }) } };
   }
 
-  #release({ session_id: sessionId, reuse }: Record<string, unknown>, call: number | undefined): Answer {
-    this.counts.releases++;
+  #release({ json: { session_id: sessionId, reuse }, call }: Request): Answer {
     const { clock, random } = this.#world;
     if (this.#world.strikes('release: temporarily unavailable')) {
       this.#unavailableUntil = clock.now + random.between(100, 20_000);
@@ -276,23 +267,21 @@ export class SimulatedService {
     if (clock.now < this.#unavailableUntil || this.#world.rates.has('release: never available')) {
       return { status: 503, text: 'no releases now' };
     }
-    const id = String(sessionId);
-    const grant = this.leaseOf(id);
+    const grant = this.leaseOf(String(sessionId));
     if (!grant) return { status: 404, json: { code: 'not_found', message: 'no such session' } };
     if (grant.call !== call)
-      this.#world.violate(`call ${call} released ${sessionId}, which is leased to call ${grant.call}`);
+      this.#world.violate(`call ${call} released ${grant.sessionId}, which is leased to call ${grant.call}`);
     return this.#giveBack(grant, reuse === true);
   }
 
   #giveBack(grant: Grant, reuse: boolean): Answer {
     const { sessionId } = grant;
     grant.state = 'released';
-    grant.reuse = reuse;
     this.#replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
     if (grant.sockets.size > 0 || !grant.isKnown)
       this.#world.violate(`call ${grant.call} released ${sessionId} while a socket to its browser was open`);
-    this.#refill(reuse && this.keepsIds ? sessionId : this.#newSession());
+    this.#refill(reuse && this.#habits.keepsIds ? sessionId : this.#newSession());
     return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
   }
 
@@ -319,20 +308,18 @@ export class SimulatedService {
   #respond(answer: Answer, { signal }: Request): Dispatcher.ResponseData {
     const strikes = this.#world.strikes.bind(this.#world);
     const isJson = answer.json !== undefined;
-    const { status } = answer;
+    const { status: statusCode } = answer;
     let text = isJson ? JSON.stringify(answer.json) : (answer.text ?? '');
     let type = isJson ? 'application/json' : 'text/plain';
-    if (status === 200 && strikes('http: web page')) [text, type] = ['<html>hello', 'text/html'];
-    if (status === 200 && strikes('http: empty')) text = '';
-    if (status === 200 && strikes('http: broken body')) return this.#broken(answer, text, signal);
-    const body = this.#body(text, answer, signal);
-    return { statusCode: status, headers: { 'content-type': type, ...answer.headers }, body } as never;
-  }
-
-  #broken(answer: Answer, text: string, signal: AbortSignal): Dispatcher.ResponseData {
-    const part = text.slice(0, this.#world.random.between(0, text.length));
-    const body = this.#body(part, answer, signal, networkError('UND_ERR_SOCKET'));
-    return { statusCode: answer.status, headers: { 'content-type': 'application/json' }, body } as never;
+    let error: Error | undefined;
+    if (statusCode === 200 && strikes('http: web page')) [text, type] = ['<html>hello', 'text/html'];
+    if (statusCode === 200 && strikes('http: empty')) text = '';
+    if (statusCode === 200 && strikes('http: broken body')) {
+      text = text.slice(0, this.#world.random.between(0, text.length));
+      error = networkError('UND_ERR_SOCKET');
+    }
+    const body = this.#body(text, answer, signal, error);
+    return { statusCode, headers: { 'content-type': type, ...answer.headers }, body } as never;
   }
 
   async *#body(text: string, { onRead }: Answer, signal: AbortSignal, error?: Error): AsyncGenerator<Buffer> {

@@ -48,11 +48,9 @@ export class VirtualClock {
 
   /** Schedules an event of the simulated world. The returned function cancels it. */
   after(milliseconds: number, run: () => void): () => void {
-    const entry = { at: this.now + milliseconds, tie: this.#random.next(), run, isClients: false };
+    const entry: Entry = { at: this.now + milliseconds, tie: this.#random.next(), run, isClients: false };
     this.#add(entry);
-    return () => {
-      (entry as Entry).run = undefined;
-    };
+    return () => void (entry.run = undefined);
   }
 
   /** Resolves after this many milliseconds, as an event of the simulated world. */
@@ -145,17 +143,11 @@ export class VirtualClock {
 
 class VirtualTimer {
   readonly entry: Entry;
+  readonly ref = (): this => this;
+  readonly unref = (): this => this;
 
   constructor(entry: Entry) {
     this.entry = entry;
-  }
-
-  ref(): this {
-    return this;
-  }
-
-  unref(): this {
-    return this;
   }
 }
 

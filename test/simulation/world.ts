@@ -16,7 +16,6 @@ export const library: Library = { api, Service, Socket };
 
 /** What all parts of a simulated world share: its clock, its random numbers, its faults, and a log. */
 export class World {
-  readonly seed: number;
   readonly library: Library;
   readonly random: Random;
   readonly clock: VirtualClock;
@@ -26,8 +25,7 @@ export class World {
   /** The log, if it was requested. */
   readonly story: string[] | undefined;
 
-  constructor(seed: number, random: Random, options: { library: Library; rates: Rates; story: boolean }) {
-    this.seed = seed;
+  constructor(random: Random, options: { library: Library; rates: Rates; story: boolean }) {
     this.random = random;
     this.library = options.library;
     this.rates = options.rates;

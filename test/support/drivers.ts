@@ -1,15 +1,17 @@
-import type {
-  AttachOptions,
-  BrowserPool,
-  DetachedLease,
-  HeldLeaseOptions,
-  LeaseFacts,
-  PooledBrowser,
-  Run,
-  RunOptions,
+import {
+  withPooledBrowser,
+  type AttachOptions,
+  type BrowserPool,
+  type DetachedLease,
+  type HeldLeaseOptions,
+  type LeaseFacts,
+  type PooledBrowser,
+  type Run,
+  type RunOptions,
 } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
+import { plainConnector } from './plain-connector.js';
 
 /** The common part of both libraries' pages that these tests use. */
 interface AnyPage {
@@ -53,19 +55,24 @@ export const DRIVERS: Driver[] = [
     attach: (lease, options) => playwright.attachBrowser(lease, options) as never,
     openPage: ({ context }) => context!.newPage(),
   },
-  {
-    name: 'Puppeteer over CDP',
-    run: (pool, fn, options) => puppeteer.withPooledBrowser(pool, fn as never, options) as never,
-    lease: (pool, options) => puppeteer.leaseBrowser(pool, options) as never,
-    attach: (lease, options) => puppeteer.attachBrowser(lease, options) as never,
-    openPage: ({ browser, context }) => (context ?? browser).newPage(),
-  },
-  {
-    name: 'Puppeteer over BiDi',
-    run: (pool, fn, options) =>
-      puppeteer.withPooledBrowser(pool, fn as never, { ...options, protocol: 'bidi' }) as never,
-    lease: (pool, options) => puppeteer.leaseBrowser(pool, { ...options, protocol: 'bidi' }) as never,
-    attach: (lease, options) => puppeteer.attachBrowser(lease, { ...options, protocol: 'bidi' }) as never,
-    openPage: ({ browser, context }) => (context ?? browser).newPage(),
-  },
+  puppeteerOver('CDP', {}),
+  puppeteerOver('BiDi', { protocol: 'bidi' }),
 ];
+
+function puppeteerOver(name: string, protocol: { protocol?: 'bidi' }): Driver {
+  return {
+    name: `Puppeteer over ${name}`,
+    run: (pool, fn, options) =>
+      puppeteer.withPooledBrowser(pool, fn as never, { ...options, ...protocol }) as never,
+    lease: (pool, options) => puppeteer.leaseBrowser(pool, { ...options, ...protocol }) as never,
+    attach: (lease, options) => puppeteer.attachBrowser(lease, { ...options, ...protocol }) as never,
+    openPage: ({ browser, context }) => (context ?? browser).newPage(),
+  };
+}
+
+/** No browser: for faults of the HTTP side. */
+export const PLAIN: Pick<Driver, 'name' | 'run'> = {
+  name: 'no driver',
+  run: (pool, fn, options) =>
+    withPooledBrowser(pool, fn as never, { ...options, connector: plainConnector }) as never,
+};

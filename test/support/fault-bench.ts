@@ -1,13 +1,13 @@
 import { getEventListeners } from 'node:events';
-import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
 import { BrowserPool, runOf, type FailedRun, type Run, type RunEvent } from '../../src/index.js';
 import type { LocalPool } from '../../src/local.js';
 import { expectNoSecrets } from './collected.js';
-import type { AnyLease, Driver } from './drivers.js';
+import { PLAIN, type AnyLease, type Driver } from './drivers.js';
 import { FakeService, JWT, reply, session, type Answer } from './fake-service.js';
 import { FaultRoad } from './fault-road.js';
+import { askPool, realSession } from './real-session.js';
 
 type Options = NonNullable<Parameters<Driver['run']>[2]>;
 
@@ -30,14 +30,6 @@ const TOLERANCE = 1000 + 20_000;
 const ABORT_GRACE = 1000;
 /** Most requests of one kind in a case: faults last for a few answers, or for up to two seconds. */
 const MOST_TRIES = 40;
-
-/** Deviations from the usual end of a case. */
-interface Settlement {
-  /** Session ids whose release the service refused. */
-  unreleased?: string[];
-  /** The test released the browser itself, without the library. */
-  isEarly?: boolean;
-}
 
 /** The outcome of a call of the library. */
 export interface Outcome {
@@ -98,21 +90,13 @@ export class FaultBench implements AsyncDisposable {
     reply(response, { status: 200, json: session({ session_id: id, ...(tags !== undefined && { tags }) }) });
   };
 
-  #tag(lease: Record<string, unknown>, body: Record<string, unknown> | undefined): Record<string, unknown> {
-    this.#tags.set(String(lease['session_id']), body?.['tags']);
-    return { ...lease, tags: body?.['tags'] };
-  }
-
-  /**
-   * Leases a real browser behind the simulated network; without a local pool, a browser that only exists as a scripted
-   * upgrade.
-   */
-  readonly grant: Answer = async (response, { body }) =>
-    reply(response, { status: 200, json: this.#tag(await this.lend(), body) });
-
-  /** Leases a browser that only exists as a scripted upgrade. */
-  readonly grantFake: Answer = (response, { body }) =>
-    reply(response, { status: 200, json: this.#tag(this.fakeSession(), body) });
+  /** Leases a real browser behind the simulated network; without a local pool, a WebSocket without a browser. */
+  readonly grant: Answer = async (response, { body }) => {
+    const lease = await this.lend();
+    const tags = body?.['tags'];
+    this.#tags.set(String(lease['session_id']), tags);
+    reply(response, { status: 200, json: { ...lease, tags } });
+  };
 
   /** Releases a browser, once. Afterwards its session no longer exists, as at a real service. */
   readonly takeBack: Answer = async (response, { body }) => {
@@ -143,7 +127,7 @@ export class FaultBench implements AsyncDisposable {
 
   async lend(): Promise<Record<string, unknown>> {
     if (!this.#local) return this.fakeSession();
-    const real = await ask(this.#local, 'acquire', { acquire_timeout_seconds: 300 });
+    const real = await realSession(this.#local);
     const [cdp, bidi] = [real['cdp_ws_url'], real['webdriver_ws_url']] as [string, string];
     const lent = this.fakeSession({ cdp_ws_url: this.road.to(cdp), webdriver_ws_url: this.road.to(bidi) });
     this.#lent.set(String(lent['session_id']), String(real['session_id']));
@@ -152,12 +136,12 @@ export class FaultBench implements AsyncDisposable {
 
   /** Runs a call of the library. `within` is a shorter limit than the sum of its timeouts. */
   async run(
-    driver: Driver,
+    driver: Pick<Driver, 'name' | 'run'>,
     fn: (lease: AnyLease) => unknown,
     { within, ...options }: Options & { within?: number } = {},
   ): Promise<Outcome> {
     // The first import of a library takes seconds on a busy machine, and no timeout of a call includes it.
-    await Promise.all([import('playwright-core'), import('puppeteer-core')]);
+    if (driver !== PLAIN) await Promise.all([import('playwright-core'), import('puppeteer-core')]);
     const events: RunEvent[] = [];
     const caller = new AbortController();
     const { signal = caller.signal } = options;
@@ -167,25 +151,27 @@ export class FaultBench implements AsyncDisposable {
     signal.addEventListener('abort', onAbort, { once: true });
     const began = performance.now();
     const onEvent = (event: RunEvent) => void events.push(event);
-    const outcome = await driver.run(this.pool, fn, { ...settings, onEvent }).then(
-      (run): Outcome => ({ status: 'resolved', value: run.value, run, events, ...times() }),
-      (error): Outcome => ({ status: 'rejected', error, run: runOf(error), events, ...times() }),
+    const settled = await driver.run(this.pool, fn, { ...settings, onEvent }).then(
+      (run) => ({ status: 'resolved', value: run.value, run }) as const,
+      (error) => ({ status: 'rejected', error, run: runOf(error) }) as const,
     );
+    const now = performance.now();
+    const sinceAbort = abortedAt === undefined ? undefined : now - abortedAt;
+    const outcome: Outcome = { ...settled, events, elapsed: now - began, sinceAbort };
     signal.removeEventListener('abort', onAbort);
     this.#outcomes.push(outcome);
     expect(outcome.elapsed).toBeLessThan((within ?? sumOf(settings, outcome)) + TOLERANCE);
     if (abortedAt) expect(outcome.sinceAbort).toBeLessThan(ABORT_GRACE + TOLERANCE);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     return outcome;
-
-    function times() {
-      const now = performance.now();
-      return { elapsed: now - began, sinceAbort: abortedAt === undefined ? undefined : now - abortedAt };
-    }
   }
 
-  /** Waits until nothing is under way, and checks the invariants. */
-  async settle({ unreleased = [], isEarly = false }: Settlement = {}): Promise<void> {
+  /**
+   * Waits until nothing is under way, and checks the invariants.
+   * @param options.unreleased - session ids whose release the service refused.
+   * @param options.isEarly - whether the test released the browser itself, without the library.
+   */
+  async settle({ unreleased = [] as string[], isEarly = false } = {}): Promise<void> {
     await this.pool.close();
     const events = this.#outcomes.flatMap((outcome) => outcome.events);
     const told = (type: RunEvent['type']) => events.filter((event) => event.type === type);
@@ -218,17 +204,16 @@ export class FaultBench implements AsyncDisposable {
 
   async #return(id: string, reuse: boolean): Promise<void> {
     const real = this.#lent.get(id);
-    if (!real) return;
-    this.#lent.delete(id);
-    await ask(this.#local!, 'release', { session_id: real, reuse });
+    if (this.#lent.delete(id)) await askPool(this.#local!, 'release', { session_id: real, reuse });
   }
 }
 
 /** The longest duration of a call by its options. A callback without a timeout adds its own time. */
 function sumOf(options: Options, { run }: Outcome): number {
-  const defined = Object.entries(options).filter(([, value]) => value !== undefined);
-  const limits = { ...LIMITS, ...(Object.fromEntries(defined) as Partial<typeof LIMITS>) };
-  const { acquireTimeout, connectAttempts, connectTimeout, releaseTimeout, replaysTimeout } = limits;
+  const { acquireTimeout, connectAttempts, connectTimeout, releaseTimeout, replaysTimeout } = {
+    ...LIMITS,
+    ...(options as typeof LIMITS),
+  };
   const callback = options.timeout ?? run?.timings.callback ?? 0;
   const connecting = connectAttempts * (connectTimeout + releaseTimeout);
   return acquireTimeout + connecting + callback + replaysTimeout + FIXED;
@@ -237,21 +222,6 @@ function sumOf(options: Options, { run }: Outcome): number {
 function isReady(local: LocalPool): boolean {
   const { idle, starting } = local.stats();
   return idle > 0 && starting === 0;
-}
-
-/** Sends a request to the local pool over a new connection, because a kept-alive connection would count as a leak. */
-async function ask(local: LocalPool, call: string, body: object): Promise<Record<string, unknown>> {
-  const { baseUrl, pools, token } = local;
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const url = `${baseUrl}/browser_pools/${pools[0]}/${call}`;
-    const asking = request(url, { method: 'POST', agent: false, headers }, async (response) => {
-      let text = '';
-      for await (const chunk of response) text += chunk;
-      resolve(text === '' ? {} : JSON.parse(text));
-    });
-    asking.on('error', reject).end(JSON.stringify(body));
-  });
 }
 
 /** Milliseconds until handles have ended: less than the library's timeout for a request, whose timer must not remain. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { WebSocket, WebSocketServer, type RawData } from 'ws';
 import { JWT } from './fake-service.js';
-import { FrameCounter } from './frame-counter.js';
 
 /** Handles a WebSocket upgrade whose request head has arrived. `join` connects it to the browser. */
 export type Upgrade = (socket: Socket, facts: { key: string; join: () => void }) => void;
@@ -10,9 +11,11 @@ export type Upgrade = (socket: Socket, facts: { key: string; join: () => void })
 /** A way to lose an open connection. */
 export type Loss = 'reset' | 'end' | 'silence';
 
+const ON_BOTH_SIDES = { perMessageDeflate: false, skipUTF8Validation: true, autoPong: false } as const;
+
 /**
- * The network between a client and its browser: a TCP proxy that causes faults on demand. It can answer upgrades, count
- * messages, and insert a WebSocket frame.
+ * The network between a client and its browser: a WebSocket proxy that causes faults on demand. It can answer upgrades,
+ * count messages, and insert bytes between two frames. A URL that `to` did not return has a WebSocket without a browser.
  */
 export class FaultRoad implements AsyncDisposable {
   /** Number of connections so far. */
@@ -22,14 +25,25 @@ export class FaultRoad implements AsyncDisposable {
   messages = 0;
   /** Called with the number of messages so far, after each one from the browser. */
   onMessage: (messages: number) => void = () => {};
-  readonly #server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket));
-  readonly #targets = new Map<string, URL>();
+  readonly #server = createServer();
+  readonly #acceptor = new WebSocketServer({ ...ON_BOTH_SIDES, noServer: true });
+  readonly #targets = new Map<string, string>();
   readonly #lanes = new Set<Lane>();
   readonly #sockets = new Set<Socket>();
   #upgrades: Upgrade[] = [join];
 
   static async start(): Promise<FaultRoad> {
     const road = new FaultRoad();
+    road.#server.on('connection', (socket) => {
+      road.dialled++;
+      road.#sockets.add(socket.on('error', () => {}));
+      socket.once('close', () => road.#sockets.delete(socket));
+    });
+    road.#server.on('upgrade', (request, socket: Socket, head) => {
+      const upgrade = road.#upgrades.length > 1 ? road.#upgrades.shift()! : road.#upgrades[0]!;
+      const key = request.headers['sec-websocket-key'] ?? '';
+      upgrade(socket, { key, join: () => road.#join(request, socket, head) });
+    });
     road.#server.listen(0, '127.0.0.1');
     await once(road.#server, 'listening');
     return road;
@@ -42,7 +56,7 @@ export class FaultRoad implements AsyncDisposable {
   /** Returns a URL that leads through this proxy to the target. Its jwt is the canary. */
   to(target: string): string {
     const path = `/road-${this.#targets.size}`;
-    this.#targets.set(path, new URL(target));
+    this.#targets.set(path, target);
     return `ws://${this.host}${path}?jwt=${JWT}`;
   }
 
@@ -56,7 +70,7 @@ export class FaultRoad implements AsyncDisposable {
     for (const lane of this.#lanes) lane.lose(loss);
   }
 
-  /** Sends these bytes to the client, between two frames of the browser. */
+  /** Sends these bytes to the client, between two frames of the browser, and nothing after them. */
   inject(bytes: Buffer): void {
     for (const lane of this.#lanes) lane.inject(bytes);
   }
@@ -69,109 +83,85 @@ export class FaultRoad implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = once(this.#server.close(), 'close');
+    for (const lane of this.#lanes) lane.browser?.terminate();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
-  #accept(socket: Socket): void {
-    this.dialled++;
-    this.#keep(socket);
-    let head = '';
-    const read = (chunk: Buffer) => {
-      head += chunk.toString('latin1');
-      if (!head.includes('\r\n\r\n')) return;
-      socket.off('data', read);
-      const key = /^sec-websocket-key: *(.*)\r$/im.exec(head)?.[1] ?? '';
-      const upgrade = this.#upgrades.length > 1 ? this.#upgrades.shift()! : this.#upgrades[0]!;
-      upgrade(socket, { key, join: () => this.#join(socket, head) });
-    };
-    socket.on('data', read);
-  }
-
-  #join(client: Socket, head: string): void {
-    const path = /^GET ([^ ?]+)/.exec(head)![1]!;
-    const { hostname, port, host, pathname, search } = this.#targets.get(path)!;
-    const browser = connect(Number(port), hostname);
-    this.#keep(browser);
-    browser.write(
-      head.replace(/^GET \S+/, `GET ${pathname}${search}`).replace(/^host: .*\r$/im, `Host: ${host}\r`),
-      'latin1',
+  #join(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    const target = this.#targets.get(request.url!.split('?')[0]!);
+    const browser = target === undefined ? undefined : new WebSocket(target, ON_BOTH_SIDES);
+    const open = () =>
+      this.#acceptor.handleUpgrade(request, socket, head, (client) => {
+        const lane = new Lane(this, { client, socket, browser });
+        this.#lanes.add(lane);
+        client.once('close', () => this.#lanes.delete(lane));
+      });
+    if (!browser) return open();
+    browser.once('open', open).on('error', () => socket.destroy());
+    browser.on('unexpected-response', (_request, { statusCode }) =>
+      refuse(statusCode!)(socket, { key: '', join: () => {} }),
     );
-    const lane = new Lane(client, browser, {
-      onCommands: (count) => (this.commands += count),
-      onMessage: () => this.onMessage(++this.messages),
-    });
-    this.#lanes.add(lane);
-    browser.once('close', () => this.#lanes.delete(lane));
-  }
-
-  #keep(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => this.#sockets.delete(socket));
   }
 }
 
 /** One connection with both ends. */
 class Lane {
-  readonly #client: Socket;
-  readonly #browser: Socket;
-  readonly #down = new FrameCounter();
-  #isUpgraded = false;
-  #isSilent = false;
-  #injected: Buffer | undefined;
+  readonly browser: WebSocket | undefined;
+  readonly #socket: Socket;
+  readonly #ends: WebSocket[];
+  /** True if nothing is forwarded any more. */
+  #isBroken = false;
+  /** True if the network is gone, too. */
+  #isLost = false;
 
   constructor(
-    client: Socket,
-    browser: Socket,
-    { onCommands, onMessage }: { onCommands: (count: number) => void; onMessage: () => void },
+    road: FaultRoad,
+    { client, socket, browser }: { client: WebSocket; socket: Socket; browser: WebSocket | undefined },
   ) {
-    this.#client = client;
-    this.#browser = browser;
-    const up = new FrameCounter();
-    client.on('data', (chunk) => {
-      if (this.#isSilent) return;
-      const before = up.messages;
-      up.push(chunk);
-      onCommands(up.messages - before);
-      if (this.#injected === undefined) browser.write(chunk);
+    this.browser = browser;
+    this.#socket = socket;
+    this.#ends = browser ? [client, browser] : [client];
+    for (const end of this.#ends)
+      end.on('error', () => {}).on('ping', (data) => this.#isBroken || end.pong(data));
+    client.on('message', (...message) => {
+      if (!this.#isLost) road.commands++;
+      this.#forward(browser, ...message);
     });
-    browser.on('data', (chunk) => this.#pass(chunk, onMessage));
-    client.on('end', () => this.#isSilent || browser.end());
-    browser.on('end', () => this.#isSilent || client.end());
-    client.on('close', () => this.#isSilent || browser.destroy());
-    browser.on('close', () => this.#isSilent || client.destroySoon());
+    client.on('close', (...ending) => this.#end(browser, ...ending));
+    browser?.on('message', (...message) => {
+      if (!this.#forward(client, ...message)) return;
+      road.messages++;
+      road.onMessage(road.messages);
+    });
+    browser?.on('close', (...ending) => this.#end(client, ...ending));
   }
 
   /** `silence` keeps both sockets open, forwards nothing, and answers nothing. */
   lose(loss: Loss): void {
-    if (loss === 'reset') this.#client.resetAndDestroy();
-    else if (loss === 'end') this.#client.end();
-    this.#isSilent = true;
-    // The browser's end closes soon after, as with a real proxy.
-    if (loss !== 'silence') this.#browser.destroy();
+    this.#isBroken = true;
+    this.#isLost = true;
+    if (loss === 'reset') this.#socket.resetAndDestroy();
+    else if (loss === 'end') this.#socket.end();
+    else for (const end of this.#ends) end.pause();
+    if (loss !== 'silence') this.browser?.terminate();
   }
 
   inject(bytes: Buffer): void {
-    this.#injected = bytes;
-    if (this.#isUpgraded && this.#down.atBoundary) this.#client.write(bytes);
+    this.#isBroken = true;
+    this.#socket.write(bytes);
   }
 
-  #pass(chunk: Buffer, onMessage: () => void): void {
-    if (this.#isSilent) return;
-    let frames = chunk;
-    if (!this.#isUpgraded) {
-      // The response to the upgrade is small, so it arrives in one chunk.
-      this.#isUpgraded = true;
-      frames = chunk.subarray(chunk.indexOf('\r\n\r\n') + 4);
-    }
-    // After an inserted frame, messages of the browser are dropped.
-    if (this.#injected !== undefined && this.#down.atBoundary) return;
-    const before = this.#down.messages;
-    this.#down.push(frames);
-    this.#client.write(chunk);
-    if (this.#injected !== undefined && this.#down.atBoundary) this.#client.write(this.#injected);
-    for (let count = before; count < this.#down.messages && !this.#isSilent; count++) onMessage();
+  #forward(to: WebSocket | undefined, data: RawData, isBinary: boolean): boolean {
+    if (this.#isBroken || to?.readyState !== WebSocket.OPEN) return false;
+    to.send(data, { binary: isBinary });
+    return true;
+  }
+
+  #end(to: WebSocket | undefined, code: number, reason: Buffer): void {
+    // Codes that stand for an end without a close frame.
+    if (code === 1005 || code === 1006) to?.terminate();
+    else to?.close(code, reason);
   }
 }
 
@@ -183,7 +173,10 @@ export const ignore: Upgrade = (socket) => void socket.resume();
 
 /** Accepts the WebSocket, and never sends a message. */
 export const accept: Upgrade = (socket, { key }) => {
-  socket.write(`${switching(key)}\r\n\r\n`);
+  const accepted = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accepted}\r\n\r\n`,
+  );
   socket.resume();
 };
 
@@ -217,9 +210,4 @@ export function textFrame(text: string): Buffer {
   const payload = Buffer.from(text);
   if (payload.length > 125) throw new Error('The text is too long for a small frame');
   return Buffer.concat([Buffer.from([0x81, payload.length]), payload]);
-}
-
-function switching(key: string): string {
-  const accepted = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-  return `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accepted}`;
 }

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { processesOf } from './processes.js';
+
+// Each test starts another vitest, all at the same time.
+vi.setConfig({ testTimeout: 180_000 });
 
 const vitest = join(createRequire(import.meta.url).resolve('vitest/package.json'), '../vitest.mjs');
 
@@ -11,19 +14,23 @@ it.concurrent('passes a suite that leaves nothing, even if it closes late', asyn
   expect(failed, output).toBe(false);
 });
 
-it.concurrent('fails a suite that leaves a server and a socket open, and reports their ports', async () => {
-  const { failed, output } = await run('server');
+it.concurrent.each([
+  [
+    'a server and a socket open, with their ports',
+    'server',
+    [
+      /left behind:\s+- .*listening TCP server/,
+      /open TCP socket/,
+      /server on port \d+/,
+      /socket from port \d+ to port \d+/,
+    ],
+  ],
+  ['a profile folder', 'profile', [/profile folder pooled-browser-\w{6}/]],
+  ['a rejection unhandled', 'rejection', [/not awaited/]],
+])('fails a suite that leaves %s', async (_what, suite, texts) => {
+  const { failed, output } = await run(suite);
   expect(failed).toBe(true);
-  expect(output).toMatch(/left behind:\s+- .*listening TCP server/);
-  expect(output).toContain('open TCP socket');
-  expect(output).toMatch(/server on port \d+/);
-  expect(output).toMatch(/socket from port \d+ to port \d+/);
-});
-
-it.concurrent('fails a suite that leaves a profile folder', async () => {
-  const { failed, output } = await run('profile');
-  expect(failed).toBe(true);
-  expect(output).toMatch(/profile folder pooled-browser-\w{6}/);
+  for (const text of texts) expect(output).toMatch(text);
 });
 
 it.concurrent('fails a suite that leaves a browser running, and ends that browser', async ({ expect }) => {
@@ -33,12 +40,6 @@ it.concurrent('fails a suite that leaves a browser running, and ends that browse
   expect(profile).toBeDefined();
   // A killed process disappears with a delay.
   await expect.poll(() => processesOf(profile!)).toEqual([]);
-});
-
-it.concurrent('fails a suite that leaves a rejection unhandled', async () => {
-  const { failed, output } = await run('rejection');
-  expect(failed).toBe(true);
-  expect(output).toContain('not awaited');
 });
 
 /** Runs a suite of leaking/ in a separate vitest process. */

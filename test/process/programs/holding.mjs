@@ -16,14 +16,18 @@ if (tokens) {
   };
 }
 
-const { BrowserPool } = await import('../../../dist/index.js');
-const { leaseBrowser } = await import('../../../dist/puppeteer.js');
+const { BrowserPool, leaseBrowser } = await import('../../../dist/index.js');
+const { connector } = await import('./plain.mjs');
 
 const rotating = () => (isLeased ? 'second-token' : 'first-token');
 const pool = new BrowserPool('test', tokens ? { token: rotating } : {});
 // Longer than the test: this process itself repeats no release that takes long.
 const releaseTimeout = 600_000;
-const lease = await leaseBrowser(pool, { releaseOnCrash: ending.startsWith('guarded'), releaseTimeout });
+const lease = await leaseBrowser(pool, {
+  connector,
+  releaseOnCrash: ending.startsWith('guarded'),
+  releaseTimeout,
+});
 process.stdout.write('leased\n');
 if (ending === 'exit') process.exit(7);
 isLeased = true;
@@ -33,7 +37,7 @@ if (ending === 'guarded' || ending === 'release') {
 }
 if (ending === 'guarded-again') {
   const releasing = lease.release();
-  await leaseBrowser(pool, { releaseOnCrash: true });
+  await leaseBrowser(pool, { connector, releaseOnCrash: true });
   await releasing;
   process.stdout.write('leased again\n');
 }

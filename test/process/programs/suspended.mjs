@@ -1,17 +1,6 @@
 // Leases a browser, and reports each step and the outcome. The tests in the parent folder start and suspend it.
 import { BrowserPool, withPooledBrowser } from '../../../dist/index.js';
-
-const connector = {
-  library: 'plain',
-  refusal: () => undefined,
-  load: async () => {},
-  connect: async ({ socket }) => ({
-    handles: {},
-    isConnected: () => true,
-    cleanup: async () => {},
-    disconnect: async () => socket.close('closed-by-us'),
-  }),
-};
+import { connector } from './plain.mjs';
 
 const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const pool = new BrowserPool('test');

@@ -4,118 +4,56 @@ import { Random } from '../../support/random.js';
 import type { Way } from '../caller.js';
 import type { Fault } from '../faults.js';
 import { simulate, type Verdict } from '../simulate.js';
-import type { Library } from '../world.js';
 import { buildLibrary } from './build-library.js';
 import { Failpoints, MODES, type Mode } from './failpoints.js';
 import type { Failpoint } from './place-failpoints.js';
 
-interface Scenario {
-  name: string;
-  seeds: readonly number[];
-  ways: readonly Way[];
-  rates?: Partial<Record<Fault, number>>;
-}
+/** Name, seeds of the worlds, callers, and rates of the faults. */
+type Scenario = [name: string, seeds: number[], ways: Way[], rates?: Partial<Record<Fault, number>>];
 
 /** Together they pass every await of the lease's path. */
 const SCENARIOS: readonly Scenario[] = [
-  { name: 'no fault', seeds: [1, 2], ways: ['run', 'lease', 'acquire'] },
-  { name: 'a lease inside a lease', seeds: [1, 2], ways: ['nested', 'run'] },
-  {
-    name: 'an outage',
-    seeds: [1, 2, 3, 7],
-    ways: ['run', 'run', 'run', 'run'],
-    rates: { 'http: 503': 0.5, 'http: refused': 0.2 },
-  },
-  { name: 'a service that asks to wait', seeds: [1, 2], ways: ['run', 'run'], rates: { 'http: 429': 0.5 } },
-  {
-    name: 'lost responses',
-    seeds: [1, 2, 20, 30],
-    ways: ['run', 'run'],
-    rates: { 'http: reset after processing': 0.3 },
-  },
-  {
-    name: 'unreachable browsers',
-    seeds: [1, 2],
-    ways: ['run', 'lease'],
-    rates: { 'connect: throws': 0.6, 'upgrade: refused': 0.3 },
-  },
-  { name: 'an unresponsive page', seeds: [1, 2], ways: ['run'], rates: { 'connect: unresponsive page': 1 } },
-  {
-    name: 'a refused token',
-    seeds: [1, 2],
-    ways: ['run'],
-    rates: { 'http: 401': 0.4, 'token: slow': 0.5 },
-  },
-  {
-    name: 'aborts',
-    seeds: [1, 2, 3],
-    ways: ['run', 'lease', 'acquire'],
-    rates: { 'caller: aborts': 1 },
-  },
-  {
-    name: 'callbacks that fail',
-    seeds: [1, 2],
-    ways: ['run', 'run'],
-    rates: { 'callback: throws': 0.5, 'socket: dropped': 0.5 },
-  },
-  {
-    name: 'leases that outlive their connection',
-    seeds: [1, 2, 3, 4, 5, 6, 8, 10],
-    ways: ['agent', 'agent'],
-    rates: { 'socket: dropped': 0.5, 'upgrade: refused': 0.1 },
-  },
-  {
-    name: 'detached leases',
-    seeds: [1, 2, 3, 4],
-    ways: ['handover', 'handover', 'handover'],
-    rates: { 'upgrade: refused': 0.3 },
-  },
-  {
-    name: 'slow responses',
-    seeds: [1, 2, 3],
-    ways: ['run', 'run'],
-    rates: { 'http: slow': 0.5 },
-  },
-  {
-    name: 'slow releases',
-    seeds: [1],
-    ways: ['run', 'run'],
-    rates: { 'release: temporarily unavailable': 0.5 },
-  },
+  ['no fault', [1, 2], ['run', 'lease', 'acquire']],
+  ['a lease inside a lease', [1, 2], ['nested', 'run']],
+  ['an outage', [1, 2, 3, 7], ['run', 'run', 'run', 'run'], { 'http: 503': 0.5, 'http: refused': 0.2 }],
+  ['a service that asks to wait', [1, 2], ['run', 'run'], { 'http: 429': 0.5 }],
+  ['lost responses', [1, 2, 20, 30], ['run', 'run'], { 'http: reset after processing': 0.3 }],
+  ['unreachable browsers', [1, 2], ['run', 'lease'], { 'connect: throws': 0.6, 'upgrade: refused': 0.3 }],
+  ['an unresponsive page', [1, 2], ['run'], { 'connect: unresponsive page': 1 }],
+  ['a refused token', [1, 2], ['run'], { 'http: 401': 0.4, 'token: slow': 0.5 }],
+  ['aborts', [1, 2, 3], ['run', 'lease', 'acquire'], { 'caller: aborts': 1 }],
+  ['callbacks that fail', [1, 2], ['run', 'run'], { 'callback: throws': 0.5, 'socket: dropped': 0.5 }],
+  [
+    'leases that outlive their connection',
+    [1, 2, 3, 4, 5, 6, 8, 10],
+    ['agent', 'agent'],
+    { 'socket: dropped': 0.5, 'upgrade: refused': 0.1 },
+  ],
+  ['detached leases', [1, 2, 3, 4], ['handover', 'handover', 'handover'], { 'upgrade: refused': 0.3 }],
+  ['slow responses', [1, 2, 3], ['run', 'run'], { 'http: slow': 0.5 }],
+  ['slow releases', [1], ['run', 'run'], { 'release: temporarily unavailable': 0.5 }],
 ];
 
-/** Modes that can't occur at an await, by the awaited expression, with the reason. */
-const EXCLUDED: readonly { awaited: RegExp; modes: readonly Mode[]; why: string }[] = [
-  {
-    awaited:
-      /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(|openSocket\(|#enterQueue\(|#beforeRetry\(/,
-    modes: ['hangs', 'is late'],
-    why: 'it ends with its signal: the simulated one hangs until then, and other tests cover the real one',
-  },
-  {
-    awaited: /body as AsyncIterable|Socket\.open\(|openSocket\(/,
-    modes: ['throws after'],
-    why: 'a chunk or a socket is either delivered or not',
-  },
-  { awaited: /connecting, ended/, modes: ['throws'], why: 'it has started before: it can only throw after' },
-  { awaited: /service\.dispatcher\(\)/, modes: ['hangs', 'is late'], why: 'it only imports a module' },
-  { awaited: /release\('leave'/, modes: ['hangs', 'is late'], why: 'it sends nothing' },
-  {
-    awaited: / connections$/,
-    modes: ['throws', 'throws after', 'hangs', 'is late'],
-    why: 'the simulated service has no connections',
-  },
-  { awaited: / sleep\(/, modes: ['hangs', 'is late'], why: 'a timer fires' },
-  {
-    awaited: / nextTurn\(/,
-    modes: ['throws', 'throws after', 'hangs', 'is late'],
-    why: 'the next turn of the event loop comes',
-  },
-  {
-    awaited: /raceAbort\(work, grace| released$|allSettled\(this\.#work\)/,
-    modes: ['throws', 'throws after', 'hangs', 'is late'],
-    why: 'the work has started elsewhere, and fails there',
-  },
+const NEVER_FAILS: readonly Mode[] = ['throws', 'throws after', 'hangs', 'is late'];
+const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
+
+/** Modes that can't occur at an await, by the awaited expression. */
+const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
+  // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
+  [
+    /dispatcher\.request\(|body as AsyncIterable|Socket\.open\(|openSocket\(|#enterQueue\(|#beforeRetry\(/,
+    NEVER_LATE,
+  ],
+  // A chunk or a socket is either delivered or not.
+  [/body as AsyncIterable|Socket\.open\(|openSocket\(/, ['throws after']],
+  // It has started before: it can only throw after.
+  [/connecting, ended/, ['throws']],
+  // They import a module, send nothing, or wait for a timer.
+  [/service\.dispatcher\(\)|release\('leave'| sleep\(/, NEVER_LATE],
+  // The simulated service has no connections, and the next turn of the event loop comes.
+  [/ connections$| nextTurn\(/, NEVER_FAILS],
+  // The work has started elsewhere, and fails there.
+  [/raceAbort\(work, grace| released$|allSettled\(this\.#work\)/, NEVER_FAILS],
 ];
 
 /**
@@ -154,7 +92,7 @@ it('breaks no rule, whichever await of a lease fails, in every mode', async () =
       if (!failpoints.struck) continue;
       modes.set(mode, (modes.get(mode) ?? 0) + 1);
       for (const violation of verdict.violations)
-        broken.push(`${point.where} ${mode} (${scenario.name}, seed ${seed}, pass ${pass}): ${violation}`);
+        broken.push(`${point.where} ${mode} (${scenario[0]}, seed ${seed}, pass ${pass}): ${violation}`);
     }
   }
   const inner = [...points].filter((id) => !failpoints.outer.has(id)).length;
@@ -183,7 +121,7 @@ async function passAll(): Promise<Reached[]> {
   const reached: Reached[] = [];
   for (const scenario of SCENARIOS) {
     const byId = new Map<number, Passed[]>();
-    for (const seed of scenario.seeds) {
+    for (const seed of scenario[1]) {
       expect((await run(scenario, seed)).violations).toEqual([]);
       for (const [id, count] of failpoints.passes) {
         const passes = Array.from({ length: Math.min(count, 2) }, (_, index) => ({ seed, pass: index + 1 }));
@@ -197,18 +135,17 @@ async function passAll(): Promise<Reached[]> {
 
 /** Work that consists of other awaits fails with these: it can only be delayed or aborted. */
 function isPossible({ id, where }: Failpoint, mode: Mode): boolean {
-  if (EXCLUDED.some(({ awaited, modes }) => awaited.test(where) && modes.includes(mode))) return false;
+  if (EXCLUDED.some(([awaited, modes]) => awaited.test(where) && modes.includes(mode))) return false;
   return !failpoints.outer.has(id) || mode === 'is aborted' || mode === 'waits';
 }
 
 function run(
-  { ways, rates = {} }: Scenario,
+  [, , ways, rates = {}]: Scenario,
   seed: number,
   armed?: { id: number; mode: Mode; pass: number },
 ): Promise<Verdict> {
-  const library: Library = build.library;
   return simulate(seed, {
-    library,
+    library: build.library,
     ways,
     rates: new Map(Object.entries(rates) as [Fault, number][]),
     beforeRun: ({ clock }, callers) =>
