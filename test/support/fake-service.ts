@@ -37,7 +37,8 @@ export type Route =
   | 'start-replay'
   | 'stop-replay'
   | 'download'
-  | 'pool';
+  | 'pool'
+  | 'search';
 
 /**
  * A small HTTP server that simulates the service and its faults. Each route answers from its script, and repeats the
@@ -122,6 +123,10 @@ export class FakeService implements AsyncDisposable {
     const { method = '', url: path = '', headers } = incoming;
     const body = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>);
     const request: SeenRequest = { method, path, headers, body, at: performance.now() - this.#started };
+    // Without a script, the service has no search for the browser of a lost acquire response.
+    if (routeOf(method, path) === 'search' && !this.#scripts.has('search')) {
+      return void response.writeHead(404).end();
+    }
     this.requests.push(request);
     const script = this.#scripts.get(routeOf(method, path)!);
     const answer = script && (script.length > 1 ? script.shift() : script[0]);
@@ -168,6 +173,7 @@ function routeOf(method: string, path: string): Route | undefined {
   if (method === 'GET' && /^\/browsers\/[^/]+\/replays\/[^/]+$/.test(path)) return 'download';
   if (method === 'GET' && /^\/browsers\/[^/]+$/.test(path)) return 'session';
   if (method === 'GET' && /^\/browser_pools\/[^/]+$/.test(path)) return 'pool';
+  if (method === 'GET' && path.startsWith('/browsers?')) return 'search';
   return undefined;
 }
 
