@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
-import type { Reporter, TestCase } from 'vitest/node';
+import { FailureReporter } from './reporter.js';
 
 /**
  * The layers, by the end of the file name:
@@ -35,22 +35,13 @@ const settings: Record<string, object> = {
   more: browser,
 };
 
-/** After a failure: how to repeat the test. */
-const repeatHint = {
-  onTestCaseResult(test: TestCase) {
-    if (test.result().state !== 'failed') return;
-    const command = `npx vitest run --config test/vitest.config.ts ${test.module.relativeModuleId}`;
-    console.error(`FAILED: ${test.fullName}\n  Repeat it: ${command} -t ${JSON.stringify(test.name)}`);
-  },
-} satisfies Reporter;
-
 export default defineConfig({
   test: {
     projects: Object.entries(LAYERS).map(([name, files]) => ({
       extends: true as const,
       test: { name, ...files, ...settings[name] },
     })),
-    reporters: ['default', repeatHint],
+    reporters: ['default', new FailureReporter()],
     // One line for each file.
     slowTestThreshold: 600_000,
     setupFiles: ['test/support/leaks.ts'],
@@ -60,9 +51,9 @@ export default defineConfig({
     execArgv: ['--no-warnings'],
     // Many tests wait for another process: two cores are busy with four of them.
     maxWorkers: 4,
-    // Only a test that hangs reaches them.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // A test that needs longer says so beside its title.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     teardownTimeout: 10_000,
     // Less than the local pool's timeout for an idle session, which would hide a lease that was not released.
     expect: { poll: { timeout: 45_000 } },

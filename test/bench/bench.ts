@@ -2,8 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 
 /** Reads a number from the environment. The first comment of each benchmark lists its variables. */
 export function setting(name: string, fallback: number): number {
@@ -84,17 +82,9 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-export function percentile(values: readonly number[], percent: number): number {
+function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))]!;
-}
-
-/** Returns the growth per step (least squares). */
-export function slope(values: readonly number[]): number {
-  const middle = (values.length - 1) / 2;
-  const above = values.reduce((sum, value, step) => sum + (step - middle) * value, 0);
-  const below = values.reduce((sum, _value, step) => sum + (step - middle) ** 2, 0);
-  return below === 0 ? 0 : above / below;
 }
 
 /** Returns the duration of the work in ms. */
@@ -104,52 +94,24 @@ export async function time(work: () => unknown): Promise<number> {
   return performance.now() - began;
 }
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-/** Returns the memory in use by this process, in bytes. */
-export function memoryInUse(): { heap: number; all: number } {
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return { heap: heapUsed, all: heapUsed + external };
-}
-
 /** The address and the token of a service. */
 export interface Service {
   baseUrl: string;
   token: string;
 }
 
-export interface Program extends AsyncDisposable {
-  service: Service;
-  ask(question: string): Promise<unknown>;
-}
-
-/** Starts a program of this folder, which prints the base URL of its service first. */
-export function startProgram(name: string, ...args: string[]): Promise<Program> {
-  return start(fileURLToPath(new URL(`programs/${name}`, import.meta.url)), args);
-}
-
 /** Serves one local pool, `bench`, from another process, so that only the client is measured. Needs `dist/`. */
-export function servePool(size = 1): Promise<Program> {
+export async function servePool(): Promise<AsyncDisposable & { service: Service }> {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-  return start(cli, ['serve', '--json', '--pool', `bench=${size}`]);
-}
-
-async function start(path: string, args: readonly string[]): Promise<Program> {
   const { BROWSER_POOL_ACCESS_TOKEN: _token, ...env } = process.env;
-  const stdio = ['ignore', 'pipe', 'inherit', 'ipc'] as const;
-  const child = spawn(process.execPath, [path, ...args], { env, stdio: [...stdio] });
-  const lines = createInterface({ input: child.stdout! });
+  const args = [cli, 'serve', '--json', '--pool', 'bench=1'];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
   lines.on('line', () => {});
-  const { baseUrl, token = 'bench-token-0123456789' } = JSON.parse(line) as Partial<Service>;
+  const { baseUrl, token } = JSON.parse(line) as Service;
   return {
-    service: { baseUrl: baseUrl!, token },
-    async ask(question) {
-      child.send(question);
-      return ((await once(child, 'message')) as [unknown])[0];
-    },
+    service: { baseUrl, token },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');

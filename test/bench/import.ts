@@ -1,5 +1,5 @@
 /**
- * `npm run bench:import`: the additional time of a process that imports each entry, compared with an empty process.
+ * `npm run bench -- import`: the additional time of a process that imports each entry, compared with an empty process.
  * Also measures the automation libraries, undici and the SDK. ROUNDS (default 30). Needs `dist/`.
  */
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:local-pool`: the local pool, compared with `puppeteer.launch` for each job, with Puppeteer's own flags: from
+ * `npm run bench -- local-pool`: the local pool, compared with `puppeteer.launch` for each job, with Puppeteer's own flags: from
  * the start to the first page, a page of an idle browser, the next browser after one that was destroyed, twenty browsers
  * at once, and the memory of idle browsers. ROUNDS (default 10). Memory is read from /proc, so only on Linux.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:long-leases`: the time of a lease after many leases of the same browser, compared with raw HTTP and the
+ * `npm run bench -- long-leases`: the time of a lease after many leases of the same browser, compared with raw HTTP and the
  * library alone. LEASES (default 1000).
  */
 import { BrowserPool } from 'pooled-browser';

@@ -2,13 +2,14 @@
  * Part of `npm run simulate`: processes with a lease end in every way, COUNT times each (default 100). The service
  * records whether and when the browser was released. Needs `dist/`.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startLocalPool } from '../../src/local.js';
 import { FakeService, reply } from '../support/fake-service.js';
 import { realSession } from '../support/real-session.js';
 import { median, printTable, setting } from './bench.js';
-import { runProgram } from './run-program.js';
 
 const COUNT = setting('COUNT', 100);
 const AT_ONCE = 2;
@@ -89,10 +90,26 @@ async function measure(ending: Ending): Promise<(string | number)[]> {
 /** `released`: milliseconds from the beginning of the end to the release; `undefined` if there was no release. */
 async function runOnce(ending: Ending): Promise<{ released: number | undefined; isKept: boolean }> {
   const token = `process-ends-token-${++processes}`;
-  const { ended, began } = await runProgram(PROGRAM, { baseUrl: service.baseUrl, token }, ending);
+  const { ended, began } = await runProgram(token, ending);
   const sessionId = granted.get(token) ?? 'none';
   const giveUp = performance.now() + PATIENCE;
   while (!releasedAt.has(sessionId) && performance.now() < giveUp) await sleep(5);
   const at = releasedAt.get(sessionId);
   return { released: at && Math.max(0, at - began), isKept: ended === ending.expected };
+}
+
+/** Runs a program that leases a browser, ends it in the given way, and waits for its end. `began`: when the end began. */
+async function runProgram(token: string, { argument, signal, when = 'leased' }: Ending) {
+  const env = { ...process.env, BROWSER_POOL_BASE_URL: service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+  const child = spawn(process.execPath, [PROGRAM, argument], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  let output = '';
+  const printed = new Promise<void>((resolve) => {
+    child.stdout.on('data', (text) => (output += String(text)).includes(when) && resolve());
+  });
+  await Promise.race([printed, exited]);
+  const began = performance.now();
+  if (signal) child.kill(signal);
+  const [code, endSignal] = await exited;
+  return { ended: code ?? endSignal, began };
 }

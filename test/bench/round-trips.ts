@@ -1,5 +1,5 @@
 /**
- * `npm run bench:round-trips`: the number of serial round trips of a lease, from the call to a usable page and from the
+ * `npm run bench -- round-trips`: the number of serial round trips of a lease, from the call to a usable page and from the
  * end of the callback to the end of the call. Both connections use TLS, and a proxy delays every byte; the number is the
  * time that each ms of delay adds. ROUNDS (default 7), DELAY (default 100 ms, in both directions together; with a longer
  * one, the work of the processor counts less).

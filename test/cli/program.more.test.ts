@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { libraries, loadedPackages, readModules } from '../structure/modules.js';
 import { expectRefusal, runCli, startClient } from './support.js';
 
 const COMMANDS = 'demo serve exec map work acquire flush replays doctor install-browser'.split(' ');
@@ -28,15 +27,6 @@ it.each(COMMANDS)(
     expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
   },
 );
-
-it('loads no heavy package for --help', () => {
-  const heavy = [...libraries, 'undici', 'ws', 'jose', 'p-retry'];
-  const modules = readModules();
-  const loaded = ['main', ...COMMANDS].flatMap((file) =>
-    loadedPackages(modules, `src/cli/${file}.ts`, heavy),
-  );
-  expect(loaded).toEqual([]);
-});
 
 it('prints the version of the package for --version', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

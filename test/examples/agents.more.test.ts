@@ -1,17 +1,15 @@
-import { spawnSync } from 'node:child_process';
-import { expect, it, vi } from 'vitest';
-import { Program } from '../cli/support.js';
+import { expect, it } from 'vitest';
 import { FaultBench } from '../support/fault-bench.js';
 import { JWT, reply } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
-import { argumentsOf, EXAMPLE_TIMEOUT, Site, startExample } from './support.js';
-
-vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
+import { argumentsOf, Site, startExample } from './support.js';
 
 const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
 
 it('ai-agent: the agent reports the text of the page, and prints the links', async () => {
-  await using site = await Site.saying('<title>Opening hours</title>Open from 9 to 5.');
+  await using site = await Site.open((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<title>Opening hours</title>Open from 9 to 5.'),
+  );
   await using bench = await FaultBench.start(used.local);
   const liveView = `https://view.example/live?jwt=${JWT}`;
   const replay = {
@@ -23,7 +21,7 @@ it('ai-agent: the agent reports the text of the page, and prints the links', asy
     reply(response, { status: 200, json });
   });
   bench.service.script('replays', { status: 200, json: [] }, { status: 200, json: [replay] });
-  const agent = startExample('ai-agent', bench.service.options, [site.url]);
+  const agent = startExample('ai-agent/main', bench.service.options, [site.url]);
   expect(await agent.ended).toEqual({
     code: 0,
     stdout: [
@@ -49,7 +47,7 @@ it('agent-session: the lease survives a reset connection, and goes to another pr
     if (request.url === '/payment' && ++visits === 1) return bench.road.lose('reset');
     return response.setHeader('content-type', 'text/html').end(`<title>${request.url}</title>`);
   });
-  const agents = startExample('agent-session', bench.service.options, [
+  const agents = startExample('agent-session/main', bench.service.options, [
     `${site.url}/address`,
     `${site.url}/payment`,
   ]);
@@ -82,7 +80,7 @@ it('mcp: the server drives the leased browser, and its arguments contain no secr
     response.setHeader('content-type', 'text/html').end('<title>Shop</title><h1>Welcome</h1>');
   });
   const before = used.local.stats();
-  const client = startExample('mcp', used.local, [site.url]);
+  const client = startExample('mcp/main', used.local, [site.url]);
   const { code, stdout } = await client.ended;
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Page Title: Shop') });
   expect(stdout).toContain('heading "Welcome"');
@@ -91,21 +89,4 @@ it('mcp: the server drives the leased browser, and its arguments contain no secr
   expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
   // A folder of the server may stay, but no process.
   await expect.poll(() => argumentsOf(client)).toBe('');
-});
-
-const hasPython = spawnSync('python3', ['--version']).status === 0;
-
-it.skipIf(!hasPython)('python: reads the title of a page with the standard library alone', async () => {
-  await using site = await Site.saying('<title>Snakes</title>');
-  const before = used.local.stats();
-  const python = startExample('python', used.local, [site.url]);
-  expect(await python.ended).toEqual({ code: 0, stdout: 'Python read: Snakes\n', stderr: '' });
-  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
-});
-
-it('python: is skipped without python3', async () => {
-  const environment = { PATH: '/nowhere', BROWSER_POOL_BASE_URL: 'http://127.0.0.1:1' };
-  const python = new Program(['--import', 'tsx', 'examples/python/main.ts'], environment);
-  const stdout = 'Skipped: there is no python3 on this machine.\n';
-  expect(await python.ended).toEqual({ code: 0, stdout, stderr: '' });
 });

@@ -71,14 +71,6 @@ it('keeps the spans of concurrent leases separate', async () => {
   }
 });
 
-it('marks the stage that failed, with its error', async () => {
-  const mine = new Error('mine');
-  await expect(withPooledBrowser(used.pool, () => Promise.reject(mine))).rejects.toBe(mine);
-  const failed = exporter.getFinishedSpans().filter(({ status }) => status.code === SpanStatusCode.ERROR);
-  expect(failed.map(({ name }) => name)).toEqual(['browser.run']);
-  expect(failed[0]!.events).toMatchObject([{ attributes: { 'exception.message': 'mine' } }]);
-});
-
 it('creates a connect span for each lease of one call', async () => {
   await using bench = await FaultBench.start(used.local);
   bench.road.play(refuse(503), join);

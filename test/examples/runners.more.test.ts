@@ -1,12 +1,13 @@
-import { expect, it, vi } from 'vitest';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
 import { JWT } from '../support/fake-service.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
-import { EXAMPLE_TIMEOUT, Site, startExample } from './support.js';
+import { EXAMPLE_TIMEOUT, startExample } from './support.js';
 
-vi.setConfig({ testTimeout: EXAMPLE_TIMEOUT });
-
-const used = useLocalPool({ pools: [{ name: 'default', size: 1 }] });
+const used = useLocalPool({ pools: [{ name: 'default', size: 2 }] });
 
 it.each([
   ['jest', /Tests: +1 failed, 1 passed/],
@@ -16,8 +17,7 @@ it.each([
   const link = `https://view.example/replay?jwt=${JWT}&replay_id=r-1`;
   const replay = { replay_id: 'r-1', replay_view_url: link };
   bench.service.script('replays', { status: 200, json: [] }, { status: 200, json: [replay] });
-  const runner = startExample(name, bench.service.options);
-  const { code, stdout, stderr } = await runner.ended;
+  const { code, stdout, stderr } = await startExample(`${name}/main`, bench.service.options).ended;
   const output = stdout + stderr;
   expect(code).toBe(0);
   expect(output).toMatch(summary);
@@ -27,25 +27,31 @@ it.each([
   expect(bench.service.released).toEqual([...bench.granted]);
 });
 
-it('other-library: chrome-remote-interface drives a leased browser through its own connector', async () => {
-  await using site = await Site.saying('<title>Third library</title>');
-  const before = used.local.stats();
-  const example = startExample('other-library', used.local, [site.url]);
-  const stdout = 'chrome-remote-interface read: Third library\nThe browser was reused.\n';
-  expect(await example.ended).toEqual({ code: 0, stdout, stderr: '' });
-  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
-  await example.leavesNothing();
+/** The command for a person, which starts a local pool, and the one for CI, with one browser for each worker. */
+const COMMANDS = ['vitest', 'playwright-test'].map((suite) => {
+  const readme = readFileSync(`examples/${suite}/README.md`, 'utf8');
+  return /```sh\n([^`\n]+)\n([^`\n]+)\n```/.exec(readme)!.slice(1) as [local: string, service: string];
 });
 
-it('crawlee: crawls with leased browsers, and releases all of them', async () => {
-  await using site = await Site.open((request, response) => {
-    const title = `<title>${request.url}</title>`;
-    response.setHeader('content-type', 'text/html').end(`${title}<a href="/a">a</a><a href="/b">b</a>`);
-  });
-  const before = used.local.stats();
-  const crawler = startExample('crawlee', used.local, [`${site.url}/`]);
-  const stdout = 'Crawled: /, /a, /b\nLeases released: 1, still held: 0\n';
-  expect(await crawler.ended).toEqual({ code: 0, stdout, stderr: '' });
-  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
-  await crawler.leavesNothing();
-});
+it.each(COMMANDS)(
+  'runs on browsers of this machine: %s; and on a service: %s',
+  async (local, service) => {
+    await run(local);
+    const before = used.local.stats();
+    await run(service, {
+      BROWSER_POOL_BASE_URL: used.local.baseUrl,
+      BROWSER_POOL_ACCESS_TOKEN: used.local.token,
+    });
+    const { granted, released, leased } = used.local.stats();
+    expect(granted).toBeGreaterThan(before.granted);
+    expect({ released, leased }).toEqual({ released: granted, leased: 0 });
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+/** Runs a command. Rejects with its output when the command fails. */
+async function run(command: string, environment: Record<string, string> = {}): Promise<void> {
+  // The variables of this test runner must not reach the runners that it starts.
+  const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
+  await promisify(execFile)('sh', ['-c', command], { env: { ...Object.fromEntries(own), ...environment } });
+}

@@ -5,16 +5,16 @@ import type { Program } from '../cli/support.js';
 import { startClient } from '../cli/support.js';
 import { processesOf } from '../support/processes.js';
 
-/** Milliseconds. Examples start several programs one after the other, which takes long on a busy machine. */
+/** Milliseconds for all examples, or a whole suite: several programs one after the other, on a busy machine. */
 export const EXAMPLE_TIMEOUT = 600_000;
 
-/** Runs an example that has its own folder, as a client of a service. */
+/** Runs an example as a client of a service. */
 export function startExample(
   name: string,
   service: { baseUrl: string; token: string },
   args: readonly string[] = [],
 ): Program {
-  const command = ['--import', 'tsx', `examples/${name}/main.ts`, ...args];
+  const command = ['--import', 'tsx', `examples/${name}.ts`, ...args];
   return startClient(command, service, { command: process.execPath });
 }
 
@@ -27,11 +27,6 @@ export class Site implements AsyncDisposable {
     site.#server.on('request', onRequest);
     await once(site.#server.listen(0, '127.0.0.1'), 'listening');
     return site;
-  }
-
-  /** A site with the same content on every page. */
-  static async saying(html: string): Promise<Site> {
-    return Site.open((_request, response) => response.setHeader('content-type', 'text/html').end(html));
   }
 
   get url(): string {

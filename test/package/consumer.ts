@@ -72,16 +72,21 @@ export class Consumer {
   async compile(options: object): Promise<string[]> {
     const tsconfig = { compilerOptions: { ...STRICT, ...options }, files: ['consumer.ts'] };
     await this.write('tsconfig.json', JSON.stringify(tsconfig));
-    const tsc = join(require.resolve('@typescript/native/package.json'), '../bin/tsc');
-    const run = execute(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: this.folder });
-    const output = await run.then(
-      ({ stdout }) => stdout,
-      (error: { stdout: string }) => error.stdout,
-    );
-    const complaints = output.split('\n').filter((line) => /\berror TS/.test(line));
+    const complaints = await errorsOf(this.folder);
     // Errors in the types of other packages do not count.
     return complaints.filter((line) => !/^node_modules\/(?!pooled-browser\/)/.test(line));
   }
+}
+
+/** Returns the compiler's errors in the project of a folder. */
+export async function errorsOf(folder: string): Promise<string[]> {
+  const tsc = join(require.resolve('@typescript/native/package.json'), '../bin/tsc');
+  const run = execute(process.execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: folder });
+  const output = await run.then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string }) => error.stdout,
+  );
+  return output.split('\n').filter((line) => /\berror TS/.test(line));
 }
 
 /** `skipLibCheck` is off: our declarations must compile without packages that a consumer lacks. */

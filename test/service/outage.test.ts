@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect } from 'vitest';
 import type { RunEvent } from '../../src/index.js';
-import { acquire } from '../lease/support.js';
+import { leaseSession } from '../../src/lease/lease-browser.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import type { BrowserPool } from '../../src/service/browser-pool.js';
 import { it as serviceIt, until } from './support.js';
@@ -30,9 +30,20 @@ class Callers implements AsyncDisposable {
     const caller = new AbortController();
     const signal = AbortSignal.any([caller.signal, this.#end.signal]);
     const retry = { retries: 0, factor: 1, minTimeout: pause, maxTimeout: pause, randomize: false };
-    acquire(this.#pool, { name, signal, retry, onEvent }).then(
-      (granted) => (this.outcomes[name] = granted.session_id),
-      (error) => (this.outcomes[name] = error.status ?? error),
+    const leasing = leaseSession(this.#pool, {
+      name,
+      signal,
+      retry,
+      onEvent,
+      release: 'leave',
+      replays: 'off',
+    });
+    leasing.then(
+      (lease) => {
+        this.outcomes[name] = lease.sessionId;
+        return lease.end({ status: 'ok' });
+      },
+      (error: { status?: unknown }) => (this.outcomes[name] = error.status ?? error),
     );
     return caller;
   }
