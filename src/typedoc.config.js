@@ -26,32 +26,7 @@ export default {
   },
   plugin: [titleDocuments, nameOptions, documentNestedProperties],
   // Types that compute other types, whose pages show the result, and types of internal parameters.
-  intentionallyNotExported: [
-    'ForLibrary',
-    'Option',
-    'OptionsInput',
-    'OptionsOutput',
-    'WireField',
-    'WireObject',
-    'LeaseRecord',
-    'AnyLease',
-    'ContextOf',
-    'Leaser',
-    'Held',
-    'WorkerState',
-  ],
-  // The categories of the API, which has no text for them.
-  intentionallyNotDocumented: [
-    'console',
-    'page',
-    'interaction',
-    'network',
-    'control',
-    'connection',
-    'system',
-    'screenshot',
-    'captcha',
-  ].map((category) => `pooled-browser/local.LocalPoolTelemetry.${category}`),
+  intentionallyNotExported: ['LeaseRecord', 'AnyLease', 'ContextOf', 'Leaser', 'Held', 'WorkerState'],
 };
 
 /** The title of a guide is its first heading: all files have the same name. */

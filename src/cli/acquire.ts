@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import type { BrowserSession } from '../service/wire.js';
+import type { Grant } from '../service/browser-service.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../lease/run.js';
@@ -39,14 +39,16 @@ async function acquire(poolName: string, options: AcquireOptions, signal: AbortS
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseSession } = await import('./lease.js');
   await using lease = await leaseSession(pool, { ...options, signal });
-  const { session } = lease;
+  const { grant } = lease;
   const { revealSession } = await import('../service/session.js');
   // The JSON of a session hides its secrets, which are the result of this command.
-  if (options.json) printJson({ type: 'acquired', session: revealSession(session) });
-  else process.stdout.write(`${describeSession(session)}\n`);
+  if (options.json) printJson({ type: 'acquired', session: revealSession(grant.session) });
+  else process.stdout.write(`${describeBrowser(grant)}\n`);
   note(
-    `The browser is leased until ${options.untilEof ? 'stdin ends or ' : ''}Ctrl-C. ` +
-      `The service destroys it after ${session.timeout_seconds} s without a connection.`,
+    `The browser is leased until ${options.untilEof ? 'stdin ends or ' : ''}Ctrl-C.` +
+      (grant.idleTimeout === undefined
+        ? ''
+        : ` The service destroys it after ${idleTime(grant.idleTimeout)}.`),
   );
   await waitForEnd(signal, options);
   const end = await lease.end();
@@ -56,14 +58,18 @@ async function acquire(poolName: string, options: AcquireOptions, signal: AbortS
   if (released === 'failed' || released === 'unknown') throw new ExitStatus(EXIT.failed);
 }
 
-function describeSession(session: BrowserSession): string {
+function describeBrowser({ id, cdpUrl, bidiUrl, liveViewUrl, idleTimeout }: Grant): string {
   return formatTable([
-    ['session', session.session_id],
-    ['cdp', session.cdp_ws_url],
-    ['webdriver', session.webdriver_ws_url],
-    ['live view', session.browser_live_view_url ?? 'none'],
-    ['timeout', `${session.timeout_seconds} s without a connection`],
+    ['session', id],
+    ['cdp', cdpUrl ?? 'none'],
+    ['webdriver', bidiUrl ?? 'none'],
+    ['live view', liveViewUrl ?? 'none'],
+    ['timeout', idleTimeout === undefined ? 'unknown' : idleTime(idleTimeout)],
   ]).join('\n');
+}
+
+function idleTime(milliseconds: number): string {
+  return `${milliseconds / 1000} s without a connection`;
 }
 
 /** Resolves at a signal or at the end of stdin. Never rejects. */

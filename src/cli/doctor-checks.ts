@@ -7,7 +7,7 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
-import { ANY_POOL, BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT } from './service.js';
+import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT, withService } from './service.js';
 
 /** The service and the pool to check. */
 export interface Case {
@@ -114,17 +114,19 @@ async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case)
 /** Lists the replays of a session that does not exist: with a valid token, the answer is a 404 or an empty list. */
 async function checkToken(on: Case): Promise<Result> {
   if ((on.baseUrl ?? environment.baseUrl()) === 'local') return { status: 'ok', detail: 'not needed' };
-  await using pool = await openPool(ANY_POOL, on);
-  await pool.replays('pooled-browser-doctor', { signal: on.signal }).catch((error: unknown) => {
-    if (!(error instanceof PoolServiceError && error.status === 404)) throw error;
-  });
+  const { signal } = on;
+  await withService(on, (client) => client.replays('pooled-browser-doctor', { signal })).catch(
+    (error: unknown) => {
+      if (!(error instanceof PoolServiceError && error.status === 404)) throw error;
+    },
+  );
   return { status: 'ok', detail: 'accepted' };
 }
 
 /** Statuses of a service that has no pool records, or not this pool. */
 const NO_RECORD = [404, 405, 501];
 
-/** Reads the record of the pool, an extension: without a record, the lease shows whether the pool exists. */
+/** Reads the record of the pool. Not every service has records: without one, the lease shows whether the pool exists. */
 async function checkPool(on: Case): Promise<Result> {
   if (on.pool === undefined) {
     return { status: 'skipped', detail: 'no pool is given; to check a pool: pooled-browser doctor POOL' };

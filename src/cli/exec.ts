@@ -1,8 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { Command } from 'commander';
+import type { Protocol } from '../connect/connector.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { BrowserSession } from '../service/wire.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import type { Grant } from '../service/browser-service.js';
+import { INTERNALS } from '../service/pool-internals.js';
+import type { Trust } from '../shared/urls.js';
 import { EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
@@ -26,7 +30,7 @@ export function define(command: Command, interruption: Interruption): void {
 const HELP = `
 The command gets these environment variables, which only its user and root can read:
   BROWSER_POOL_CDP_WS_URL        WebSocket URL for the Chrome DevTools Protocol
-  BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi
+  BROWSER_POOL_WEBDRIVER_WS_URL  WebSocket URL for WebDriver BiDi, if the service has one
   BROWSER_POOL_SESSION_ID        id of the session
   BROWSER_POOL_LIVE_VIEW_URL     page that shows the browser, if it has a window
 The WebSocket URLs contain a secret. Do not pass them as arguments, which all users can read. For
@@ -64,10 +68,10 @@ async function exec(
   const lease = await leaseSession(pool, { ...options, signal });
   let code: number;
   try {
-    const variables = await variablesOf(lease.session, pool.baseUrl);
-    await using endpoint = options.localEndpoint
-      ? await openLocalEndpoint(lease.session, pool.baseUrl)
-      : undefined;
+    const { grant } = lease;
+    const trust = trustOf(pool);
+    const variables = await variablesOf(grant, trust);
+    await using endpoint = options.localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
     const url = endpoint?.url;
     const words = command.map((word) => (url ? word.replaceAll('{endpoint}', url) : word));
@@ -83,14 +87,22 @@ async function exec(
  *
  * @throws when a URL would send its secret over a network without encryption.
  */
-async function variablesOf(session: BrowserSession, baseUrl: string) {
+async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEnv> {
   const { trustedUrl } = await import('../connect/connect-session.js');
+  const urlFor = async (protocol: Protocol, given: string | undefined) =>
+    given === undefined ? undefined : trustedUrl(grant, protocol, trust);
   return {
-    BROWSER_POOL_SESSION_ID: session.session_id,
-    BROWSER_POOL_CDP_WS_URL: trustedUrl(session, 'cdp', baseUrl),
-    BROWSER_POOL_WEBDRIVER_WS_URL: trustedUrl(session, 'bidi', baseUrl),
-    BROWSER_POOL_LIVE_VIEW_URL: session.browser_live_view_url,
+    BROWSER_POOL_SESSION_ID: grant.id,
+    BROWSER_POOL_CDP_WS_URL: await urlFor('cdp', grant.cdpUrl),
+    BROWSER_POOL_WEBDRIVER_WS_URL: await urlFor('bidi', grant.bidiUrl),
+    BROWSER_POOL_LIVE_VIEW_URL: grant.liveViewUrl,
   };
+}
+
+/** Which WebSocket URLs the sessions of a pool may have, once a browser is leased. */
+function trustOf(pool: BrowserPool): Trust {
+  const { host, insecure } = pool[INTERNALS].client;
+  return { baseUrl: host.url, insecure };
 }
 
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
@@ -126,8 +138,8 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
 }
 
 /** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
-async function openLocalEndpoint(session: BrowserSession, baseUrl: string): Promise<LoopbackEndpoint> {
+async function openLocalEndpoint(grant: Grant, trust: Trust): Promise<LoopbackEndpoint> {
   const { openSocket } = await import('../connect/connect-session.js');
   const { openSharedEndpoint } = await import('../connect/loopback-endpoint.js');
-  return openSharedEndpoint((signal) => openSocket(session, 'cdp', baseUrl, signal));
+  return openSharedEndpoint((signal) => openSocket(grant, 'cdp', trust, signal));
 }

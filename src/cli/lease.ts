@@ -2,7 +2,7 @@ import type { RunEvent } from '../lease/events.js';
 import { leaseSession as acquireSession } from '../lease/lease-browser.js';
 import type { RunSummary } from '../lease/run.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserSession, Replay } from '../service/wire.js';
+import type { Grant, Replay } from '../service/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
@@ -12,7 +12,8 @@ import { note, oneLine } from './terminal.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
 export interface SessionLease extends AsyncDisposable {
-  readonly session: BrowserSession;
+  /** The leased browser. */
+  readonly grant: Grant;
   /** Lists the recordings and releases the browser, once. Never rejects; failures are printed on stderr. */
   end(): Promise<RunSummary>;
 }
@@ -46,7 +47,7 @@ export async function leaseSession(
   });
   acquiring.dispose();
   const end = () => lease.end({ status: 'ok' });
-  return { session: lease.session, end, [Symbol.asyncDispose]: async () => void (await end()) };
+  return { grant: lease.grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
 }
 
 const INTERRUPTED =
@@ -97,7 +98,7 @@ export function describeReplays({ replays }: { replays: readonly Replay[] }): st
   });
 }
 
-/** The API requires no field of a replay. */
+/** No field of a replay is required. */
 function linkOf({ replay_view_url: link, replay_id: id }: Replay): string {
   return link ?? id ?? 'without a link';
 }

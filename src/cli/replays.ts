@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, type ServiceOptions } from './options.js';
-import { ANY_POOL, openPool } from './service.js';
+import { withService } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -26,11 +26,10 @@ interface ReplaysOptions extends ServiceOptions {
 }
 
 async function replays(sessionId: string, options: ReplaysOptions, signal: AbortSignal): Promise<void> {
-  await using pool = await openPool(ANY_POOL, options);
-  const list = await pool.replays(sessionId, { signal });
+  const list = await withService(options, (client) => client.replays(sessionId, { signal }));
   if (options.json) return void printJson(list);
   if (list.length === 0) return note(`Session ${sessionId} has no recordings.`);
-  // The API requires no field of a replay.
+  // No field of a replay is required.
   const rows = list.map(({ replay_id, started_at, finished_at, replay_view_url }) => {
     return [replay_id ?? '-', started_at ?? '-', finished_at ?? 'not yet', replay_view_url ?? '-'];
   });

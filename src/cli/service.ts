@@ -2,6 +2,8 @@ import { environment } from '../shared/environment.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import type { ServiceClient } from '../service/client.js';
+import { checkBaseUrl } from '../shared/urls.js';
 import { CliError, EXIT } from './errors.js';
 import type { ServiceOptions } from './options.js';
 
@@ -10,23 +12,57 @@ import type { ServiceOptions } from './options.js';
  *
  * @throws CliError when the address or the token is missing.
  */
-export async function openPool(
-  idOrName: string,
-  { baseUrl = environment.baseUrl() }: ServiceOptions,
-): Promise<BrowserPool> {
-  if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
-  if (baseUrl !== 'local' && environment.accessToken() === undefined)
-    throw new CliError(NO_TOKEN, EXIT.usage);
+export async function openPool(idOrName: string, options: ServiceOptions): Promise<BrowserPool> {
+  const baseUrl = addressOf(options);
+  if (baseUrl !== 'local') requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
   return new BrowserPool(idOrName, { baseUrl });
 }
 
-/** Replaces the name of a pool for requests that need none, because the client requires a name. */
-export const ANY_POOL = '-';
+/**
+ * Calls a function with a client of the service, for requests that belong to no pool.
+ *
+ * @throws CliError when the address or the token is missing, or when the address is `local`.
+ */
+export async function withService<T>(
+  options: ServiceOptions,
+  use: (client: ServiceClient) => Promise<T>,
+): Promise<T> {
+  const baseUrl = addressOf(options);
+  if (baseUrl === 'local') throw new CliError(NO_SERVICE, EXIT.usage);
+  const given = requireToken();
+  const { readOption } = await import('../shared/options.js');
+  const { ServiceClient } = await import('../service/client.js');
+  const { tokenCheck } = await import('../service/pool-options.js');
+  const { kernel } = await import('../service/services/kernel.js');
+  const token = readOption(tokenCheck, 'token', given);
+  const url = checkBaseUrl(baseUrl);
+  const client = new ServiceClient({ service: kernel, url, token, insecure: false, local: undefined });
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+function addressOf({ baseUrl = environment.baseUrl() }: ServiceOptions): string {
+  if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
+  return baseUrl;
+}
+
+function requireToken(): string {
+  const token = environment.accessToken();
+  if (token === undefined) throw new CliError(NO_TOKEN, EXIT.usage);
+  return token;
+}
 
 export const NO_ADDRESS =
   'The address of the service is missing: pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local ' +
   'for Chromium on this machine: export BROWSER_POOL_BASE_URL=local';
+
+const NO_SERVICE =
+  'The address is local, but browsers of this machine and their recordings end with the program that leases the browsers. ' +
+  'Pass --base-url with the address of a service.';
 
 const NO_TOKEN =
   'The access token is missing: set the environment variable BROWSER_POOL_ACCESS_TOKEN. ' +

@@ -6,6 +6,7 @@ import {
   callback,
   check,
   checked,
+  checksOf,
   flag,
   group,
   oneOf,
@@ -14,19 +15,173 @@ import {
   readOptions,
   text,
   wholeNumber,
-  withDefault,
-  type Option,
-  type OptionsInput,
+  type Check,
 } from '../shared/options.js';
 import { pageUrl, leaseName } from '../service/pool-options.js';
-import type { TelemetryCategory } from '../service/wire.js';
-import { chaosOptions, readChaos } from './chaos/faults.js';
+import type { TelemetryCategory } from '../service/services/kernel.js';
+import { chaosChecks, readChaos, type LocalPoolChaos } from './chaos/faults.js';
 import type { Log } from './events.js';
+
+/** The enabled telemetry categories. A missing category is off. */
+export type LocalPoolTelemetry = Partial<Record<TelemetryCategory, boolean | undefined>>;
+
+/** Size of the browser's window, in pixels. */
+export interface LocalPoolViewport {
+  /** Width in pixels. */
+  width: number;
+  /** Height in pixels. */
+  height: number;
+}
+
+/** One pool. */
+export interface LocalPoolSettings {
+  /**
+   * Name of the pool: 1 to 255 letters, digits, `.`, `_`, `-`.
+   * @default 'default'
+   */
+  name?: string | undefined;
+  /** Id of the pool, with the same characters. Default: a random id. */
+  id?: string | undefined;
+  /**
+   * Number of browsers.
+   * @default 1
+   */
+  size?: number | undefined;
+  /**
+   * Start browsers when acquire requests need them, up to `size`. `false`: start `size` browsers immediately.
+   * @default false
+   */
+  onDemand?: boolean | undefined;
+  /**
+   * Run the browsers without windows.
+   * @default true
+   */
+  headless?: boolean | undefined;
+  /**
+   * Seconds without a connection after which a leased browser is destroyed.
+   * @default 60
+   */
+  timeoutSeconds?: number | undefined;
+  /**
+   * Percent of `size` that the pool replaces per minute. The first fill is not delayed. Default: none; a destroyed browser is
+   * replaced immediately.
+   */
+  fillRatePerMinute?: number | undefined;
+  /**
+   * URL that each new browser opens.
+   * @default 'about:blank'
+   */
+  startUrl?: string | undefined;
+  /** Size of the window. Default: 1920 x 1080; without windows, a size in which pages have 1280 x 720. */
+  viewport?: LocalPoolViewport | undefined;
+  /**
+   * Telemetry that the sessions report. The timelines of recordings contain the enabled categories. Default: none is reported;
+   * timelines contain console, page, interaction, network and connection.
+   */
+  telemetry?: LocalPoolTelemetry | undefined;
+  /**
+   * Record every lease from its start. `false`: clients request each recording.
+   * @default false
+   */
+  recordAll?: boolean | undefined;
+}
+
+/** Limits of recordings, and their folder. */
+export interface LocalPoolRecording {
+  /**
+   * Existing folder in which the videos stay. The name of an unfinished video ends in `.part`. Default: a temporary folder,
+   * removed when the pool closes.
+   */
+  folder?: string | undefined;
+  /**
+   * Bytes of frames after which a recording ends; its video is kept.
+   * @default 512 * 1024 * 1024
+   */
+  maxBytes?: number | undefined;
+  /**
+   * Bytes of all recordings, reserved space included. The oldest videos are removed first.
+   * @default 2048 * 1024 * 1024
+   */
+  maxTotalBytes?: number | undefined;
+  /**
+   * Number of finished recordings to keep. The oldest are removed first.
+   * @default 100
+   */
+  keep?: number | undefined;
+}
+
+/** Behaviour on which services differ. Each switch imitates a service that differs from the default. */
+export interface LocalPoolQuirks {
+  /**
+   * Status of an acquire request whose wait elapsed. Only 204 has no body.
+   * @default 204
+   */
+  unavailableStatus?: 204 | 408 | 409 | 429 | 503 | 504 | undefined;
+  /**
+   * Answer an acquire request immediately when no browser is idle. `false`: wait as requested.
+   * @default false
+   */
+  answersAtOnce?: boolean | undefined;
+  /**
+   * Status of an acquire request whose name an active lease has.
+   * @default 409
+   */
+  nameConflictStatus?: 409 | 422 | undefined;
+  /**
+   * A browser keeps its `session_id` in the next lease.
+   * @default true
+   */
+  keepsSessionId?: boolean | undefined;
+  /**
+   * `new`: a BiDi client sends `session.new` first. `existing`: the session exists when the WebSocket opens, and `session.new`
+   * fails with "session not created".
+   * @default 'new'
+   */
+  bidiSession?: 'new' | 'existing' | undefined;
+  /**
+   * Headless sessions also have a `browser_live_view_url`.
+   * @default false
+   */
+  liveViewsHeadless?: boolean | undefined;
+  /**
+   * Headless browsers can be recorded. The public service refuses that.
+   * @default true
+   */
+  recordsHeadless?: boolean | undefined;
+}
+
+/** Options of `startLocalPool`. */
+export interface LocalPoolOptions {
+  /** The pools. Default: one pool named `default`. */
+  pools?: readonly LocalPoolSettings[] | undefined;
+  /**
+   * TCP port on 127.0.0.1. 0: any free port.
+   * @default 0
+   */
+  port?: number | undefined;
+  /** Access token that clients must send: at least 8 visible ASCII characters. Default: a random token. */
+  token?: string | undefined;
+  /** Path of a Chrome or Chromium. Default: the result of `findBrowser`. */
+  executablePath?: string | undefined;
+  /**
+   * Additional Chromium flags. The pool sets the user data folder and the remote debugging flags.
+   * @default []
+   */
+  args?: readonly string[] | undefined;
+  /** Behaviour on which services differ, to test a client against each. */
+  quirks?: LocalPoolQuirks | undefined;
+  /** Limits of recordings, and their folder. */
+  recording?: LocalPoolRecording | undefined;
+  /** Faults to cause, to prove that a client survives them. Default: none. */
+  chaos?: LocalPoolChaos | undefined;
+  /** Receives each event. Events contain no token. An error that this function throws is ignored. */
+  onLog?: Log | undefined;
+}
 
 /** Checks the options of `startLocalPool` and adds the defaults. @throws InvalidOptionError */
 export function readLocalPoolOptions(given: LocalPoolOptions) {
   const { token = randomBytes(32).toString('base64url'), ...options } = readOptions(
-    localPoolOptions,
+    localPoolChecks,
     given,
     'startLocalPool',
   );
@@ -51,7 +206,7 @@ function readPools(given: readonly LocalPoolSettings[]) {
 }
 
 function readPool(given: LocalPoolSettings, at: string) {
-  const { id = newId(), telemetry, ...settings } = readOption(group(poolOptions), at, given);
+  const { id = newId(), telemetry, ...settings } = readOption(group(poolChecks), at, given);
   const enabled = telemetry && TELEMETRY_CATEGORIES.filter((category) => telemetry[category]);
   return { ...settings, id, telemetry: enabled };
 }
@@ -78,11 +233,11 @@ function matches(value: unknown, pattern: RegExp): boolean {
   return typeof value === 'string' && pattern.test(value);
 }
 
-function numberAboveZero(): Option<number> {
+function numberAboveZero(): Check<number> {
   return check('a number above 0', (value) => Number.isFinite(value) && (value as number) > 0);
 }
 
-function status<const Status extends number>(...allowed: Status[]): Option<Status> {
+function status<const Status extends number>(...allowed: Status[]): Check<Status> {
   return check(`one of ${allowed.join(', ')}`, (value) => allowed.some((one) => one === value));
 }
 
@@ -109,130 +264,64 @@ function isFolder(path: unknown): boolean {
   return typeof path === 'string' && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** The nine telemetry categories of the API. */
-export const TELEMETRY_CATEGORIES = [
-  'console',
-  'page',
-  'interaction',
-  'network',
-  'control',
-  'connection',
-  'system',
-  'screenshot',
-  'captcha',
-] as const satisfies readonly TelemetryCategory[];
+const category = optional(flag(), false);
 
-const telemetryOptions = Object.fromEntries(
-  TELEMETRY_CATEGORIES.map((category) => [category, withDefault(flag(), false)]),
-) as Record<TelemetryCategory, Option<boolean | undefined, boolean>>;
+const telemetryChecks = checksOf<LocalPoolTelemetry>()({
+  console: category,
+  page: category,
+  interaction: category,
+  network: category,
+  control: category,
+  connection: category,
+  system: category,
+  screenshot: category,
+  captcha: category,
+});
 
-/** The enabled telemetry categories. @default false for each */
-export interface LocalPoolTelemetry extends OptionsInput<typeof telemetryOptions> {}
+/** The telemetry categories. */
+export const TELEMETRY_CATEGORIES = Object.keys(telemetryChecks) as readonly TelemetryCategory[];
 
-const viewportOptions = {
-  /** Width in pixels. */
-  width: wholeNumber(1),
-  /** Height in pixels. */
-  height: wholeNumber(1),
-};
+const viewportChecks = checksOf<LocalPoolViewport>()({ width: wholeNumber(1), height: wholeNumber(1) });
 
-/** Size of the browser's window, in pixels. */
-export interface LocalPoolViewport extends OptionsInput<typeof viewportOptions> {}
-
-const poolOptions = {
-  /** Name of the pool: 1 to 255 letters, digits, `.`, `_`, `-`. @default 'default' */
-  name: withDefault(leaseName(), 'default'),
-  /** Id of the pool, with the same characters. @default a random id */
+const poolChecks = checksOf<LocalPoolSettings>()({
+  name: optional(leaseName(), 'default'),
   id: optional(leaseName()),
-  /** Number of browsers. @default 1 */
-  size: withDefault(wholeNumber(1), 1),
-  /** Start browsers when acquire requests need them, up to `size`. @default false: start `size` browsers immediately */
-  onDemand: withDefault(flag(), false),
-  /** Run the browsers without windows. @default true */
-  headless: withDefault(flag(), true),
-  /** Seconds without a connection after which a leased browser is destroyed. @default 60 */
-  timeoutSeconds: withDefault(numberAboveZero(), 60),
-  /**
-   * Percent of `size` that the pool replaces per minute. The first fill is not delayed.
-   * @default none: a destroyed browser is replaced immediately
-   */
+  size: optional(wholeNumber(1), 1),
+  onDemand: optional(flag(), false),
+  headless: optional(flag(), true),
+  timeoutSeconds: optional(numberAboveZero(), 60),
   fillRatePerMinute: optional(numberAboveZero()),
-  /** URL that each new browser opens. @default about:blank */
   startUrl: optional(pageUrl()),
-  /** Size of the window. @default 1920 x 1080; without windows, a size in which pages have 1280 x 720 */
-  viewport: optional(group(viewportOptions)),
-  /**
-   * Telemetry that the sessions report. The timelines of recordings contain the enabled categories.
-   * @default none is reported; timelines contain console, page, interaction, network and connection
-   */
-  telemetry: optional(group(telemetryOptions)),
-  /** Record every lease from its start. @default false: clients request each recording */
-  recordAll: withDefault(flag(), false),
-};
+  viewport: optional(group(viewportChecks)),
+  telemetry: optional(group(telemetryChecks)),
+  recordAll: optional(flag(), false),
+});
 
-/** One pool. */
-export interface LocalPoolSettings extends OptionsInput<typeof poolOptions> {}
-
-const recordingOptions = {
-  /**
-   * Existing folder in which the videos stay. The name of an unfinished video ends in `.part`.
-   * @default a temporary folder, removed when the pool closes
-   */
+const recordingChecks = checksOf<LocalPoolRecording>()({
   folder: optional(check<string>('the path of an existing folder', isFolder)),
-  /** Bytes of frames after which a recording ends; its video is kept. @default 512 MB */
-  maxBytes: withDefault(wholeNumber(1), 512 * MEGABYTE),
-  /** Bytes of all recordings, reserved space included. The oldest videos are removed first. @default 2 GB */
-  maxTotalBytes: withDefault(wholeNumber(1), 2048 * MEGABYTE),
-  /** Number of finished recordings to keep. The oldest are removed first. @default 100 */
-  keep: withDefault(wholeNumber(1), 100),
-};
+  maxBytes: optional(wholeNumber(1), 512 * MEGABYTE),
+  maxTotalBytes: optional(wholeNumber(1), 2048 * MEGABYTE),
+  keep: optional(wholeNumber(1), 100),
+});
 
-/** Limits of recordings, and their folder. Recording is an extension of the API. */
-export interface LocalPoolRecording extends OptionsInput<typeof recordingOptions> {}
+const quirkChecks = checksOf<LocalPoolQuirks>()({
+  unavailableStatus: optional(status(204, 408, 409, 429, 503, 504), 204),
+  answersAtOnce: optional(flag(), false),
+  nameConflictStatus: optional(status(409, 422), 409),
+  keepsSessionId: optional(flag(), true),
+  bidiSession: optional(oneOf('new', 'existing'), 'new'),
+  liveViewsHeadless: optional(flag(), false),
+  recordsHeadless: optional(flag(), true),
+});
 
-const quirkOptions = {
-  /** Status of an acquire request whose wait elapsed. Only 204 has no body. @default 204 */
-  unavailableStatus: withDefault(status(204, 408, 409, 429, 503, 504), 204),
-  /** Answer an acquire request immediately when no browser is idle. @default false: wait as requested */
-  answersAtOnce: withDefault(flag(), false),
-  /** Status of an acquire request whose name an active lease has. @default 409 */
-  nameConflictStatus: withDefault(status(409, 422), 409),
-  /** A browser keeps its `session_id` in the next lease. @default true */
-  keepsSessionId: withDefault(flag(), true),
-  /**
-   * `new`: a BiDi client sends `session.new` first. `existing`: the session exists when the WebSocket opens, and
-   * `session.new` fails with "session not created". @default 'new'
-   */
-  bidiSession: withDefault(oneOf('new', 'existing'), 'new'),
-  /** Headless sessions also have a `browser_live_view_url`. @default false */
-  liveViewsHeadless: withDefault(flag(), false),
-  /** Headless browsers can be recorded. The public service refuses that. @default true */
-  recordsHeadless: withDefault(flag(), true),
-};
-
-/** Behaviour that the API does not define. Each switch imitates a service that differs from the default. */
-export interface LocalPoolQuirks extends OptionsInput<typeof quirkOptions> {}
-
-const localPoolOptions = {
-  /** The pools. @default one pool named `default` */
-  pools: withDefault(checked<readonly LocalPoolSettings[]>(faultInPools), [{}]),
-  /** TCP port on 127.0.0.1. @default 0: any free port */
-  port: withDefault(wholeNumber(0, 65_535), 0),
-  /** Access token that clients must send: at least 8 visible ASCII characters. @default a random token */
+const localPoolChecks = checksOf<LocalPoolOptions>()({
+  pools: optional(checked<readonly LocalPoolSettings[]>(faultInPools), [{}]),
+  port: optional(wholeNumber(0, 65_535), 0),
   token: optional(checked<string>(faultInToken)),
-  /** Path of a Chrome or Chromium. @default the result of `findBrowser` */
   executablePath: optional(text()),
-  /** Additional Chromium flags. The pool sets the user data folder and the remote debugging flags. @default [] */
-  args: withDefault(checked<readonly string[]>(faultInArgs), []),
-  /** Behaviour on which services differ, to test a client against each. */
-  quirks: withDefault(group(quirkOptions), {}),
-  /** Limits of recordings, and their folder. */
-  recording: withDefault(group(recordingOptions), {}),
-  /** Faults to cause, to prove that a client survives them. @default none */
-  chaos: optional(group(chaosOptions)),
-  /** Receives each event. Events contain no token. An error that this function throws is ignored. */
+  args: optional(checked<readonly string[]>(faultInArgs), []),
+  quirks: optional(group(quirkChecks), {}),
+  recording: optional(group(recordingChecks), {}),
+  chaos: optional(group(chaosChecks)),
   onLog: optional(callback<Log>()),
-};
-
-/** Options of `startLocalPool`. */
-export interface LocalPoolOptions extends OptionsInput<typeof localPoolOptions> {}
+});

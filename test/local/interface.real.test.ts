@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { BrowserSession } from '../../src/service/services/kernel.js';
 import { startApi } from './support.js';
 
 const api = await startApi({
@@ -103,6 +104,36 @@ it('counts and describes the browsers in the pool record', async () => {
   expect(await api.record()).toMatchObject({ available_count: 1, acquired_count: 0 });
   expect(await api.record('other')).toMatchObject({
     browser_pool_config: { fill_rate_per_minute: 1000, start_url: 'about:blank' },
+  });
+});
+
+describe('the list of sessions', () => {
+  const list = async (query = '') => {
+    const { status, body } = await api.call('GET', `/browsers${query}`);
+    expect(status).toBe(200);
+    return body as unknown as BrowserSession[];
+  };
+
+  it('contains the leased sessions of all pools, and with tags in its query only those that have all of them', async () => {
+    expect(await list()).toEqual([]);
+    const first = await api.lease({ tags: { team: 'x', run: 'a b' } });
+    const second = await api.lease({ tags: { team: 'x' } }, 'other');
+    const ids = async (query?: string) => (await list(query)).map(({ session_id }) => session_id);
+    expect(await list('?tags[run]=a%20b')).toEqual([
+      (await api.call('GET', `/browsers/${first.session_id}`)).body,
+    ]);
+    expect(await ids()).toEqual([first.session_id, second.session_id]);
+    expect(await ids('?tags[team]=x')).toEqual([first.session_id, second.session_id]);
+    expect(await ids('?tags%5Bteam%5D=x&tags%5Brun%5D=a+b')).toEqual([first.session_id]);
+    expect(await ids('?tags[team]=x&tags[run]=other')).toEqual([]);
+    await api.release(first);
+    expect(await ids()).toEqual([second.session_id]);
+    await api.release(second);
+  });
+
+  it('needs the access token', async () => {
+    const reply = await api.call('GET', '/browsers', { headers: { authorization: 'Bearer wrong' } });
+    expect(reply).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
   });
 });
 

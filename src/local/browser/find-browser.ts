@@ -3,15 +3,15 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
-import { optional, readOptions, text, type OptionsInput } from '../../shared/options.js';
-
-const findBrowserOptions = {
-  /** Path to use. No other place is searched. */
-  executablePath: optional(text()),
-};
+import { checksOf, optional, readOptions, text } from '../../shared/options.js';
 
 /** Options of `findBrowser`. */
-export interface FindBrowserOptions extends OptionsInput<typeof findBrowserOptions> {}
+export interface FindBrowserOptions {
+  /** Path to use. No other place is searched. */
+  executablePath?: string | undefined;
+}
+
+const findBrowserChecks = checksOf<FindBrowserOptions>()({ executablePath: optional(text()) });
 
 /**
  * Finds a Chrome or Chromium on this machine: the option `executablePath`, else the environment variable `CHROME_PATH`,
@@ -21,7 +21,7 @@ export interface FindBrowserOptions extends OptionsInput<typeof findBrowserOptio
  * @throws BrowserNotFoundError with instructions to install a browser.
  */
 export async function findBrowser(options: FindBrowserOptions = {}): Promise<string> {
-  const { executablePath } = readOptions(findBrowserOptions, options, 'findBrowser');
+  const { executablePath } = readOptions(findBrowserChecks, options, 'findBrowser');
   if (executablePath !== undefined) return requireExecutable(executablePath, 'The option executablePath');
   const fromEnvironment = environment.chromePath();
   if (fromEnvironment !== undefined) {

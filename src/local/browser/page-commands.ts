@@ -74,11 +74,9 @@ export async function startScreencast(
   ask: (method: string, params: object) => Promise<unknown>,
   format: object,
 ): Promise<void> {
-  await withRetries(async () => void (await ask('Page.startScreencast', format)), {
-    retries: 200,
-    minTimeout: 50,
-    factor: 1,
-    shouldRetry: ({ error }) =>
-      error instanceof CdpFault && /not attached to an active page/i.test(error.message),
-  });
+  await withRetries(
+    async () => void (await ask('Page.startScreencast', format)),
+    (error) => error instanceof CdpFault && /not attached to an active page/i.test(error.message),
+    { retries: 200, minTimeout: 50, maxTimeout: 50 },
+  );
 }

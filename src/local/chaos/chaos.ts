@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { startTimer } from '../../shared/abort.js';
+import { clock, startTimer } from '../../shared/clock.js';
 import type { Log } from '../events.js';
 import { contentOf, faultAnswer, HttpFault, toFault, type Answer, type Content } from '../http/answer.js';
 import type { Lease } from '../pool/lease.js';
@@ -82,7 +82,7 @@ export class Chaos {
         disconnect();
         lease.signal.addEventListener('abort', () => socket.destroy());
       });
-      socket.once('close', () => clearTimeout(timer));
+      socket.once('close', () => clock.clearTimeout(timer));
     };
   }
 
@@ -94,7 +94,7 @@ export class Chaos {
       if (fault.fault === 'expireLease') lease.expire();
       else void lease.browser.chromium.kill();
     });
-    lease.signal.addEventListener('abort', () => clearTimeout(timer));
+    lease.signal.addEventListener('abort', () => clock.clearTimeout(timer));
   }
 
   #next(at: FaultPlace): ChosenFault | undefined {

@@ -4,66 +4,94 @@ import { isRecord, showValue } from '../../shared/json.js';
 import {
   check,
   checked,
+  checksOf,
   group,
   oneOf,
   optional,
   readOption,
   wholeNumber,
-  withDefault,
-  type Option,
-  type OptionsInput,
+  type Checked,
 } from '../../shared/options.js';
 
-/** The faults of one request, in the order in which the rates are applied. */
-const requestFaults = {
-  /** Rate of requests that are answered with 429, 500, 502, 503 or 504 and not processed. @default 0 */
-  status: rate(),
-  /** Rate of requests that are processed, and answered up to 3 s later. @default 0 */
-  delay: rate(),
-  /** Rate of requests whose connection is reset before they are processed. @default 0 */
-  resetBefore: rate(),
-  /** Rate of requests that are processed, and whose connection is reset instead of an answer. @default 0 */
-  resetAfter: rate(),
-  /** Rate of requests that are processed, and whose connection ends in the middle of the answer. @default 0 */
-  truncate: rate(),
-  /** Rate of requests that are processed and never answered; the connection stays open. @default 0 */
-  noAnswer: rate(),
-};
-
-/** The faults of one WebSocket of a client. */
-const socketFaults = {
-  /** Rate of WebSocket upgrades that are refused with 429, 500, 502, 503 or 504. @default 0 */
-  refuseUpgrade: rate(),
-  /** Rate of WebSocket upgrades that are never answered. @default 0 */
-  noUpgrade: rate(),
-  /** Rate of WebSockets that are reset within 3 s. @default 0 */
-  resetSocket: rate(),
-  /** Rate of WebSockets that go silent within 3 s; the connection stays open. @default 0 */
-  muteSocket: rate(),
-};
-
-/** The faults of one lease. */
-const leaseFaults = {
-  /** Rate of leases whose Chromium is killed within 3 s. @default 0 */
-  killBrowser: rate(),
-  /** Rate of leases that expire within 3 s, as without a connection for too long. @default 0 */
-  expireLease: rate(),
-};
-
-const rates = { ...requestFaults, ...socketFaults, ...leaseFaults };
-
 /** How often each fault happens, from 0 (never) to 1 (always). At most one fault happens to one request, WebSocket or lease. */
-export interface LocalPoolFaultRates extends OptionsInput<typeof rates> {}
+export interface LocalPoolFaultRates {
+  /**
+   * Rate of requests that are answered with 429, 500, 502, 503 or 504 and not processed.
+   * @default 0
+   */
+  status?: number | undefined;
+  /**
+   * Rate of requests that are processed, and answered up to 3 s later.
+   * @default 0
+   */
+  delay?: number | undefined;
+  /**
+   * Rate of requests whose connection is reset before they are processed.
+   * @default 0
+   */
+  resetBefore?: number | undefined;
+  /**
+   * Rate of requests that are processed, and whose connection is reset instead of an answer.
+   * @default 0
+   */
+  resetAfter?: number | undefined;
+  /**
+   * Rate of requests that are processed, and whose connection ends in the middle of the answer.
+   * @default 0
+   */
+  truncate?: number | undefined;
+  /**
+   * Rate of requests that are processed and never answered; the connection stays open.
+   * @default 0
+   */
+  noAnswer?: number | undefined;
+  /**
+   * Rate of WebSocket upgrades that are refused with 429, 500, 502, 503 or 504.
+   * @default 0
+   */
+  refuseUpgrade?: number | undefined;
+  /**
+   * Rate of WebSocket upgrades that are never answered.
+   * @default 0
+   */
+  noUpgrade?: number | undefined;
+  /**
+   * Rate of WebSockets that are reset within 3 s.
+   * @default 0
+   */
+  resetSocket?: number | undefined;
+  /**
+   * Rate of WebSockets that go silent within 3 s; the connection stays open.
+   * @default 0
+   */
+  muteSocket?: number | undefined;
+  /**
+   * Rate of leases whose Chromium is killed within 3 s.
+   * @default 0
+   */
+  killBrowser?: number | undefined;
+  /**
+   * Rate of leases that expire within 3 s, as without a connection for too long.
+   * @default 0
+   */
+  expireLease?: number | undefined;
+}
 
-export type FaultName = keyof typeof rates;
+/**
+ * The name of a fault.
+ *
+ * @inline
+ */
+export type FaultName = keyof LocalPoolFaultRates;
 
-/** The requests of the API by their meaning. */
+/** The requests by their meaning. */
 const REQUESTS = [
   'acquire',
   'release',
   'flush',
   'pool',
   'session',
+  'sessions',
   'delete',
   'replays',
   'start-replay',
@@ -80,41 +108,68 @@ export type RequestPlace = (typeof REQUESTS)[number];
  */
 export type FaultPlace = RequestPlace | 'socket' | 'lease';
 
-const faultNames = Object.keys(rates) as FaultName[];
-
-const faultOptions = {
+/** One fault. The event `chaos` has the same fields: faults that were logged can be passed as a list. */
+export interface LocalPoolFault {
   /** The fault. */
-  fault: oneOf(...faultNames),
-  /** The place: a request of the API, by its meaning, a WebSocket of CDP or BiDi, or a lease. */
-  at: oneOf<FaultPlace>(...REQUESTS, 'socket', 'lease'),
+  fault: FaultName;
+  /** The place: a request, by its meaning, a WebSocket of CDP or BiDi, or a lease. */
+  at: FaultPlace;
   /** Number of the request, WebSocket or lease at that place, in the order of arrival, from 1. */
-  nth: wholeNumber(1),
-  /** Status of the answer, for `status` and `refuseUpgrade`. @default chosen by the seed */
-  status: optional(wholeNumber(400, 599)),
-  /** Milliseconds until the fault happens, for all faults that say "within" or "later". @default chosen by the seed */
-  milliseconds: optional(wholeNumber(0)),
+  nth: number;
+  /** Status of the answer, for `status` and `refuseUpgrade`. Default: chosen by the seed. */
+  status?: number | undefined;
+  /** Milliseconds until the fault happens, for all faults that say "within" or "later". Default: chosen by the seed. */
+  milliseconds?: number | undefined;
+}
+
+/** Faults that the local pool causes on purpose. */
+export interface LocalPoolChaos {
+  /** Number that decides every choice: with the same seed, the same requests have the same faults. Default: random. */
+  seed?: number | undefined;
+  /** Rates by fault, or the exact faults. Default: a rate of 0.02 for each fault. */
+  faults?: LocalPoolFaultRates | readonly LocalPoolFault[] | undefined;
+}
+
+/** The faults of one request, in the order in which the rates are applied. */
+const requestFaults = {
+  status: rate(),
+  delay: rate(),
+  resetBefore: rate(),
+  resetAfter: rate(),
+  truncate: rate(),
+  noAnswer: rate(),
 };
 
-/** One fault. The event `chaos` has the same fields: faults that were logged can be passed as a list. */
-export interface LocalPoolFault extends OptionsInput<typeof faultOptions> {}
+/** The faults of one WebSocket of a client. */
+const socketFaults = { refuseUpgrade: rate(), noUpgrade: rate(), resetSocket: rate(), muteSocket: rate() };
+
+/** The faults of one lease. */
+const leaseFaults = { killBrowser: rate(), expireLease: rate() };
+
+const rates = checksOf<LocalPoolFaultRates>()({ ...requestFaults, ...socketFaults, ...leaseFaults });
+
+const faultNames = Object.keys(rates) as FaultName[];
+
+const faultChecks = checksOf<LocalPoolFault>()({
+  fault: oneOf(...faultNames),
+  at: oneOf<FaultPlace>(...REQUESTS, 'socket', 'lease'),
+  nth: wholeNumber(1),
+  status: optional(wholeNumber(400, 599)),
+  milliseconds: optional(wholeNumber(0)),
+});
 
 /** Rate of each fault when only a seed is given. */
 const DEFAULT_RATE = 0.02;
 
-export const chaosOptions = {
-  /** Number that decides every choice: with the same seed, the same requests have the same faults. @default random */
+export const chaosChecks = checksOf<LocalPoolChaos>()({
   seed: optional(wholeNumber(0, 0xff_ff_ff_ff)),
-  /** Rates by fault, or the exact faults. @default a rate of 0.02 for each fault */
-  faults: withDefault(
+  faults: optional(
     checked<LocalPoolFaultRates | readonly LocalPoolFault[]>((faults) =>
       isRecord(faults) || Array.isArray(faults) ? undefined : `must be rates by fault, or an array of faults`,
     ),
     Object.fromEntries(faultNames.map((name) => [name, DEFAULT_RATE])),
   ),
-};
-
-/** Faults that the local pool causes on purpose. An extension of the API. */
-export interface LocalPoolChaos extends OptionsInput<typeof chaosOptions> {}
+});
 
 /** Which faults happen. */
 export interface ChaosPlan {
@@ -124,8 +179,8 @@ export interface ChaosPlan {
 }
 
 /** Checks the faults and adds the defaults. @throws InvalidOptionError */
-export function readChaos({ seed = randomInt(2 ** 32), faults = {} }: LocalPoolChaos): ChaosPlan {
-  if (!Array.isArray(faults)) return { seed, rates: readRates(faults), faults: [] };
+export function readChaos({ seed = randomInt(2 ** 32), faults }: Checked<typeof chaosChecks>): ChaosPlan {
+  if (!Array.isArray(faults)) return { seed, rates: readRates(faults as LocalPoolFaultRates), faults: [] };
   return { seed, rates: readRates({}), faults: faults.map(readFault) };
 }
 
@@ -143,7 +198,7 @@ function readRates(given: LocalPoolFaultRates): ChaosPlan['rates'] {
 
 function readFault(given: LocalPoolFault, index: number): LocalPoolFault {
   const option = `chaos.faults[${index}]`;
-  const { status, milliseconds, ...fault } = readOption(group(faultOptions), option, given);
+  const { status, milliseconds, ...fault } = readOption(group(faultChecks), option, given);
   if (!faultsAt(fault.at).includes(fault.fault)) {
     const message = `${option}: ${fault.fault} cannot happen at ${showValue(fault.at)}. Possible there: ${faultsAt(fault.at).join(', ')}.`;
     throw new InvalidOptionError(option, message);
@@ -162,7 +217,7 @@ export function faultsAt(place: FaultPlace): FaultName[] {
   return Object.keys(faults) as FaultName[];
 }
 
-function rate(): Option<number | undefined, number> {
+function rate() {
   const isRate = (value: unknown) => typeof value === 'number' && value >= 0 && value <= 1;
-  return withDefault(check<number>('a number from 0 to 1', isRate), 0);
+  return optional(check<number>('a number from 0 to 1', isRate), 0);
 }

@@ -60,7 +60,11 @@ export class VirtualDisplay {
     if (program === undefined) throw new LocalPoolError(NO_XVFB);
     try {
       // Retries, because an ending Xvfb with the same number can remove the socket of the new Xvfb.
-      return await withRetries(() => this.#start(program), { retries: 2, minTimeout: 0 });
+      return await withRetries(
+        () => this.#start(program),
+        () => true,
+        { retries: 2 },
+      );
     } catch (error) {
       throw new LocalPoolError(`${program} did not start: ${(error as Error).message}`, error);
     }

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { isRecord, parseJson } from '../../shared/json.js';
-import { readOption, type Option, type Options, type OptionsOutput } from '../../shared/options.js';
+import { readOption, type Check, type Checked, type Checks } from '../../shared/options.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { badRequest, HttpFault, notFound } from './answer.js';
 
@@ -67,14 +67,14 @@ function sha256(text: string): Buffer {
 }
 
 /** The fields that a body has after the check. A missing field without a default stays missing. */
-type Body<O, Out = OptionsOutput<O>> = {
+type Body<C extends Checks, Out = Checked<C>> = {
   readonly [Field in keyof Out as undefined extends Out[Field] ? Field : never]?: Exclude<
     Out[Field],
     undefined
   >;
 } & { readonly [Field in keyof Out as undefined extends Out[Field] ? never : Field]: Out[Field] };
 
-/** Fields of a body that are not in the schema: `drop` them, as the API does, or `refuse` the request. */
+/** Fields of a body that have no check: `drop` them, as the public service does, or `refuse` the request. */
 type UnknownFields = 'drop' | 'refuse';
 
 /**
@@ -82,34 +82,34 @@ type UnknownFields = 'drop' | 'refuse';
  *
  * @throws HttpFault 400 with one detail for each wrong field, or 413.
  */
-export async function readBody<O extends Options>(
+export async function readBody<C extends Checks>(
   request: IncomingMessage,
-  fields: O,
+  checks: C,
   unknown: UnknownFields = 'drop',
-): Promise<Body<O>> {
+): Promise<Body<C>> {
   const text = await readText(request);
   const body = text.trim() === '' ? {} : parse(text);
   if (!isRecord(body)) throw badRequest('The body must be a JSON object.', ['body must be an object.']);
-  return readFields(fields, body, unknown);
+  return readFields(checks, body, unknown);
 }
 
 /** Checks the fields of a body. */
-export function readFields<O extends Options>(fields: O, body: object, unknown?: UnknownFields): Body<O> {
+export function readFields<C extends Checks>(checks: C, body: object, unknown?: UnknownFields): Body<C> {
   const given = body as Record<string, unknown>;
   const extra =
-    unknown === 'refuse' ? Object.keys(given).filter((field) => !Object.hasOwn(fields, field)) : [];
-  const wrong = extra.map((field) => `${field} is unknown. Known fields: ${Object.keys(fields).join(', ')}.`);
-  const checked = Object.entries(fields).map(([field, option]) => {
+    unknown === 'refuse' ? Object.keys(given).filter((field) => !Object.hasOwn(checks, field)) : [];
+  const wrong = extra.map((field) => `${field} is unknown. Known fields: ${Object.keys(checks).join(', ')}.`);
+  const checked = Object.entries(checks).map(([field, check]) => {
     const own = Object.hasOwn(given, field) ? given[field] : undefined;
-    return [field, readField(option as Option, field, own, wrong)] as const;
+    return [field, readField(check, field, own, wrong)] as const;
   });
   if (wrong.length > 0) throw badRequest('The request is not valid.', wrong);
-  return Object.fromEntries(checked.filter(([, value]) => value !== undefined)) as Body<O>;
+  return Object.fromEntries(checked.filter(([, value]) => value !== undefined)) as Body<C>;
 }
 
-function readField(option: Option, field: string, given: unknown, wrong: string[]): unknown {
+function readField(check: Check, field: string, given: unknown, wrong: string[]): unknown {
   try {
-    return readOption(option, field, given);
+    return readOption(check, field, given);
   } catch (error) {
     if (!(error instanceof InvalidOptionError)) throw error;
     wrong.push(error.message);

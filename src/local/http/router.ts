@@ -1,18 +1,20 @@
 import {
   deleteBrowser,
+  describeBrowser,
+  listBrowsers,
   listReplays,
   replayVideo,
   startReplay,
   stopReplay,
 } from '../routes/browser-routes.js';
-import { acquire, describeBrowser, flush, poolRecord, release } from '../routes/pool-routes.js';
+import { acquire, flush, poolRecord, release } from '../routes/pool-routes.js';
 import type { RequestPlace } from '../chaos/faults.js';
 import { HttpFault, notFound, type Answer } from './answer.js';
 import type { RouteCall } from './request.js';
 
 type Route = (call: RouteCall) => Answer | Promise<Answer>;
 
-/** All paths of the API. */
+/** All paths of the service. */
 const ROUTES: readonly (readonly [name: RequestPlace, method: string, path: RegExp, route: Route])[] = [
   ['acquire', 'POST', /^\/browser_pools\/([^/]+)\/acquire$/, acquire],
   ['release', 'POST', /^\/browser_pools\/([^/]+)\/release$/, release],
@@ -22,6 +24,7 @@ const ROUTES: readonly (readonly [name: RequestPlace, method: string, path: RegE
   ['start-replay', 'POST', /^\/browsers\/([^/]+)\/replays$/, startReplay],
   ['video', 'GET', /^\/browsers\/([^/]+)\/replays\/([^/]+)$/, replayVideo],
   ['stop-replay', 'POST', /^\/browsers\/([^/]+)\/replays\/([^/]+)\/stop$/, stopReplay],
+  ['sessions', 'GET', /^\/browsers$/, listBrowsers],
   ['session', 'GET', /^\/browsers\/([^/]+)$/, describeBrowser],
   ['delete', 'DELETE', /^\/browsers\/([^/]+)$/, deleteBrowser],
 ];

@@ -7,7 +7,7 @@ import { isSameSecret } from '../http/request.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 import { replayViewUrl } from './replay-page.js';
 
-/** Browsers with windows have a live view (API: Browser session); headless browsers only with a quirk. */
+/** Browsers with windows have a live view; headless browsers only with a quirk. */
 export function hasLiveView({ quirks }: PoolSet, { settings }: ChromiumPool): boolean {
   return !settings.headless || quirks.liveViewsHeadless;
 }
@@ -27,7 +27,7 @@ export function rightOf(links: LiveLinks, token: string): LiveRight | undefined 
 }
 
 /**
- * GET /live: the page behind `browser_live_view_url` (API: Browser session). After the lease ended, the page still opens;
+ * GET /live: the page behind `browser_live_view_url`. After the lease ended, the page still opens;
  * its WebSocket is refused, and the page explains why.
  */
 export function livePage(call: PageCall): Answer {

@@ -5,7 +5,7 @@ import { videoAnswer, type Video } from '../replays/video-file.js';
 import { isSameSecret } from '../http/request.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
-/** URL of the page that shows a recording (API: Replay, replay_view_url). It opens this recording only. */
+/** URL of the page that shows a recording. It opens this recording only. */
 export function replayViewUrl({ host }: PoolSet, { linkToken }: Recording): string {
   return `http://${host}/replay?token=${linkToken}`;
 }

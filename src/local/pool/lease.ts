@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { startTimer } from '../../shared/abort.js';
-import type { AcquireRequest } from '../../service/pool-options.js';
+import { clock, startTimer } from '../../shared/clock.js';
+import type { AcquireRequest } from '../../service/services/kernel.js';
 import type { Chromium } from '../browser/chromium.js';
 import { newId, newLinkToken } from '../options.js';
 
@@ -83,7 +83,7 @@ export class Lease {
   connect(cut: () => void): () => void {
     if (this.ended) throw new Error('The lease has ended.');
     this.#connections.add(cut);
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     return () => {
       if (this.#connections.delete(cut) && this.#connections.size === 0 && !this.ended) this.#countDown();
     };
@@ -93,7 +93,7 @@ export class Lease {
   end(): void {
     if (this.ended) return;
     this.#ending.abort();
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     const connections = [...this.#connections];
     this.#connections.clear();
     for (const cut of connections) cut();
@@ -141,7 +141,7 @@ export function waitInQueue(
   return new Promise((resolve, reject) => {
     const leave = (settle: () => void) => {
       if (!queue.delete(waiter)) return;
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       settle();
     };

@@ -1,8 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTimer } from '../../shared/abort.js';
-import type { ReplayRequest } from '../../service/pool-options.js';
-import type { TelemetryCategory } from '../../service/wire.js';
+import { clock, startTimer } from '../../shared/clock.js';
+import type { TelemetryCategory } from '../../service/services/kernel.js';
 import type { CdpBrowser } from '../browser/cdp-pipe.js';
 import type { RecordingEnd } from '../events.js';
 import { newId, newLinkToken } from '../options.js';
@@ -17,11 +16,19 @@ import type { VideoWriter } from './video-writer.js';
 /** `writing`: the recording ended, and its video is not complete. `none`: there is no video. */
 export type RecordingState = 'recording' | 'writing' | 'ready' | 'none';
 
+/** The checked body of a request that starts a recording. */
+export interface RecordingRequest {
+  /** Frames per second. */
+  readonly framerate: number;
+  /** Seconds after which the recording ends. Default: none. */
+  readonly max_duration_in_seconds?: number;
+}
+
 /** The plan of a recording. */
 export interface RecordingPlan {
   readonly pool: string;
   readonly telemetry: readonly TelemetryCategory[] | undefined;
-  readonly request: ReplayRequest & { readonly framerate: number };
+  readonly request: RecordingRequest;
 }
 
 /** The parts that recordings share. */
@@ -72,7 +79,7 @@ export class Recording {
   video?: Video;
   /** Why the video could not be written. */
   failure?: string;
-  readonly #request: RecordingPlan['request'];
+  readonly #request: RecordingRequest;
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
   readonly #sampler: FrameSampler;
@@ -188,7 +195,7 @@ export class Recording {
     lease.addEventListener('abort', () => void this.stop('lease-ended'), { signal });
     const { max_duration_in_seconds: seconds = Infinity } = this.#request;
     const timer = startTimer(seconds * 1000, () => void this.stop('max-duration'));
-    signal.addEventListener('abort', () => clearTimeout(timer));
+    signal.addEventListener('abort', () => clock.clearTimeout(timer));
   }
 
   get #posterPath(): string {

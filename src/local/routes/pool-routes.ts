@@ -1,21 +1,19 @@
-import { acquireRequest } from '../../service/pool-options.js';
-import type { BrowserSession, PoolRecord, Telemetry } from '../../service/wire.js';
-import { flag, text, withDefault } from '../../shared/options.js';
+import { acquireRequestChecks } from '../../service/pool-options.js';
+import type { PoolRecord } from '../../service/services/kernel.js';
+import { flag, optional, text } from '../../shared/options.js';
 import { openUrl } from '../browser/page-commands.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
 import { readBody, type RouteCall } from '../http/request.js';
-import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
-import { TELEMETRY_CATEGORIES, type CheckedSettings } from '../options.js';
+import type { CheckedSettings } from '../options.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { Lease, PooledChromium } from '../pool/lease.js';
+import type { Lease } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { websocketUrl } from '../sockets/upgrade.js';
-import { startRecording } from './browser-routes.js';
+import { sessionBody, startRecording } from './browser-routes.js';
 
 /** POST /browser_pools/{id_or_name}/acquire */
 export async function acquire({ request, id, pools, signal }: RouteCall): Promise<Answer> {
   const pool = pools.pool(id);
-  const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequest);
+  const { acquire_timeout_seconds, ...lease } = await readBody(request, acquireRequestChecks);
   const seconds = acquire_timeout_seconds ?? defaultWait(pool.settings);
   const granted = await pool.acquire(lease, pools.quirks.answersAtOnce ? 0 : seconds * 1000, signal);
   if (granted) {
@@ -29,7 +27,7 @@ export async function acquire({ request, id, pools, signal }: RouteCall): Promis
 }
 
 /**
- * The API's default: the seconds in which the pool fills at its fill rate. Without a fill rate, a minute is enough for a
+ * The wait of a request that names none: the seconds in which the pool fills at its fill rate. Without a fill rate, a minute is enough for a
  * browser to start or to be released.
  */
 function defaultWait({ fillRatePerMinute }: CheckedSettings): number {
@@ -57,55 +55,12 @@ async function grantAnswer(
   }
 }
 
-/** GET /browsers/{id} (extension of the API): the session. Without the fields of a lease while the browser is idle. */
-export async function describeBrowser({ id, pools }: RouteCall): Promise<Answer> {
-  const pool = pools.poolOfSession(id);
-  const lease = pool.lease(id);
-  return {
-    status: 200,
-    body: lease ? await sessionBody(pools, pool, lease) : idleBody(pool, pool.find(id)!),
-  };
-}
+const releaseChecks = { session_id: text(), reuse: optional(flag(), true) };
 
-async function sessionBody(pools: PoolSet, pool: ChromiumPool, lease: Lease): Promise<BrowserSession> {
-  const { name, tags, start_url = pool.settings.startUrl } = lease.request;
-  return {
-    ...idleBody(pool, lease.browser),
-    cdp_ws_url: await websocketUrl(pools, lease, 'cdp'),
-    webdriver_ws_url: await websocketUrl(pools, lease, 'bidi'),
-    ...(name !== undefined && { name }),
-    ...(tags !== undefined && { tags }),
-    ...(start_url !== undefined && { start_url }),
-    ...(hasLiveView(pools, pool) && { browser_live_view_url: liveViewUrl(pools, lease) }),
-  };
-}
-
-function idleBody({ settings }: ChromiumPool, browser: PooledChromium) {
-  const { id, name, headless, timeoutSeconds, viewport, telemetry } = settings;
-  return {
-    session_id: browser.sessionId,
-    created_at: browser.createdAt,
-    headless,
-    stealth: false,
-    kiosk_mode: false,
-    timeout_seconds: timeoutSeconds,
-    pool: { id, name },
-    telemetry: telemetry ? telemetryBody(telemetry) : null,
-    ...(viewport && { viewport }),
-  };
-}
-
-function telemetryBody(enabled: NonNullable<CheckedSettings['telemetry']>): Telemetry {
-  const browser = TELEMETRY_CATEGORIES.map((category) => [category, { enabled: enabled.includes(category) }]);
-  return { browser: Object.fromEntries(browser) as Telemetry['browser'] & object };
-}
-
-const releaseBody = { session_id: text(), reuse: withDefault(flag(), true) };
-
-/** POST /browser_pools/{id_or_name}/release (extension of the API) */
+/** POST /browser_pools/{id_or_name}/release */
 export async function release({ request, id, pools }: RouteCall): Promise<Answer> {
   const pool = pools.pool(id);
-  const { session_id, reuse } = await readBody(request, releaseBody);
+  const { session_id, reuse } = await readBody(request, releaseChecks);
   if (pool.release(session_id, reuse)) return EMPTY;
   throw notFound('This pool has no leased browser with this session id.');
 }
@@ -116,7 +71,7 @@ export function flush({ id, pools }: RouteCall): Answer {
   return EMPTY;
 }
 
-/** GET /browser_pools/{id_or_name} (extension of the API) */
+/** GET /browser_pools/{id_or_name} */
 export function poolRecord({ id: idOrName, pools }: RouteCall): Answer {
   const { settings, stats, createdAt } = pools.pool(idOrName);
   const { id, name, size, headless, timeoutSeconds, fillRatePerMinute, viewport, startUrl } = settings;
