@@ -141,5 +141,5 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
 async function openLocalEndpoint(grant: Grant, trust: Trust): Promise<LoopbackEndpoint> {
   const { openSocket } = await import('../connect/connect-session.js');
   const { openSharedEndpoint } = await import('../connect/loopback-endpoint.js');
-  return openSharedEndpoint((signal) => openSocket(grant, 'cdp', trust, signal));
+  return openSharedEndpoint((signal) => openSocket(grant, { protocol: 'cdp', trust, signal }));
 }

@@ -3,7 +3,7 @@ import { iterableSource, type InputSource } from '../map/input-source.js';
 import type { OutcomeRecord } from '../map/outcome.js';
 import { Collector } from '../map/queue/collect.js';
 import { addList } from '../map/queue/enqueue.js';
-import { collectOptions, enqueueOptions, readQueueName } from '../map/queue/options.js';
+import { collectChecks, enqueueChecks, readQueueName } from '../map/queue/options.js';
 import type { QueuedOutcome } from '../map/queue/queued-job.js';
 import { workPooledBrowsers } from '../map/queue/work.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -50,7 +50,7 @@ export async function runQueuedMap(
   signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
   await using collector = await Collector.open(
     queueName,
-    readOptions(collectOptions, { connection, signal, ...queueReport.options }, 'map'),
+    readOptions(collectChecks, { connection, signal, ...queueReport.options }, 'map'),
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
@@ -94,7 +94,7 @@ async function addInputs(
   { connection, inputs, known, signal }: AddedInputs,
 ): Promise<number> {
   const options = { connection, attempts: retries + 1, maxJobs: MOST_JOBS, signal };
-  return addList(queue, inputsWithoutResult(inputs, known), readOptions(enqueueOptions, options, 'map'));
+  return addList(queue, inputsWithoutResult(inputs, known), readOptions(enqueueChecks, options, 'map'));
 }
 
 /** The first result of each input. */
