@@ -10,5 +10,5 @@ export {
   type PooledFixtures,
   type ProvidedOptions,
   type VitestOptions,
-} from './fixtures/vitest/test.js';
+} from './fixtures/vitest.js';
 export type { BrowserReport } from './fixtures/held-lease.js';

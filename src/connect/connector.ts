@@ -66,6 +66,10 @@ export interface Connection<Handles> {
   isConnected(): boolean;
   /** Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest. */
   openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
+  /** Opens a context for a test, or returns the browser's own one. `cleanup` closes a new one at the latest. */
+  openContext?(
+    choice: ContextChoice,
+  ): Promise<{ newPage(): Promise<{ close(): Promise<void> }>; close(): Promise<void> }>;
   /**
    * Observes pages, for the option `artifacts`. Sends nothing to the browser by itself. With a connector that does not
    * have this method, a lease has no artifacts.

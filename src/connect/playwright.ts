@@ -9,6 +9,7 @@ import type {
   Connection,
   Connector,
   ConnectRequest,
+  ContextChoice,
   Isolation,
   Observation,
   ObserveRequest,
@@ -64,13 +65,18 @@ async function connect(
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
   const browser = await chromium.connectOverCDP(url, options);
   const ownContext = browser.contexts()[0]!;
-  const context = choice === 'new' ? await newContext(browser) : ownContext;
+  // Without a viewport a context has the size of the window, as the pool configured it.
+  const openContext = async (which: ContextChoice) =>
+    which === 'new' ? browser.newContext({ viewport: null }) : ownContext;
+  const context = await openContext(choice);
   const pages = context.pages();
   const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation) => openWorkspace(browser, ownContext, isolation),
+    openWorkspace: async (isolation) =>
+      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openContext,
     observe,
     isConnected: () => browser.isConnected(),
     cleanup: async () => {
@@ -87,17 +93,11 @@ async function connect(
   };
 }
 
-/** Without a viewport a context has the size of the window, as the pool configured it. */
-async function newContext(browser: Browser): Promise<BrowserContext> {
-  return browser.newContext({ viewport: null });
-}
-
 async function openWorkspace(
   browser: Browser,
-  ownContext: BrowserContext,
+  context: BrowserContext,
   isolation: Isolation,
 ): Promise<Workspace<PlaywrightHandles>> {
-  const context = isolation === 'none' ? ownContext : await newContext(browser);
   const page = await context.newPage();
   const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;

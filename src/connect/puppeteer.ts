@@ -76,12 +76,16 @@ async function connect(
   const ownContext = browser.defaultBrowserContext();
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
-  const context = choice === 'new' ? await browser.createBrowserContext() : ownContext;
+  const openContext = async (which: ContextChoice) =>
+    which === 'new' ? browser.createBrowserContext() : ownContext;
+  const context = await openContext(choice);
   const page = await usablePage(context, pageUrl);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation) => openWorkspace(browser, isolation),
+    openWorkspace: async (isolation) =>
+      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openContext,
     observe,
     isConnected: () => browser.connected,
     cleanup: async () => {
@@ -122,10 +126,9 @@ function pageTargets(context: BrowserContext): Target[] {
 
 async function openWorkspace(
   browser: Browser,
+  context: BrowserContext,
   isolation: Isolation,
 ): Promise<Workspace<PuppeteerHandles<'new'>>> {
-  const context =
-    isolation === 'none' ? browser.defaultBrowserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
   const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;

@@ -4,7 +4,6 @@ import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
-import type { ArtifactCollector, ObservedPart } from './artifacts.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
 import { Lease, type LeaseFacts } from './lease.js';
 import {
@@ -12,7 +11,6 @@ import {
   heldLeaseChecks,
   readLeaseOptions,
   sessionLeaseChecks,
-  type ArtifactsSettings,
   type AttachOptions,
   type HeldLeaseOptions,
   type SessionLeaseOptions,
@@ -101,19 +99,14 @@ function expectService(pool: BrowserPool<object>, baseUrl: string): void {
   );
 }
 
-const OBSERVE: unique symbol = Symbol('pooled-browser.observe');
+/** The same in each copy of this library. */
+const LEASE: unique symbol = Symbol.for('pooled-browser.lease');
 
-/**
- * Begins to collect artifacts of some pages, for the fixtures. Resolves to undefined for the lease of another copy of
- * this library.
- */
-export async function observeBrowser<Handles>(
-  lease: object,
-  part: ObservedPart<Handles>,
-  options: ArtifactsSettings,
-): Promise<ArtifactCollector | undefined> {
-  const { [OBSERVE]: observe } = lease as { [OBSERVE]?: Lease<Handles>['observe'] };
-  return observe?.(part, options);
+/** Returns the lease behind its public object, for the fixtures. */
+export function leaseOf<Handles>(browser: object): Lease<Handles> {
+  const { [LEASE]: lease } = browser as { [LEASE]?: Lease<Handles> };
+  if (lease) return lease;
+  throw new InvalidOptionError('leaseBrowser', 'leaseBrowser must return a browser of pooled-browser.');
 }
 
 /** The public object of a lease. Its handles are always those of the present connection. */
@@ -136,7 +129,7 @@ function pooledBrowser<Handles, Session extends object>(
     const get = () => lease.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }
-  Object.defineProperty(browser, OBSERVE, { value: lease.observe.bind(lease) });
+  Object.defineProperty(browser, LEASE, { value: lease });
   // Not enumerable: `inspect` and JSON would show its secret.
   Object.defineProperty(browser, 'liveViewUrl', { get: () => grant.liveViewUrl });
   return browser as unknown as PooledBrowser<Handles, Session>;
