@@ -24,7 +24,7 @@ import { acquireBrowser } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
 import { DetachedLease } from './detached-lease.js';
 import type { RunEvent, RunStep } from './events.js';
-import { Link } from './link.js';
+import { Link, loadConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -586,7 +586,7 @@ export class Lease<Handles> {
     const { host } = this.pool[INTERNALS].client;
     await host.connected();
     (await host.spare()).prepare();
-    await connector.load();
+    await Promise.all([connector.load(), loadConnect()]);
   }
 
   get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {

@@ -1,6 +1,7 @@
-import { setMaxListeners } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { clock, startTimer } from './clock.js';
+import { clock, nextTurn, startTimer } from './clock.js';
+
+// Not imported: an import of a module of Node takes as long as one of our own files.
+const { setMaxListeners } = process.getBuiltinModule('node:events');
 
 /** What happens when a signal of the caller aborts. */
 const onAborts = new WeakMap<AbortSignal, { readonly calls: Set<() => void>; readonly remove: () => void }>();
