@@ -41,6 +41,12 @@ export function hideParameters(names: readonly string[]): void {
   secrets.named = namedSecrets([...secrets.parameters]);
 }
 
+/** Makes `redact` remove the values that these parameters have in a URL, also where they stand without their name. */
+export function hideValuesIn(url: string): void {
+  if (!URL.canParse(url)) return;
+  for (const [name, value] of new URL(url).searchParams) if (secrets.parameters.has(name)) hideSecret(value);
+}
+
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
 function namedSecrets(names: readonly string[]): RegExp {
   return new RegExp(
