@@ -121,10 +121,13 @@ export function redact(text: string): string {
 }
 
 function withoutKnown(text: string): string {
-  let clean = text;
+  const found: string[] = [];
   for (const forms of secrets.known.values())
-    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, HIDDEN);
-  return clean;
+    for (const form of forms) if (text.includes(form)) found.push(form);
+  // A secret may be the beginning of another one.
+  return found
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((clean, form) => clean.replaceAll(form, HIDDEN), text);
 }
 
 /** The value of a parameter in the query or in the fragment of a URL, and a query without parameters. */
