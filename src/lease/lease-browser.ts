@@ -33,7 +33,7 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
     use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value>;
     /**
      * Replaces the connection within the lease; `browser` and `page` of this object are then those of the new one.
-     * Contexts of the old connection may be gone, and the browser is not reused after the lease.
+     * Contexts of the old connection may be gone.
      *
      * @throws `BrowserLostError` if the session is over.
      */

@@ -170,7 +170,8 @@ export class Lease<Handles> {
     plan: LeasePlan<Handles>,
     { earlierReplays, isMarkShown, ...browser }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
   ): Promise<Lease<Handles>> {
-    const lease = new Lease<Handles>(plan);
+    // The lease before it may have used the browser's own context.
+    const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
     const { grant, lease: request } = browser;
     // Built here: the token must not be sent where a record from outside wants it.
     const ticket = ticketOf(grant.id, { pool: plan.pool, lease: request }, isMarkShown);

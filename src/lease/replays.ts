@@ -53,10 +53,7 @@ export class LeaseReplays {
   ) {
     this.#lease = lease;
     this.#timeLeft = lease.settings.replaysTimeout;
-    const listed = this.#hasSharedSessions
-      ? this.#list().then((all) => all.filter((one) => one !== ownOf(all, servedAt)).map(identify))
-      : Promise.resolve([]);
-    const known = earlier ? Promise.resolve(earlier) : listed;
+    const known = earlier ? Promise.resolve(earlier) : this.#listEarlier(servedAt);
     this.#earlier = known.then((ids) => new Set((this.#earlierIds = ids)));
     // `collect` reports the error.
     this.#earlier.catch(() => {});
@@ -132,6 +129,14 @@ export class LeaseReplays {
     this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
   }
 
+  /** Only a session of some services can belong to one lease after another. */
+  async #listEarlier(servedAt: number | undefined): Promise<string[]> {
+    if (!this.#lease.pool[INTERNALS].client.service.owner) return [];
+    const all = await this.#list();
+    const own = ownOf(all, servedAt);
+    return all.filter((one) => one !== own).map(identify);
+  }
+
   async #current(): Promise<ReplayResult> {
     // In this order: if the second list overtook the first, a recording in between would count as earlier.
     const earlier = await this.#earlier;
@@ -205,11 +210,6 @@ export class LeaseReplays {
   #fail(error: Error, event: RunStep): void {
     this.#lease.cleanupErrors.push(error);
     this.#lease.emit(event);
-  }
-
-  /** A session of this service can belong to one lease after another. */
-  get #hasSharedSessions(): boolean {
-    return this.#lease.pool[INTERNALS].client.service.owner !== undefined;
   }
 
   /** The service's list can be late or fail; the response to the start of the recording has its link. */
