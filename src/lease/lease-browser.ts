@@ -5,7 +5,8 @@ import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
-import { Lease, type LeaseFacts } from './lease.js';
+import type { Lease, LeaseFacts } from './lease.js';
+import { loadLease } from './load-lease.js';
 import {
   attachChecks,
   heldLeaseChecks,
@@ -57,7 +58,8 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
-  const opening = Lease.open({ pool: resolvePool(pool), settings, connector });
+  const plan = { pool: resolvePool(pool), settings, connector };
+  const opening = loadLease().then(({ Lease }) => Lease.open(plan));
   return pooledBrowser(await withAbortGrace(settings.signal, opening));
 }
 
@@ -67,6 +69,7 @@ export async function leaseSession(
   options: SessionLeaseOptions,
 ): Promise<Lease<unknown>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  const { Lease } = await loadLease();
   return Lease.acquire(pool, settings);
 }
 
@@ -86,7 +89,8 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);
-  const attaching = Lease.attach({ pool, settings, connector }, record);
+  const plan = { pool, settings, connector };
+  const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
   return pooledBrowser(await withAbortGrace(settings.signal, attaching));
 }
 

@@ -3,7 +3,8 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Grant } from '../service/browser-service.js';
+import type { Grant, LeaseRequest } from '../service/browser-service.js';
+import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { ReleaseTicket } from '../service/release.js';
@@ -22,9 +23,9 @@ import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
 import { acquireBrowser } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
-import { DetachedLease } from './detached-lease.js';
+import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import type { RunEvent, RunStep } from './events.js';
-import { Link } from './link.js';
+import { Link, loadConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -75,9 +76,10 @@ export interface LeasePlan<Handles> {
   readonly isOwnContextUsed?: boolean;
 }
 
-/** A leased browser. Together these facts are all that another process needs. */
+/** A leased browser, and how to release it. */
 export interface HeldBrowser {
   readonly grant: Grant;
+  readonly lease: LeaseRequest;
   readonly ticket: ReleaseTicket | undefined;
 }
 
@@ -166,10 +168,13 @@ export class Lease<Handles> {
   /** Continues a lease of another process. After a failure, that lease is unchanged. */
   static async attach<Handles>(
     plan: LeasePlan<Handles>,
-    { earlierReplays, ...browser }: HeldBrowser & { earlierReplays?: readonly string[] | undefined },
+    { earlierReplays, isMarkShown, ...browser }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
   ): Promise<Lease<Handles>> {
     const lease = new Lease<Handles>(plan);
-    lease.#hold(browser, { earlier: earlierReplays });
+    const { grant, lease: request } = browser;
+    // Built here: the token must not be sent where a record from outside wants it.
+    const ticket = ticketOf(grant.id, { pool: plan.pool, lease: request }, isMarkShown);
+    lease.#hold({ ...browser, ticket }, { earlier: earlierReplays });
     try {
       await lease.#connect(plan.connector);
     } catch (error) {
@@ -353,13 +358,11 @@ export class Lease<Handles> {
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
     await this.end({ status: 'ok', leave: true });
     const { pool } = this;
+    const { grant, lease, ticket } = this.#browser!;
+    const isMarkShown = ticket?.owner?.isShown ?? false;
     const earlierReplays = this.#replays?.earlier;
-    return new DetachedLease({
-      pool: pool.idOrName,
-      baseUrl: pool.baseUrl,
-      earlierReplays,
-      ...this.#browser!,
-    });
+    const { idOrName, baseUrl } = pool;
+    return new DetachedLease({ pool: idOrName, baseUrl, grant, lease, isMarkShown, earlierReplays });
   }
 
   /**
@@ -586,7 +589,7 @@ export class Lease<Handles> {
     const { host } = this.pool[INTERNALS].client;
     await host.connected();
     (await host.spare()).prepare();
-    await connector.load();
+    await Promise.all([connector.load(), loadConnect()]);
   }
 
   get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {

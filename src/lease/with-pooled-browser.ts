@@ -3,7 +3,8 @@ import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { callback, readOption } from '../shared/options.js';
-import { Lease, type Callback, type LeasePlan } from './lease.js';
+import type { Callback, LeasePlan } from './lease.js';
+import { loadLease } from './load-lease.js';
 import { readLeaseOptions, runChecks, type RunOptions } from './options.js';
 import type { Run } from './run.js';
 
@@ -34,6 +35,7 @@ async function run<Handles, Value>(
   plan: LeasePlan<Handles>,
   fn: Callback<Handles, Value>,
 ): Promise<Run<Value, object>> {
+  const { Lease } = await loadLease();
   const lease = await Lease.open(plan);
   let value: Value;
   try {

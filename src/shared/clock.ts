@@ -13,6 +13,11 @@ export const clock = {
   now: performance.now.bind(performance),
 };
 
+/** Resolves in the next turn of the event loop. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => clock.setImmediate(resolve));
+}
+
 /** The longest time that `setTimeout` accepts, in ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
