@@ -67,6 +67,20 @@ export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await nextTask();
 }
 
+/** The library's own commands have ids above those of every automation library. */
+const FIRST_OWN_ID = 2 ** 50;
+
+/** Answers a command of the library itself over CDP, as a Chromium that has one blank page. */
+export function answerOwnCommand(text: string): string | undefined {
+  const id = Number(/^\{"id":(\d+),/.exec(text)?.[1]);
+  if (!(id > FIRST_OWN_ID)) return undefined;
+  const targetInfos = [{ targetId: 'page', type: 'page' }];
+  return JSON.stringify({
+    id,
+    result: { browserContextIds: [], targetInfos, targetId: 'page', sessionId: 'page' },
+  });
+}
+
 interface Command {
   id: number;
   method: string;
