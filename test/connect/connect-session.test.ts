@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
@@ -8,6 +8,7 @@ import { session } from '../support/fake-service.js';
 import { FaultRoad, refuse } from '../support/fault-road.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 let browser: PlayedBrowser;
 let requests: ConnectRequest[];
@@ -76,8 +77,7 @@ describe('a connect that succeeds', () => {
   });
 
   it('clears its timeout, stops the search for unresponsive pages, and removes its abort listener', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
     const caller = new AbortController();
     const connection = await connect(undefined, { signal: caller.signal });
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
@@ -150,11 +150,7 @@ describe('a connect that fails', () => {
 describe('an unresponsive page', () => {
   beforeEach(() => {
     playPages(browser, { stuck: 'unresponsive' });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  });
-
-  afterEach(() => {
-    vi.useRealTimers();
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
   });
 
   /** Advances the clock until a page counts as unresponsive and is closed. */

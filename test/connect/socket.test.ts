@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
 import {
@@ -15,6 +15,7 @@ import {
 import { JWT, UNREACHABLE } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, settle, until } from '../support/played-browser.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 const never = new AbortController().signal;
 
@@ -143,8 +144,7 @@ describe('the end of a socket', () => {
   });
 
   it('gives the server time to answer the close frame', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
     const { socket, client } = await browser.connect();
     let hasEnded = false;
     void socket.ended.then(() => (hasEnded = true));
@@ -169,8 +169,7 @@ describe('the end of a socket', () => {
   });
 
   it('leaves no timer, whichever side closes', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const { socket, client } = await browser.connect();
     client.close(1000);
     await socket.ended;
@@ -235,11 +234,7 @@ describe('a heartbeat', () => {
   const INTERVAL = 2500;
 
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  });
-
-  afterEach(() => {
-    vi.useRealTimers();
+    useFakeClock({ toFake: ['setInterval', 'clearInterval'] });
   });
 
   it('keeps an idle socket open while the other side answers pings', async () => {
