@@ -34,7 +34,10 @@ export interface RecordedLease {
  */
 export class LeaseReplays {
   readonly #lease: RecordedLease;
-  readonly #earlier: Promise<Set<string>>;
+  /** The recordings at the beginning of the lease. */
+  readonly #first: Promise<readonly Replay[]>;
+  /** When the service leased the browser, by its clock. */
+  readonly #servedAt: number | undefined;
   readonly #abort = new LinkedAbort();
   readonly #started: Promise<void>;
   /** The recording that this lease started, as the service described it at its start. */
@@ -53,10 +56,15 @@ export class LeaseReplays {
   ) {
     this.#lease = lease;
     this.#timeLeft = lease.settings.replaysTimeout;
-    const known = earlier ? Promise.resolve(earlier) : this.#listEarlier(servedAt);
-    this.#earlier = known.then((ids) => new Set((this.#earlierIds = ids)));
+    this.#servedAt = servedAt;
+    const known = earlier?.map((id): Replay => ({ replay_id: id }));
+    const listed = known ?? (this.#hasSharedSessions ? this.#list() : []);
+    this.#first = Promise.resolve(listed);
     // `collect` reports the error.
-    this.#earlier.catch(() => {});
+    this.#first.then(
+      (first) => (this.#earlierIds = this.#earlierIn(first, first)),
+      () => {},
+    );
     this.#started = this.isRecording ? this.#start() : Promise.resolve();
   }
 
@@ -129,23 +137,26 @@ export class LeaseReplays {
     this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
   }
 
-  /** Only a session of some services can belong to one lease after another. */
-  async #listEarlier(servedAt: number | undefined): Promise<string[]> {
-    if (!this.#lease.pool[INTERNALS].client.service.owner) return [];
-    const all = await this.#list();
-    const own = ownOf(all, servedAt);
-    return all.filter((one) => one !== own).map(identify);
-  }
-
   async #current(): Promise<ReplayResult> {
     // In this order: if the second list overtook the first, a recording in between would count as earlier.
-    const earlier = await this.#earlier;
+    const first = await this.#first;
     const all = await this.#list();
-    // This lease's recording may have started before the first list.
-    if (this.#recording) earlier.delete(identify(this.#recording));
-    const replays = this.#withStarted(all.filter((replay) => !earlier.has(identify(replay))));
+    const earlier = this.#earlierIn(first, all);
+    this.#earlierIds = earlier;
+    const replays = this.#withStarted(all.filter((replay) => !earlier.includes(identify(replay))));
     const isRefused = this.isRecording && replays.length === 0;
     return { replays, replayStatus: isRefused ? 'unavailable' : statusOf(replays) };
+  }
+
+  /** The ids of the recordings in the first list that do not belong to this lease. */
+  #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
+    const ours = this.#recording && identify(this.#recording);
+    // This lease's recording may have started before the first list.
+    const others = first.filter((replay) => identify(replay) !== ours);
+    const own = ownOf(others, this.#servedAt);
+    // While the lease lasts, its own recording runs: such a one was still being written for the lease before.
+    const isOver = own && endedBefore(latestOf(own, latest), this.#servedAt!);
+    return others.filter((replay) => isOver || replay !== own).map(identify);
   }
 
   async #refresh(result: ReplayResult, signal: AbortSignal): Promise<ReplayResult> {
@@ -212,6 +223,11 @@ export class LeaseReplays {
     this.#lease.emit(event);
   }
 
+  /** A session of this service can belong to one lease after another. */
+  get #hasSharedSessions(): boolean {
+    return this.#lease.pool[INTERNALS].client.service.owner !== undefined;
+  }
+
   /** The service's list can be late or fail; the response to the start of the recording has its link. */
   #withStarted(replays: readonly Replay[]): readonly Replay[] {
     const started = this.#recording;
@@ -248,6 +264,11 @@ function ownOf(all: readonly Replay[], servedAt: number | undefined): Replay | u
     (replay) => replay.finished_at === undefined && startOf(replay) >= servedAt - LONGEST_START,
   );
   return running.toSorted((a, b) => startOf(a) - startOf(b)).at(-1);
+}
+
+/** The service's date of a response has whole seconds. */
+function endedBefore({ finished_at: end }: Replay, servedAt: number): boolean {
+  return end !== undefined && Date.parse(end) < servedAt + 1000;
 }
 
 function statusOf(replays: readonly Replay[]): ReplayStatus {
