@@ -13,9 +13,11 @@ export const clock = {
   now: performance.now.bind(performance),
 };
 
+const soon = globalThis.setImmediate;
+
 /** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => clock.setImmediate(resolve));
+  return new Promise((resolve) => soon(resolve));
 }
 
 /** The longest time that `setTimeout` accepts, in ms. */
