@@ -36,6 +36,8 @@ export class LeaseReplays {
   readonly #lease: RecordedLease;
   /** The recordings at the beginning of the lease. */
   readonly #first: Promise<readonly Replay[]>;
+  /** A recording that the service seems to have started by itself for this lease. */
+  #own: Replay | undefined;
   /** When the service leased the browser, by its clock. */
   readonly #servedAt: number | undefined;
   readonly #abort = new LinkedAbort();
@@ -154,15 +156,23 @@ export class LeaseReplays {
     // This lease's recording may have started before the first list.
     const others = first.filter((replay) => identify(replay) !== ours);
     const own = ownOf(others, this.#servedAt);
-    // While the lease lasts, its own recording runs: such a one was still being written for the lease before.
-    const isOver = own && endedBefore(latestOf(own, latest), this.#servedAt!);
-    return others.filter((replay) => isOver || replay !== own).map(identify);
+    // While the lease lasts, its own recording runs: such a one was still being written for the lease before. The service's
+    // date has whole seconds.
+    this.#own = own && endedBefore(latestOf(own, latest), this.#servedAt! + 1000) ? undefined : own;
+    return others.filter((replay) => replay !== this.#own).map(identify);
+  }
+
+  /** What ended before this lease recorded was still being written for the lease before. */
+  #isEarlier(replay: Replay): boolean {
+    const isOwn = this.#own && identify(replay) === identify(this.#own);
+    return isOwn === true && endedBefore(replay, startOf(this.#recording));
   }
 
   async #refresh(result: ReplayResult, signal: AbortSignal): Promise<ReplayResult> {
     try {
       const all = await this.#list(signal);
-      const replays = result.replays.map((replay) => latestOf(replay, all));
+      const latest = result.replays.map((replay) => latestOf(replay, all));
+      const replays = latest.filter((replay) => !this.#isEarlier(replay));
       return { replays, replayStatus: statusOf(replays) };
     } catch (error) {
       signal.throwIfAborted();
@@ -259,16 +269,18 @@ export class LeaseReplays {
  */
 function ownOf(all: readonly Replay[], servedAt: number | undefined): Replay | undefined {
   if (servedAt === undefined) return undefined;
-  const startOf = ({ started_at = '' }: Replay) => Date.parse(started_at);
   const running = all.filter(
     (replay) => replay.finished_at === undefined && startOf(replay) >= servedAt - LONGEST_START,
   );
   return running.toSorted((a, b) => startOf(a) - startOf(b)).at(-1);
 }
 
-/** The service's date of a response has whole seconds. */
-function endedBefore({ finished_at: end }: Replay, servedAt: number): boolean {
-  return end !== undefined && Date.parse(end) < servedAt + 1000;
+function startOf(replay: Replay | undefined): number {
+  return Date.parse(replay?.started_at ?? '');
+}
+
+function endedBefore({ finished_at: end = '' }: Replay, time: number): boolean {
+  return Date.parse(end) < time;
 }
 
 function statusOf(replays: readonly Replay[]): ReplayStatus {

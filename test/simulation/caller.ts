@@ -31,6 +31,7 @@ export class Caller {
   readonly #options: ReturnType<typeof drawOptions>;
   #abortedAt = Number.POSITIVE_INFINITY;
   #heldFor = 0;
+  #mayRecordTwice = false;
   #callbacks = 0;
 
   constructor(
@@ -145,11 +146,12 @@ export class Caller {
     const grant = grants.findLast((one) => one.call === this.number && one.sessionId === idOf(session));
     const own = grant?.ownReplay;
     const isListed = ['ready', 'pending', 'none'].includes(replayStatus);
-    if (own !== undefined && sendsDates && isListed && this.way !== 'handover')
+    if (own !== undefined && sendsDates && !this.#mayRecordTwice && isListed && this.way !== 'handover')
       if (replays.every((replay) => replay.replay_id !== own))
         this.#violate('did not return its own recording');
+    const list = this.way === 'handover' ? 'first' : 'last';
     const foreign = replays.filter(({ replay_id: id }) => callOf(id) !== this.number);
-    if (foreign.some(({ replay_id: id }) => !grant || !this.#service.isAmbiguous(id, grant)))
+    if (foreign.some(({ replay_id: id }) => !grant || !this.#service.replays.isAmbiguous(id, grant, list)))
       this.#violate('returned a recording of another lease');
     if (replayStatus === 'ready' && !replays.every((replay) => replay.finished_at))
       this.#violate('reported a recording as ready that is not');
@@ -310,6 +312,8 @@ export class Caller {
     if (this.#world.story)
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
+    // Perhaps there is a second recording of this lease.
+    if (event.type === 'recording-unavailable') this.#mayRecordTwice = true;
     if (event.type === 'released' && event.released === 'reused') this.#checkReused(event.sessionId);
     if (event.type === 'ended') this.#checkUnknown(event.summary.unknownAcquires);
     if (event.type === 'release-failed') this.excused.add(event.sessionId);

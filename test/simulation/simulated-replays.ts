@@ -6,8 +6,8 @@ interface SimulatedReplay {
   grant: Grant;
   startedAt: Date;
   endedAt?: Date;
-  /** How the last list in each lease showed it. */
-  listed: Map<Grant, 'finished' | 'unfinished'>;
+  /** Whether the first and the last list in each lease showed it as written. */
+  listed: Map<Grant, { first: boolean; last: boolean }>;
   /** Time at which the video is written, after the recording was stopped. */
   writtenAt: number | undefined;
 }
@@ -40,13 +40,15 @@ export class SimulatedReplays {
   }
 
   /**
-   * A recording of the lease before began about when this lease began, and was still being written in the last list of this
-   * lease: nothing shows to which of them it belongs.
+   * A recording of the lease before began about when this lease began, and was still being written in a list of this lease:
+   * nothing shows to which of them it belongs.
+   *
+   * @param list The list that decides: the first one, if the lease was handed over after it.
    */
-  isAmbiguous(id: string | undefined, grant: Grant): boolean {
+  isAmbiguous(id: string | undefined, grant: Grant, list: 'first' | 'last'): boolean {
     const replay = this.#replays.find((one) => one.id === id);
     const isNear = replay && replay.startedAt.getTime() >= Math.floor(grant.beganAt / 1000) * 1000 - 1000;
-    return isNear === true && replay.listed.get(grant) === 'unfinished';
+    return isNear === true && replay.listed.get(grant)?.[list] === false;
   }
 
   endLease(grant: Grant): void {
@@ -56,9 +58,10 @@ export class SimulatedReplays {
   /** Lists the recordings of a session, over all its leases. */
   list(sessionId: string, lease: Grant | undefined): object[] {
     const replays = this.#replays.filter(({ grant }) => grant.sessionId === sessionId);
-    if (lease)
-      for (const replay of replays)
-        replay.listed.set(lease, isWritten(replay, this.#world) ? 'finished' : 'unfinished');
+    for (const replay of replays) {
+      const last = isWritten(replay, this.#world);
+      if (lease) replay.listed.set(lease, { first: last, ...replay.listed.get(lease), last });
+    }
     return replays.map((replay) => this.#show(replay));
   }
 

@@ -94,7 +94,7 @@ export class SimulatedService {
   readonly #habits: Habits;
   readonly #browsers = new Map<string, SimulatedBrowser>();
   readonly #idle: string[];
-  readonly #replays: SimulatedReplays;
+  readonly replays: SimulatedReplays;
   readonly #waiting: Waiting[] = [];
   /** Number of the acquire requests of each call whose responses are not complete. */
   readonly #searched = new Set<string>();
@@ -105,7 +105,7 @@ export class SimulatedService {
   constructor(world: World, habits: Habits) {
     this.#world = world;
     this.#habits = habits;
-    this.#replays = new SimulatedReplays(world);
+    this.replays = new SimulatedReplays(world);
     this.#idle = Array.from({ length: habits.size }, () => this.#newSession());
   }
 
@@ -135,10 +135,6 @@ export class SimulatedService {
   /** The service leases the same session again. */
   get leasesAgain(): boolean {
     return this.shape === 'kernel';
-  }
-
-  isAmbiguous(replayId: string | undefined, grant: Grant): boolean {
-    return this.#replays.isAmbiguous(replayId, grant);
   }
 
   acquiring(call: number): number {
@@ -174,7 +170,7 @@ export class SimulatedService {
   expire(grant: Grant): void {
     if (grant.state !== 'leased' || this.shape === 'cdp') return;
     grant.state = 'expired';
-    this.#replays.endLease(grant);
+    this.replays.endLease(grant);
     this.#world.tell(`service: ${grant.sessionId} expires`);
     this.#refill(this.#newSession());
   }
@@ -235,6 +231,7 @@ export class SimulatedService {
     if (releases && request.signal.aborted) return never;
     const isMarked =
       !this.leasesAgain || (this.#habits.showsTags && releases && this.#isMarked(sessionIn(request)));
+    this.#world.tell(`  ${request.method} ${request.path}`);
     const answer = this.#refusal(request) ?? (await this.#serve(request));
     await clock.sleep(strikes('http: slow') ? random.between(500, 60_000) : random.between(1, 40));
     if (strikes('http: reset after processing')) throw networkError('ECONNRESET');
@@ -276,7 +273,7 @@ export class SimulatedService {
     if (search !== undefined) return this.#find(search);
     const [, session, replays, replay] =
       /^\/browsers\/([^/]+)(\/replays)?(?:\/([^/]+)\/stop)?$/.exec(path) ?? [];
-    if (session && replays) return this.#serveReplays(method, session, replay);
+    if (session && replays) return this.#serveReplays(request, session, replay);
     if (session && this.#habits.showsTags) return this.#describe(session);
     if (method === 'GET') return { status: 200, json: { id: 'pool', name: 'pool' } };
     return { status: 404, text: '' };
@@ -334,7 +331,7 @@ export class SimulatedService {
     const grant = this.#record(sessionId, { ...waiting, browser });
     // Some services record on their own.
     if (this.shape !== 'own' && this.#world.random.chance(0.2))
-      grant.ownReplay = this.#replays.start(grant).replay_id;
+      grant.ownReplay = this.replays.start(grant).replay_id;
     this.#world.tell(`service: ${sessionId} granted to call ${grant.call}`);
     const isMissing = this.#world.strikes('http: field missing');
     const session =
@@ -394,7 +391,7 @@ export class SimulatedService {
   #giveBack(grant: Grant, reuse: boolean): Answer {
     const { sessionId } = grant;
     grant.state = 'released';
-    this.#replays.endLease(grant);
+    this.replays.endLease(grant);
     this.#world.tell(`service: ${sessionId} of call ${grant.call} released${reuse ? '' : ', destroyed'}`);
     if (grant.browser.sockets.size > 0 || !grant.isKnown)
       this.#world.violate(`call ${grant.call} released ${sessionId} while a socket to its browser was open`);
@@ -409,19 +406,24 @@ export class SimulatedService {
     return { status: 204, text: '', onRead: () => (grant.isConfirmed = true) };
   }
 
-  async #serveReplays(method: string, sessionId: string, replayId: string | undefined): Promise<Answer> {
+  async #serveReplays(
+    { method, call }: Request,
+    sessionId: string,
+    replayId: string | undefined,
+  ): Promise<Answer> {
+    const lease = this.leaseOf(sessionId);
     if (method === 'GET')
-      return { status: 200, json: this.#replays.list(sessionId, this.leaseOf(sessionId)) };
+      return { status: 200, json: this.replays.list(sessionId, lease?.call === call ? lease : undefined) };
     if (replayId !== undefined) {
-      this.#replays.stop(replayId);
+      this.replays.stop(replayId);
       return { status: 204, text: '' };
     }
     if (this.#world.strikes('recording: refused')) return { status: 403, text: 'not in your plan' };
     if (this.#world.strikes('recording: slow'))
       await this.#world.clock.sleep(this.#world.random.between(1000, 40_000));
-    const lease = this.leaseOf(sessionId);
-    if (!lease) return { status: 404, text: '' };
-    return { status: 201, json: this.#replays.start(lease) };
+    const present = this.leaseOf(sessionId);
+    if (!present) return { status: 404, text: '' };
+    return { status: 201, json: this.replays.start(present) };
   }
 
   #refill(sessionId: string): void {
