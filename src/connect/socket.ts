@@ -30,9 +30,12 @@ const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 /** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
-/** Of the connection itself: how much of one large message is still to be sent. Node's own socket timeout reads it, too. */
+/** How much of one large message is still to be sent. Node's own timeout of sockets reads it, too. `_parent`: below TLS. */
 interface WriteQueue {
-  readonly _handle?: { readonly writeQueueSize?: number } | null;
+  readonly _handle?: {
+    readonly writeQueueSize?: number;
+    readonly _parent?: { readonly writeQueueSize?: number };
+  } | null;
 }
 
 /**
@@ -188,7 +191,8 @@ export class Socket {
     const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
     // The ping itself is written. It counts only while more than it waits to be written.
     const written = writableLength > 0 ? bytesWritten - writableLength : 0;
-    const moved = [bytesRead, written, connection?._handle?.writeQueueSize].join();
+    const handle = connection?._handle;
+    const moved = [bytesRead, written, (handle?._parent ?? handle)?.writeQueueSize].join();
     this.#missedPings = moved !== this.#moved ? 0 : this.#missedPings + 1;
     this.#moved = moved;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
