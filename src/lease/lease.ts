@@ -417,7 +417,7 @@ export class Lease<Handles> {
       this.#leave();
       return 'left';
     }
-    const request = { reuse: choice === 'reuse', timeout: settings.releaseTimeout };
+    const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
       const released = await this.time('release', () => held.release(request));
       emit({ type: 'released', pool: pool.idOrName, sessionId, released });
@@ -473,13 +473,16 @@ export class Lease<Handles> {
     if (isCleaned) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
   }
 
-  /** Each session of some services has one lease. The logins of a profile would be lost with the data of its context. */
+  /** The logins of a profile would be lost with the data of its context. */
   get #canBeReused(): boolean {
-    const { service } = this.pool[INTERNALS].client;
-    const { grant, ticket } = this.#browser!;
     const losesLogins =
-      grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
-    return (service.owner !== undefined || !ticket) && !losesLogins;
+      this.grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
+    return this.#isLeasedAgain && !losesLogins;
+  }
+
+  /** Each session of some services has one lease: nothing of them is reused. */
+  get #isLeasedAgain(): boolean {
+    return this.pool[INTERNALS].client.service.owner !== undefined || !this.#browser!.ticket;
   }
 
   async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {
