@@ -13,6 +13,11 @@ export const clock = {
   now: performance.now.bind(performance),
 };
 
+/** Whether a test of the caller has replaced the global timers, which other libraries use. */
+export function hasFakeTimers(): boolean {
+  return globalThis.setImmediate !== clock.setImmediate;
+}
+
 /** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => clock.setImmediate(resolve));
