@@ -53,11 +53,12 @@ export class LeaseReplays {
   ) {
     this.#lease = lease;
     this.#timeLeft = lease.settings.replaysTimeout;
-    const listed = this.#hasSharedSessions
-      ? this.#list().then((all) => all.filter((one) => one !== ownOf(all, servedAt)).map(identify))
-      : Promise.resolve([]);
-    const known = earlier ? Promise.resolve(earlier) : listed;
-    this.#earlier = known.then((ids) => new Set((this.#earlierIds = ids)));
+    const listEarlier = async () => {
+      if (earlier) return earlier;
+      const all = this.#hasSharedSessions ? await this.#list() : [];
+      return all.filter((one) => one !== ownOf(all, servedAt)).map(identify);
+    };
+    this.#earlier = listEarlier().then((ids) => new Set((this.#earlierIds = ids)));
     // `collect` reports the error.
     this.#earlier.catch(() => {});
     this.#started = this.isRecording ? this.#start() : Promise.resolve();
