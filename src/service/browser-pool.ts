@@ -1,5 +1,5 @@
 import { environment } from '../shared/environment.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { optional, readOption, readOptions } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -73,6 +73,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
    */
   async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<Session | null> {
+    return callSite()(this.#acquire(request, options));
+  }
+
+  async #acquire(request: AcquireRequest, options: AcquireOptions): Promise<Session | null> {
     const {
       acquire_timeout_seconds: wait,
       name,
