@@ -233,9 +233,9 @@ it('measures the round trip with a ping', async () => {
 
 describe('a heartbeat', () => {
   // Each client registers the secret parameters of its service.
-hideParameters(['jwt']);
+  hideParameters(['jwt']);
 
-const INTERVAL = 2500;
+  const INTERVAL = 2500;
 
   beforeEach(() => {
     useFakeClock({ toFake: ['setInterval', 'clearInterval'] });
