@@ -307,7 +307,7 @@ export class Caller {
 
   /** Without the option of a callback. */
   #heldOptions() {
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const { timeout: _timeout, context: _context, ...options } = this.#leaseOptions();
     return options;
   }
 
