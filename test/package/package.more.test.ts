@@ -63,7 +63,9 @@ it('imports only packages that package.json declares, and declares only packages
     peerDependencies: object;
   };
   const declared = Object.keys({ ...dependencies, ...peerDependencies });
-  expect([...imported].filter((name) => !declared.includes(name))).toEqual([]);
+  // The help of the command line shows an import of the package itself.
+  const foreign = [...imported].filter((name) => name !== 'pooled-browser');
+  expect(foreign.filter((name) => !declared.includes(name))).toEqual([]);
   expect(Object.keys(dependencies).filter((name) => !imported.has(name))).toEqual([]);
 });
 
