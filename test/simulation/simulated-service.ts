@@ -201,7 +201,7 @@ export class SimulatedService {
   }
 
   #countAcquiring({ json: { tags } }: Request, change: 1 | -1): void {
-    const { call } = tags as { call: number };
+    const { call } = tags as { call: unknown };
     this.#acquiring.set(Number(call), this.acquiring(Number(call)) + change);
   }
 
@@ -211,7 +211,7 @@ export class SimulatedService {
     const sessionId = sessionIn(request);
     const own = this.grants.filter((grant) => grant.sessionId === sessionId && grant.call === call);
     if (own.length > 0 && own.every(({ isConfirmed }) => isConfirmed))
-      this.#world.violate(`call ${call} released ${String(sessionId)} again, after its confirmation`);
+      this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 
   async #travel(request: Request): Promise<Dispatcher.ResponseData> {
