@@ -86,7 +86,7 @@ function describeStep(event: RunEvent): string | undefined {
     case 'waiting':
       return `waits: no browser is free yet${cause}`;
     case 'acquired':
-      return `leased browser ${event.session.session_id.slice(0, 8)}`;
+      return `leased browser ${(event.session as BrowserSession).session_id.slice(0, 8)}`;
     case 'connecting':
       return `connects over ${event.protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP'}`;
     case 'connected':

@@ -22,7 +22,7 @@ interface AnyPage {
   close(): Promise<void>;
 }
 
-export interface AnyLease extends LeaseFacts {
+export interface AnyLease extends LeaseFacts<BrowserSession> {
   page: AnyPage;
   browser: { close(): Promise<void>; newPage(): Promise<unknown> };
   context?: { newPage(): Promise<unknown> };
