@@ -45,7 +45,15 @@ describe('a response without a browser', () => {
 
   it('counts as a retry of the whole call if it came early, like a failure, and not if it waited', async () => {
     const options = { retry: { minTimeout: 1, maxTimeout: 1, retries: 2 } };
-    const answers = [noneAfter(9), noneAfter(0), noneAfter(9), noneAfter(0, 503), noneAfter(9), noneAfter(0), GRANT];
+    const answers = [
+      noneAfter(9),
+      noneAfter(0),
+      noneAfter(9),
+      noneAfter(0, 503),
+      noneAfter(9),
+      noneAfter(0),
+      GRANT,
+    ];
     const { requests, error } = await acquireWith(answers, options);
     expect(requests).toHaveLength(6);
     expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 6 });

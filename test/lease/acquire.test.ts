@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { AcquireTimeoutError, BrowserPool, runOf } from '../../src/index.js';
+import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../../src/index.js';
 import { kernel } from '../../src/services.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { breakOff, hang, reset } from '../service/support.js';
+import { breakOff, hang, rejection, reset } from '../service/support.js';
 import { session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
 
@@ -139,6 +139,26 @@ describe('a request with an unknown outcome', () => {
     expect(played.told('outcome-unknown')).toEqual([]);
   });
 });
+
+it.each([undefined, () => Promise.reject(new Error('mine'))])(
+  'the events decide nothing: the same requests follow with the listener %s',
+  async (onEvent) => {
+    await using played = await PlayedLease.start();
+    const { pool, connector, service } = played;
+    const grant: Answer = { status: 200, json: played.session() };
+    service.script('acquire', reset, BROKEN, { status: 503 }, reset, grant);
+    const options = {
+      connector,
+      retry: { minTimeout: 1 },
+      replays: 'off',
+      ...(onEvent && { onEvent }),
+    } as const;
+    const run = runOf(await rejection(withPooledBrowser(pool, () => {}, options)));
+    expect(run).toMatchObject({ acquireAttempts: 4, unknownAcquires: 2 });
+    await pool.close();
+    expect(service.released).toEqual(['broken']);
+  },
+);
 
 describe('a broken session', () => {
   it('is released, and the request is repeated once', async () => {

@@ -1,9 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { inspect } from 'node:util';
+import { describe, expect, it, vi } from 'vitest';
 import {
   BrowserLostError,
+  BrowserPool,
   CallbackTimeoutError,
   CleanupError,
   runOf,
@@ -11,7 +13,9 @@ import {
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
-import { until } from '../support/played-browser.js';
+import { kernel } from '../../src/services.js';
+import { useFakeClock, useRealClock } from '../support/fake-clock.js';
+import { answerOwnCommand, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 import { answerLater, LONG, useClock } from './support.js';
 
@@ -19,11 +23,10 @@ const never = () => new Promise<never>(() => {});
 const fail = (thrown: unknown) => () => Promise.reject(thrown);
 const sessionId = 'session-1';
 
-/** Stops all timers before the cleanup. The cleanup starts them again with `vi.useRealTimers()`. */
+/** Stops the library's timers before the cleanup. The cleanup starts them again with `useRealClock()`. */
 function stopTimers(): RunOptions {
-  onTestFinished(() => void vi.useRealTimers());
   const onEvent: RunOptions['onEvent'] = ({ type }) =>
-    type === 'callback-ended' && vi.useFakeTimers({ toFake: ['setTimeout'] });
+    type === 'callback-ended' && useFakeClock({ toFake: ['setTimeout'] });
   return { replays: 'off', onEvent };
 }
 
@@ -232,14 +235,14 @@ describe('the end of a lease', () => {
       },
       disconnect: () => {
         vi.advanceTimersByTime(2000);
-        vi.useRealTimers();
+        useRealClock();
         return never();
       },
     });
     const { run } = await played.run(undefined, stopTimers());
     expect(run).toMatchObject({ released: 'destroyed' });
-    const cause = { name: 'CleanupError', sessionId, message: /within 5 s/ };
-    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
+    const cause = { message: expect.stringMatching(/within 5 s/) as string };
+    expect(run!.cleanupErrors).toMatchObject([{ name: 'CleanupError', sessionId, cause }]);
   });
 
   it('stays connected during the cleanup, and does not wait for a cleanup whose socket has ended', async () => {
@@ -248,18 +251,18 @@ describe('the end of a lease', () => {
         const { socket } = played.requests.at(-1)!;
         socket.send('closing pages');
         await until(() => played.browser.received.length > 0);
-        vi.useRealTimers();
+        useRealClock();
         if (played.requests.length === 1) return;
         socket.cut('dropped');
         await never();
       },
     });
     expect((await played.run(undefined, stopTimers())).run).toMatchObject({ released: 'reused' });
-    expect(played.browser.received).toEqual(['closing pages']);
+    expect(played.browser.received[0]).toBe('closing pages');
     const { run } = await played.run();
     expect(run).toMatchObject({ released: 'destroyed' });
-    const cause = { name: 'CleanupError', sessionId, message: /ended \(dropped\)/ };
-    expect(run!.cleanupErrors).toMatchObject([{ cause }]);
+    const cause = { message: expect.stringMatching(/ended \(dropped\)/) as string };
+    expect(run!.cleanupErrors).toMatchObject([{ name: 'CleanupError', sessionId, cause }]);
     expect(played.told('browser-lost')).toEqual([]);
   });
 
@@ -342,6 +345,38 @@ describe('the option release', () => {
     expect(outcome.releases).toEqual(releases);
     // A browser that is left keeps its pages.
     expect(outcome.steps.includes('cleanup')).toBe(choice !== 'leave');
+  });
+
+  it.each([
+    ['default', 'auto', 'destroyed'],
+    ['default', 'reuse', 'reused'],
+    ['new', 'auto', 'reused'],
+  ] as const)('with a profile and the context %s: %s leaves it %s', async (context, choice, released) => {
+    await using played = await PlayedLease.start();
+    const json = played.session({ profile: { id: 'logins' } });
+    played.service.script('acquire', { status: 200, json });
+    const { run } = await played.run(undefined, { context, release: choice });
+    expect(run).toMatchObject({ released, cleanupErrors: [] });
+    // The logins of the profile stay.
+    expect(played.browser.received).not.toContainEqual(expect.stringContaining('clear'));
+  });
+
+  it('destroys a browser in which something of the lease is left, and reports why', async () => {
+    await using played = await PlayedLease.start();
+    played.browser.onText = (text, client) =>
+      client.send(answerOwnCommand(text)!.replace('"type":"page"', '"type":"shared_worker"'));
+    const { run } = await played.run();
+    expect(run).toMatchObject({ value: 'value', released: 'destroyed' });
+    const cause = { message: 'A page or a worker of the lease is still running.' };
+    expect(run!.cleanupErrors).toMatchObject([{ name: 'CleanupError', cause }]);
+  });
+
+  it('destroys every browser of a service that never leases a session twice', async () => {
+    await using played = await PlayedLease.start();
+    const { owner: _owner, ...service } = kernel;
+    await using pool = new BrowserPool('test', { ...played.service.options, service });
+    for (const release of ['auto', 'reuse'] as const)
+      expect((await played.run(undefined, { release }, pool)).run).toMatchObject({ released: 'destroyed' });
   });
 
   it('may be a function, which receives the outcome of the lease', async () => {
@@ -455,12 +490,15 @@ describe('runOf', () => {
     for (const { error } of await Promise.all(runs)) expect(error).toBe(reason);
     expect(runOf(reason)).toBeUndefined();
     const ended = played.told('ended');
-    expect(ended).toMatchObject([
-      { status: 'failed', error: reason },
-      { status: 'failed', error: reason },
-    ]);
-    const ids = ended.map(({ summary }) => summary.session?.session_id);
-    expect(new Set(ids)).toEqual(new Set(['session-1', 'session-2']));
+    const failed = (session_id: string) => ({
+      status: 'failed',
+      error: reason,
+      summary: { session: { session_id } },
+    });
+    const inOrder = ended.toSorted((a, b) =>
+      inspect(a.summary.session) < inspect(b.summary.session) ? -1 : 1,
+    );
+    expect(inOrder).toMatchObject([failed('session-1'), failed('session-2')]);
   });
 
   it.each([undefined, 'a text', 5, {}])('returns nothing for the thrown value %j', (value) => {

@@ -101,7 +101,8 @@ describe.concurrent('a recording', () => {
   ])('is recognized if it %s', async (what, replays) => {
     const { run } = await record({ replays });
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
-    expect(run.cleanupErrors).toHaveLength(/an error|cannot/.test(what) ? 1 : 0);
+    // The request is repeated after a fault that may pass.
+    expect(run.cleanupErrors).toHaveLength(/40[34]/.test(what) ? 1 : 0);
   });
 
   it('is not awaited any longer after a permanent error', async () => {
@@ -193,7 +194,7 @@ it('a recording without an id cannot be stopped, which is reported', async () =>
   const scripts = { 'start-replay': [{ status: 201, json }], replays };
   const { run } = await record(scripts, { replaysTimeout: LONG });
   expect(run).toMatchObject({ replays: [{ replay_view_url: 'https://x/1' }], replayStatus: 'pending' });
-  expect(run.cleanupErrors.map(String).join()).toContain('no replay_id');
+  expect(run.cleanupErrors.map(String).join()).toContain('no id');
 });
 
 it.each<[string, Route, number, (Answer | object[])[]]>([

@@ -1,0 +1,142 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunOptions } from '../../src/index.js';
+import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
+import { look, pagesOf, useLocalPool } from '../support/local.js';
+
+const used = useLocalPool();
+
+const server = createServer(({ url, headers }, response) => {
+  if (url === '/worker.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end('1');
+  else if (url === '/cookies') response.end(headers.cookie ?? 'none');
+  else {
+    const cookie = url === '/fill' ? { 'set-cookie': 'hidden=1; HttpOnly; Max-Age=3600' } : {};
+    response.writeHead(200, { 'content-type': 'text/html', ...cookie }).end('<title>a site</title>');
+  }
+});
+let origin: string;
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** Stores something in each place that a site has. */
+const FILL = `(async () => {
+  document.cookie = 'plain=1; max-age=3600';
+  localStorage.setItem('key', 'value');
+  await new Promise((resolve, reject) => {
+    const open = indexedDB.open('database');
+    open.onerror = reject;
+    open.onsuccess = () => resolve(open.result.close());
+  });
+  await caches.open('cache');
+  await (await navigator.storage.getDirectory()).getFileHandle('file', { create: true });
+  await navigator.serviceWorker.register('/worker.js');
+  await navigator.serviceWorker.ready;
+  window.name = 'a name';
+})()`;
+
+const LOOK = `(async () => JSON.stringify({
+  cookies: await (await fetch('/cookies')).text(),
+  storage: localStorage.length,
+  databases: (await indexedDB.databases()).length,
+  caches: (await caches.keys()).length,
+  files: (await Array.fromAsync((await navigator.storage.getDirectory()).keys())).length,
+  workers: (await navigator.serviceWorker.getRegistrations()).length,
+  geolocation: (await navigator.permissions.query({ name: 'geolocation' })).state,
+  name: window.name,
+}))()`;
+
+const CLEAN = {
+  cookies: 'none',
+  storage: 0,
+  databases: 0,
+  caches: 0,
+  files: 0,
+  workers: 0,
+  geolocation: 'prompt',
+  name: '',
+};
+const FULL = {
+  cookies: 'hidden=1; plain=1',
+  storage: 1,
+  databases: 1,
+  caches: 1,
+  files: 1,
+  workers: 1,
+  geolocation: 'granted',
+  name: 'a name',
+};
+
+/** The parts that both libraries have, with their own names for permissions. */
+interface Page {
+  on(event: 'dialog', listener: () => void): void;
+  goto(url: string): Promise<unknown>;
+  click(selector: string): Promise<void>;
+  evaluate(script: string): Promise<unknown>;
+}
+interface Permissions {
+  grantPermissions?(names: string[], options: object): Promise<void>;
+  overridePermissions(site: string, names: string[]): Promise<void>;
+}
+
+async function seen({ page }: AnyLease): Promise<object> {
+  await page.goto(`${origin}/look`);
+  return JSON.parse(await page.evaluate<string>(LOOK)) as object;
+}
+
+/** Fills the page's context. Leaves a page with an open dialog, and one that asks before it closes. */
+async function fill(lease: AnyLease, openPage: Driver['openPage']): Promise<object> {
+  const { page, browser, context } = lease;
+  await page.goto(`${origin}/fill`);
+  await page.evaluate(FILL);
+  const permissions = (context ??
+    (browser as unknown as { defaultBrowserContext(): Permissions }).defaultBrowserContext()) as Permissions;
+  if (permissions.grantPermissions) await permissions.grantPermissions(['geolocation'], { origin });
+  else await permissions.overridePermissions(origin, ['geolocation']);
+  const filled = await seen(lease);
+  const asking = (await openPage(lease)) as Page;
+  await asking.goto(`${origin}/asks`);
+  await asking.evaluate('void (onbeforeunload = (event) => event.preventDefault())');
+  await asking.click('body');
+  const blocked = (await openPage(lease)) as Page;
+  const opened = new Promise<void>((resolve) => blocked.on('dialog', resolve));
+  await blocked.goto(`${origin}/blocked`);
+  await blocked.evaluate(`void setTimeout(() => { Map = Promise = eval = undefined; alert('open') })`);
+  await opened;
+  return filled;
+}
+
+describe.each(DRIVERS)('$name', ({ run, openPage }) => {
+  const fillIn = (options: RunOptions = {}) =>
+    run(used.pool, (lease) => fill(lease, openPage), options as Parameters<typeof run>[2]);
+  const next = async () => (await run(used.pool, seen)).value;
+  const pages = () => look(used.pool, pagesOf);
+
+  it('leaves nothing of a lease to the next one, and reuses the browser', async () => {
+    const first = await fillIn();
+    expect(first.value).toEqual(FULL);
+    expect(first).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(await pages()).toEqual(['about:blank']);
+    expect(await next()).toEqual(CLEAN);
+  });
+
+  it("leaves the browser as it is with release: 'reuse', and its own context with context: 'new'", async () => {
+    expect(await fillIn({ release: 'reuse' })).toMatchObject({ released: 'reused' });
+    const left = ['look', 'asks', 'blocked'].map((path) => `${origin}/${path}`);
+    expect(await pages()).toEqual(expect.arrayContaining(left));
+    const another = await fillIn({ context: 'new' });
+    expect(another.value).toEqual(FULL);
+    expect(another).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(await pages()).toEqual(expect.arrayContaining(left));
+    // The permission ended with its connection.
+    expect(await next()).toMatchObject({ ...FULL, geolocation: 'prompt', name: expect.any(String) as string });
+    expect(await next()).toEqual(CLEAN);
+  });
+});
