@@ -3,7 +3,7 @@ import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseFacts } from './lease.js';
 import { loadLease } from './load-lease.js';
@@ -57,10 +57,11 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   pool: BrowserPool<Session> | string,
   { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
   const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
   const plan = { pool: resolvePool(pool), settings, connector };
   const opening = loadLease().then(({ Lease }) => Lease.open(plan));
-  return pooledBrowser(await withAbortGrace(settings.signal, opening));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
 /** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
@@ -85,13 +86,14 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   lease: DetachedLease | string,
   { connector, pool: given, ...options }: AttachOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
   const settings = readLeaseOptions(attachChecks, options, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);
   const plan = { pool, settings, connector };
   const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
-  return pooledBrowser(await withAbortGrace(settings.signal, attaching));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
 
 /** The access token must not be sent to another service that the lease names. */

@@ -8,6 +8,7 @@ import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { ReleaseTicket } from '../service/release.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
@@ -47,7 +48,7 @@ const CLEANUP_TIMEOUT = 5000;
 const DISCONNECT_TIMEOUT = 2000;
 
 /** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = object> {
+export interface LeaseFacts<Session extends object = BrowserSession> {
   /** The leased session. */
   session: Session;
   /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
@@ -55,7 +56,7 @@ export interface LeaseFacts<Session extends object = object> {
 }
 
 /** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = object> = (
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
   lease: Handles & LeaseFacts<Session>,
 ) => Value | PromiseLike<Value>;
 
@@ -205,8 +206,9 @@ export class Lease<Handles> {
     return this.#browser!.grant;
   }
 
-  get session(): object {
-    return this.grant.session;
+  /** Typed as that of the default service. The public functions give it the type of the pool's service. */
+  get session(): BrowserSession {
+    return this.grant.session as BrowserSession;
   }
 
   get sessionId(): string {

@@ -1,7 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { openCheckpoint } from './checkpoint.js';
 import { iterableSource } from './input-source.js';
@@ -57,9 +57,10 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
 function startLater<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
 ): Outcomes<Input, Value, object> {
+  const fromHere = callSite();
   const start = lazy(async () => (await import('./run-job.js')).runJob(plan));
   const outcomes: Outcomes<Input, Value, object> = {
-    next: async () => (await start()).next(),
+    next: () => fromHere(start().then((job) => job.next())),
     return: async () => (await start()).return!(),
     [Symbol.asyncIterator]: () => outcomes,
     [Symbol.asyncDispose]: async () => (await start())[Symbol.asyncDispose](),

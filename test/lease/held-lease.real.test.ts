@@ -20,6 +20,7 @@ describe.each(DRIVERS)('leaseBrowser with $name', (driver) => {
       expect(again.session).toMatchObject({ session_id: browser.session.session_id, name: 'agent-7' });
       expect(await again.page.title()).toBe('half done');
     }
+    // The browser was cleaned, also of what the earlier process opened.
     expect(local.stats()).toMatchObject({ leased: 0, destroyed: before.destroyed });
   });
 

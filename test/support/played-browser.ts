@@ -71,7 +71,7 @@ export async function until(condition: () => boolean): Promise<void> {
 }
 
 /** The library's own commands have ids above those of every automation library. */
-const FIRST_OWN_ID = 2 ** 50;
+const FIRST_OWN_ID = 2 ** 30;
 
 /** Answers a command of the library itself over CDP, as a Chromium that has one blank page. */
 export function answerOwnCommand(text: string): string | undefined {
