@@ -363,8 +363,12 @@ describe('the option release', () => {
 
   it('destroys a browser in which something of the lease is left, and reports why', async () => {
     await using played = await PlayedLease.start();
-    played.browser.onText = (text, client) =>
-      client.send(answerOwnCommand(text)!.replace('"type":"page"', '"type":"shared_worker"'));
+    const advance = useClock();
+    const left = JSON.stringify({ targetId: 'left', type: 'shared_worker' });
+    played.browser.onText = (text, client) => {
+      client.send(answerOwnCommand(text)!.replace('"targetInfos":[]', `"targetInfos":[${left}]`));
+      advance(1000);
+    };
     const { run } = await played.run();
     expect(run).toMatchObject({ value: 'value', released: 'destroyed' });
     const cause = { message: 'A page or a worker of the lease is still running.' };
