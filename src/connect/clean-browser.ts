@@ -1,4 +1,9 @@
+import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type CdpCarrier } from './cdp-client.js';
+
+/** Milliseconds for pages and workers to end, and between two looks. */
+const ENDING = 4000;
+const LOOK = 10;
 
 interface TargetInfo {
   readonly targetId: string;
@@ -26,7 +31,6 @@ export async function cleanBrowser(
     ...browserContextIds.map(dispose),
     isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),
   ]);
-  if (isOwnContextUsed) await expectClean(cdp);
 }
 
 async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Promise<void> {
@@ -34,8 +38,15 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
   // A browser with a window ends when its last page is closed.
   const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' });
   const pages = old.filter(({ type }) => type === 'page');
+  const began = clock.now();
+  const close = (target: TargetInfo) => cdp.send('Target.closeTarget', { targetId: target.targetId });
   // Closes also a page with an open dialog, or with a handler of beforeunload.
-  await Promise.all(pages.map((page) => cdp.send('Target.closeTarget', { targetId: page.targetId })));
+  await Promise.all(pages.map(close));
+  // While it closes, a page can still store something.
+  await waitForEnd(cdp, began, (target) => pages.some((page) => page.targetId === target.targetId));
+  // A service worker to which a library is attached does not end by itself. Other workers end with their pages.
+  const workers = (await targetsOf(cdp)).filter(({ type }) => type === 'service_worker');
+  await Promise.all(workers.map((worker) => close(worker).catch(() => {})));
   const attached = { targetId, flatten: true };
   const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
   await Promise.all([
@@ -44,13 +55,20 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
     cdp.send('Network.clearBrowserCache', {}, sessionId),
     cdp.send('Browser.resetPermissions'),
   ]);
+  const isOther = (target: TargetInfo) => target.type === 'page' && target.targetId !== targetId;
+  await waitForEnd(cdp, began, (target) => isOther(target) || /worker/.test(target.type));
 }
 
-async function expectClean(cdp: CdpClient): Promise<void> {
-  const targets = await targetsOf(cdp);
-  const isLeft = ({ type }: TargetInfo) => /worker/.test(type);
-  if (targets.filter(({ type }) => type === 'page').length > 1 || targets.some(isLeft))
-    throw new Error('A page or a worker of the lease is still running.');
+/** The commands that close pages and stop workers do not wait until these have ended. */
+async function waitForEnd(
+  cdp: CdpClient,
+  began: number,
+  isLeft: (target: TargetInfo) => boolean,
+): Promise<void> {
+  while ((await targetsOf(cdp)).some(isLeft)) {
+    if (clock.now() - began > ENDING) throw new Error('A page or a worker of the lease is still running.');
+    await delay(LOOK);
+  }
 }
 
 async function targetsOf(cdp: CdpClient): Promise<TargetInfo[]> {

@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   BrowserLostError,
+  BrowserPool,
   CallbackTimeoutError,
   CleanupError,
   runOf,
@@ -11,8 +12,9 @@ import {
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
+import { kernel } from '../../src/services.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
-import { until } from '../support/played-browser.js';
+import { answerOwnCommand, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 import { answerLater, LONG, useClock } from './support.js';
 
@@ -22,7 +24,6 @@ const sessionId = 'session-1';
 
 /** Stops the library's timers before the cleanup. The cleanup starts them again with `useRealClock()`. */
 function stopTimers(): RunOptions {
-  onTestFinished(useRealClock);
   const onEvent: RunOptions['onEvent'] = ({ type }) =>
     type === 'callback-ended' && useFakeClock({ toFake: ['setTimeout'] });
   return { replays: 'off', onEvent };
@@ -343,6 +344,42 @@ describe('the option release', () => {
     expect(outcome.releases).toEqual(releases);
     // A browser that is left keeps its pages.
     expect(outcome.steps.includes('cleanup')).toBe(choice !== 'leave');
+  });
+
+  it.each([
+    ['default', 'auto', 'destroyed'],
+    ['default', 'reuse', 'reused'],
+    ['new', 'auto', 'reused'],
+  ] as const)('with a profile and the context %s: %s leaves it %s', async (context, choice, released) => {
+    await using played = await PlayedLease.start();
+    const json = played.session({ profile: { id: 'logins' } });
+    played.service.script('acquire', { status: 200, json });
+    const { run } = await played.run(undefined, { context, release: choice });
+    expect(run).toMatchObject({ released, cleanupErrors: [] });
+    // The logins of the profile stay.
+    expect(played.browser.received).not.toContainEqual(expect.stringContaining('clear'));
+  });
+
+  it('destroys a browser in which something of the lease is left, and reports why', async () => {
+    await using played = await PlayedLease.start();
+    const advance = useClock();
+    const left = JSON.stringify({ targetId: 'left', type: 'shared_worker' });
+    played.browser.onText = (text, client) => {
+      client.send(answerOwnCommand(text)!.replace('"targetInfos":[]', `"targetInfos":[${left}]`));
+      advance(1000);
+    };
+    const { run } = await played.run();
+    expect(run).toMatchObject({ value: 'value', released: 'destroyed' });
+    const cause = { message: 'A page or a worker of the lease is still running.' };
+    expect(run!.cleanupErrors).toMatchObject([{ name: 'CleanupError', cause }]);
+  });
+
+  it('destroys every browser of a service that never leases a session twice', async () => {
+    await using played = await PlayedLease.start();
+    const { owner: _owner, ...service } = kernel;
+    await using pool = new BrowserPool('test', { ...played.service.options, service });
+    for (const release of ['auto', 'reuse'] as const)
+      expect((await played.run(undefined, { release }, pool)).run).toMatchObject({ released: 'destroyed' });
   });
 
   it('may be a function, which receives the outcome of the lease', async () => {

@@ -1,105 +1,146 @@
-import type { Page } from 'playwright-core';
-import { expect, it } from 'vitest';
-import { withPooledBrowser } from '../../src/playwright.js';
-import { useLocalPool } from '../support/local.js';
-import { DRIVERS } from '../support/drivers.js';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
+import { look, pagesOf, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
 
-/** What a lease of the only browser of the pool finds. */
-async function find() {
-  const { value } = await withPooledBrowser(used.pool, async ({ page, context }) => {
-    await context.route('**/*', (route) => route.fulfill({ contentType: 'text/html', body: '<p>site</p>' }));
-    const url = page.url();
-    await page.goto('https://site.example/');
-    const stored = await page.evaluate(async () => ({
-      name: window.name,
-      local: localStorage.length,
-      session: sessionStorage.length,
-      databases: (await indexedDB.databases()).length,
-      caches: (await caches.keys()).length,
-      permission: (await navigator.permissions.query({ name: 'geolocation' })).state,
-    }));
-    return { url, pages: context.pages().length, cookies: (await context.cookies()).length, ...stored };
-  });
-  return value;
-}
+const server = createServer(({ url, headers }, response) => {
+  if (url === '/worker.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end('1');
+  else if (url === '/cookies') response.end(headers.cookie ?? 'none');
+  else {
+    const cookie = url === '/fill' ? { 'set-cookie': 'hidden=1; HttpOnly; Max-Age=3600' } : {};
+    response.writeHead(200, { 'content-type': 'text/html', ...cookie }).end('<title>a site</title>');
+  }
+});
+let origin: string;
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
 
-const NOTHING = {
-  url: 'about:blank',
-  pages: 1,
-  cookies: 0,
-  name: '',
-  local: 0,
-  session: 0,
+/** Stores something in each place that a site has. */
+const FILL = `(async () => {
+  document.cookie = 'plain=1; max-age=3600';
+  localStorage.setItem('key', 'value');
+  await new Promise((resolve, reject) => {
+    const open = indexedDB.open('database');
+    open.onerror = reject;
+    open.onsuccess = () => resolve(open.result.close());
+  });
+  await caches.open('cache');
+  await (await navigator.storage.getDirectory()).getFileHandle('file', { create: true });
+  await navigator.serviceWorker.register('/worker.js');
+  await navigator.serviceWorker.ready;
+  window.name = 'a name';
+})()`;
+
+const LOOK = `(async () => JSON.stringify({
+  cookies: await (await fetch('/cookies')).text(),
+  storage: localStorage.length,
+  databases: (await indexedDB.databases()).length,
+  caches: (await caches.keys()).length,
+  files: (await Array.fromAsync((await navigator.storage.getDirectory()).keys())).length,
+  workers: (await navigator.serviceWorker.getRegistrations()).length,
+  geolocation: (await navigator.permissions.query({ name: 'geolocation' })).state,
+  name: window.name,
+}))()`;
+
+const CLEAN = {
+  cookies: 'none',
+  storage: 0,
   databases: 0,
   caches: 0,
-  permission: 'prompt',
+  files: 0,
+  workers: 0,
+  geolocation: 'prompt',
+  name: '',
+};
+const FULL = {
+  cookies: 'hidden=1; plain=1',
+  storage: 1,
+  databases: 1,
+  caches: 1,
+  files: 1,
+  workers: 1,
+  geolocation: 'granted',
+  name: 'a name',
 };
 
-async function leaveEverything(page: Page): Promise<void> {
-  const context = page.context();
-  await context.route('**/*', (route) =>
-    route.fulfill({
-      contentType: 'text/html',
-      body: '<p>site</p>',
-      headers: { 'set-cookie': 'hidden=1; HttpOnly; Max-Age=1000' },
-    }),
-  );
-  await context.grantPermissions(['geolocation']);
-  await page.goto('https://site.example/');
-  await page.evaluate(async () => {
-    window.name = 'left';
-    document.cookie = 'shown=1; max-age=1000';
-    localStorage.setItem('left', '1');
-    sessionStorage.setItem('left', '1');
-    await new Promise((resolve) => (indexedDB.open('left').onsuccess = resolve));
-    await caches.open('left');
-    window.addEventListener('beforeunload', (event) => event.preventDefault());
-  });
-  const other = await context.newPage();
-  // The dialog stays open.
-  other.on('dialog', () => {});
-  await other.evaluate(() => void setTimeout(() => alert('left')));
+/** The parts that both libraries have, with their own names for permissions. */
+interface Page {
+  on(event: 'dialog', listener: () => void): void;
+  goto(url: string): Promise<unknown>;
+  click(selector: string): Promise<void>;
+  evaluate(script: string): Promise<unknown>;
+}
+interface Permissions {
+  grantPermissions?(names: string[], options: object): Promise<void>;
+  overridePermissions(site: string, names: string[]): Promise<void>;
 }
 
-it('reuses a browser in which the next lease finds nothing of the one before', async () => {
-  const run = await withPooledBrowser(used.pool, ({ page }) => leaveEverything(page));
-  expect(run).toMatchObject({ released: 'reused', cleanupErrors: [] });
-  expect(await find()).toEqual(NOTHING);
-  expect(used.local.stats()).toMatchObject({ leased: 0, destroyed: 0 });
-});
+async function seen({ page }: AnyLease): Promise<object> {
+  await page.goto(`${origin}/look`);
+  return JSON.parse(await page.evaluate<string>(LOOK)) as object;
+}
 
-it("keeps the browser as it is with release: 'reuse', and its own context with context: 'new'", async () => {
-  await withPooledBrowser(used.pool, ({ page }) => leaveEverything(page), { release: 'reuse' });
-  const { value } = await withPooledBrowser(
-    used.pool,
-    ({ page, browser }) => [page, browser.contexts()[0]!] as const,
-    {
-      context: 'new',
-      release: 'reuse',
-    },
-  );
-  expect(value).toHaveLength(2);
-  const isolated = await withPooledBrowser(
-    used.pool,
-    async ({ browser }) => (await browser.contexts()[0]!.cookies()).length,
-    {
-      context: 'new',
-    },
-  );
-  expect(isolated).toMatchObject({ value: 2, released: 'reused' });
-  // The lease before left the own context untouched; this one uses and cleans it.
-  expect(await find()).toMatchObject({ cookies: 2 });
-  expect(await find()).toEqual(NOTHING);
-});
+/** Fills the page's context, and returns what the page finds there. */
+async function fill(lease: AnyLease): Promise<object> {
+  const { page, browser, context } = lease;
+  await page.goto(`${origin}/fill`);
+  await page.evaluate(FILL);
+  const permissions = (context ??
+    (browser as unknown as { defaultBrowserContext(): Permissions }).defaultBrowserContext()) as Permissions;
+  if (permissions.grantPermissions) await permissions.grantPermissions(['geolocation'], { origin });
+  else await permissions.overridePermissions(origin, ['geolocation']);
+  return seen(lease);
+}
 
-it.each(DRIVERS.map((driver) => [driver.name, driver] as const))(
-  'cleans the browser after a lease with %s',
-  async (_name, driver) => {
-    const lease = await driver.lease(used.pool);
-    await lease.page.goto('data:text/html,<title>left</title>');
-    expect(await lease.release()).toMatchObject({ released: 'reused' });
-    expect(await find()).toEqual(NOTHING);
-  },
-);
+/** Leaves a page that asks before it closes, and one with an open dialog that has broken its own JavaScript. */
+async function leavePages(lease: AnyLease, openPage: Driver['openPage']): Promise<void> {
+  const asking = (await openPage(lease)) as Page;
+  await asking.goto(`${origin}/asks`);
+  await asking.evaluate('void (onbeforeunload = (event) => event.preventDefault())');
+  await asking.click('body');
+  const blocked = (await openPage(lease)) as Page;
+  const opened = new Promise<void>((resolve) => blocked.on('dialog', resolve));
+  await blocked.goto(`${origin}/blocked`);
+  await blocked.evaluate(`void setTimeout(() => { Map = Promise = eval = undefined; alert('open') })`);
+  await opened;
+}
+
+describe.each(DRIVERS)('$name', ({ run, openPage }) => {
+  const next = async () => (await run(used.pool, seen)).value;
+  const pages = () => look(used.pool, pagesOf);
+  const fillAndLeavePages = async (lease: AnyLease) => {
+    const filled = await fill(lease);
+    await leavePages(lease, openPage);
+    return filled;
+  };
+
+  it('leaves nothing of a lease to the next one, and reuses the browser', async () => {
+    const first = await run(used.pool, fillAndLeavePages);
+    expect(first.value).toEqual(FULL);
+    expect(first).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(await pages()).toEqual(['about:blank']);
+    expect(await next()).toEqual(CLEAN);
+  });
+
+  it("leaves the browser as it is with release: 'reuse', and its own context with context: 'new'", async () => {
+    expect(await run(used.pool, fill, { release: 'reuse' })).toMatchObject({ released: 'reused' });
+    expect(await pages()).toEqual([`${origin}/look`]);
+    const another = await run(used.pool, fillAndLeavePages, { context: 'new' });
+    expect(another.value).toEqual(FULL);
+    expect(another).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(await pages()).toEqual([`${origin}/look`]);
+    // The permission ended with its connection.
+    expect(await next()).toMatchObject({ ...FULL, geolocation: 'prompt', name: 'a name' });
+    expect(await next()).toEqual(CLEAN);
+  });
+});

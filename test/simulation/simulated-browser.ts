@@ -114,6 +114,8 @@ export class SimulatedBrowser {
   #close(id: string): object {
     const page = this.#targets.get(id);
     if (!page) return { error: { message: 'No target with given id found' } };
+    // A worker stops, and stays registered.
+    if (page.type === 'service_worker') return { result: { success: true } };
     this.#targets.delete(id);
     if (this.unresponsive === id) this.unresponsive = undefined;
     if (page.usedBy !== undefined && this.#world.strikes('browser: closed page opens another one'))

@@ -2,7 +2,6 @@ import {
   withPooledBrowser,
   type AttachOptions,
   type BrowserPool,
-  type BrowserSession,
   type DetachedLease,
   type HeldLeaseOptions,
   type LeaseFacts,
@@ -22,7 +21,7 @@ interface AnyPage {
   close(): Promise<void>;
 }
 
-export interface AnyLease extends LeaseFacts<BrowserSession> {
+export interface AnyLease extends LeaseFacts {
   page: AnyPage;
   browser: { close(): Promise<void>; newPage(): Promise<unknown> };
   context?: { newPage(): Promise<unknown> };

@@ -73,14 +73,13 @@ export async function until(condition: () => boolean): Promise<void> {
 /** The library's own commands have ids above those of every automation library. */
 const FIRST_OWN_ID = 2 ** 30;
 
-/** Answers a command of the library itself over CDP, as a Chromium that has one blank page. */
+/** Answers a command of the library itself over CDP, as a Chromium whose pages and workers have ended. */
 export function answerOwnCommand(text: string): string | undefined {
   const id = Number(/^\{"id":(\d+),/.exec(text)?.[1]);
   if (!(id > FIRST_OWN_ID)) return undefined;
-  const targetInfos = [{ targetId: 'page', type: 'page' }];
   return JSON.stringify({
     id,
-    result: { browserContextIds: [], targetInfos, targetId: 'page', sessionId: 'page' },
+    result: { browserContextIds: [], targetInfos: [], targetId: 'page', sessionId: 'page' },
   });
 }
 

@@ -4,7 +4,6 @@ import {
   leaseBrowser,
   runOf,
   withPooledBrowser,
-  type BrowserSession,
   type FailedRun,
   type LeaseFacts,
   type LeaseOptions,
@@ -19,7 +18,7 @@ export interface PlayedHandles {
   page: string;
 }
 
-export type PlayedFacts = PlayedHandles & LeaseFacts<BrowserSession>;
+export type PlayedFacts = PlayedHandles & LeaseFacts;
 
 /** Replacements for the steps of the simulated library, which succeed immediately by default. */
 type Steps = Partial<Connection<PlayedHandles>> &
