@@ -2,9 +2,8 @@ import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
-import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
+import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { SpareConnection } from '../../src/service/spare-connection.js';
-import { session } from '../support/fake-service.js';
 import { FaultRoad, refuse } from '../support/fault-road.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
@@ -32,7 +31,7 @@ const CONNECTION: Connection<{ page: string }> = {
 /** Connects with a fake library that runs these steps. */
 function connect(
   drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
-  plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'baseUrl' | 'signal'>> = {},
+  plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'signal'>> = {},
   url = browser.url,
 ) {
   const connector: Connector<{ page: string }> = {
@@ -44,8 +43,8 @@ function connect(
       return drive(request);
     },
   };
-  const granted = session({ cdp_ws_url: url, webdriver_ws_url: url }) as unknown as BrowserSession;
-  const { baseUrl = 'http://127.0.0.1/', signal = new AbortController().signal, ...settings } = plan;
+  const granted = { id: 'session-1', session: {}, cdpUrl: url, bidiUrl: url };
+  const { signal = new AbortController().signal, ...settings } = plan;
   return connectSession(connector, granted, {
     settings: {
       protocol: 'cdp',
@@ -55,7 +54,7 @@ function connect(
       ...settings,
     },
     pageUrl: undefined,
-    baseUrl,
+    trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false },
     spare: new SpareConnection(),
     signal,
     onPagesClosed: (urls) => void told.push(urls),
