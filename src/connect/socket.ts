@@ -87,8 +87,6 @@ export class Socket {
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
-      // One message per task, because libraries resolve promises on which the next message depends.
-      allowSynchronousEvents: false,
     });
     // Listens from the start: a message can arrive together with the response to the upgrade.
     const socket = new Socket(websocket);
@@ -109,7 +107,8 @@ export class Socket {
       heartbeat = clock.setInterval(() => this.#beat(), PING_INTERVAL).unref();
     });
     websocket.once('upgrade', ({ socket }) => (this.#connection = socket));
-    websocket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
+    // One message per task, because libraries resolve promises on which the next message depends.
+    websocket.on('message', (data, isBinary) => clock.setImmediate(() => void this.#receive(data, isBinary)));
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', (sent) => {
@@ -124,8 +123,11 @@ export class Socket {
       websocket.once('close', (code, reason) => {
         clock.clearInterval(heartbeat);
         this.#end ??= endOf(code, String(reason));
-        resolve(this.#end);
-        this.#detach();
+        // After the last message.
+        clock.setImmediate(() => {
+          resolve(this.#end!);
+          this.#detach();
+        });
       });
     });
   }

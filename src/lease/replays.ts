@@ -34,7 +34,12 @@ export interface RecordedLease {
  */
 export class LeaseReplays {
   readonly #lease: RecordedLease;
-  readonly #earlier: Promise<Set<string>>;
+  /** The recordings at the beginning of the lease. */
+  readonly #first: Promise<readonly Replay[]>;
+  /** A recording that the service seems to have started by itself for this lease. */
+  #own: Replay | undefined;
+  /** When the service leased the browser, by its clock. */
+  readonly #servedAt: number | undefined;
   readonly #abort = new LinkedAbort();
   readonly #started: Promise<void>;
   /** The recording that this lease started, as the service described it at its start. */
@@ -53,13 +58,15 @@ export class LeaseReplays {
   ) {
     this.#lease = lease;
     this.#timeLeft = lease.settings.replaysTimeout;
-    const listed = this.#hasSharedSessions
-      ? this.#list().then((all) => all.filter((one) => one !== ownOf(all, servedAt)).map(identify))
-      : Promise.resolve([]);
-    const known = earlier ? Promise.resolve(earlier) : listed;
-    this.#earlier = known.then((ids) => new Set((this.#earlierIds = ids)));
+    this.#servedAt = servedAt;
+    const known = earlier?.map((id): Replay => ({ replay_id: id }));
+    const listed = known ?? (this.#hasSharedSessions ? this.#list() : []);
+    this.#first = Promise.resolve(listed);
     // `collect` reports the error.
-    this.#earlier.catch(() => {});
+    this.#first.then(
+      (first) => (this.#earlierIds = this.#earlierIn(first, first)),
+      () => {},
+    );
     this.#started = this.isRecording ? this.#start() : Promise.resolve();
   }
 
@@ -134,19 +141,38 @@ export class LeaseReplays {
 
   async #current(): Promise<ReplayResult> {
     // In this order: if the second list overtook the first, a recording in between would count as earlier.
-    const earlier = await this.#earlier;
+    const first = await this.#first;
     const all = await this.#list();
-    // This lease's recording may have started before the first list.
-    if (this.#recording) earlier.delete(identify(this.#recording));
-    const replays = this.#withStarted(all.filter((replay) => !earlier.has(identify(replay))));
+    const earlier = this.#earlierIn(first, all);
+    this.#earlierIds = earlier;
+    const replays = this.#withStarted(all.filter((replay) => !earlier.includes(identify(replay))));
     const isRefused = this.isRecording && replays.length === 0;
     return { replays, replayStatus: isRefused ? 'unavailable' : statusOf(replays) };
+  }
+
+  /** The ids of the recordings in the first list that do not belong to this lease. */
+  #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
+    const ours = this.#recording && identify(this.#recording);
+    // This lease's recording may have started before the first list.
+    const others = first.filter((replay) => identify(replay) !== ours);
+    const own = ownOf(others, this.#servedAt);
+    // While the lease lasts, its own recording runs: such a one was still being written for the lease before. The service's
+    // date has whole seconds.
+    this.#own = own && endedBefore(latestOf(own, latest), this.#servedAt! + 1000) ? undefined : own;
+    return others.filter((replay) => replay !== this.#own).map(identify);
+  }
+
+  /** What ended before this lease recorded was still being written for the lease before. */
+  #isEarlier(replay: Replay): boolean {
+    const isOwn = this.#own && identify(replay) === identify(this.#own);
+    return isOwn === true && endedBefore(replay, startOf(this.#recording));
   }
 
   async #refresh(result: ReplayResult, signal: AbortSignal): Promise<ReplayResult> {
     try {
       const all = await this.#list(signal);
-      const replays = result.replays.map((replay) => latestOf(replay, all));
+      const latest = result.replays.map((replay) => latestOf(replay, all));
+      const replays = latest.filter((replay) => !this.#isEarlier(replay));
       return { replays, replayStatus: statusOf(replays) };
     } catch (error) {
       signal.throwIfAborted();
@@ -243,11 +269,18 @@ export class LeaseReplays {
  */
 function ownOf(all: readonly Replay[], servedAt: number | undefined): Replay | undefined {
   if (servedAt === undefined) return undefined;
-  const startOf = ({ started_at = '' }: Replay) => Date.parse(started_at);
   const running = all.filter(
     (replay) => replay.finished_at === undefined && startOf(replay) >= servedAt - LONGEST_START,
   );
   return running.toSorted((a, b) => startOf(a) - startOf(b)).at(-1);
+}
+
+function startOf(replay: Replay | undefined): number {
+  return Date.parse(replay?.started_at ?? '');
+}
+
+function endedBefore({ finished_at: end = '' }: Replay, time: number): boolean {
+  return Date.parse(end) < time;
 }
 
 function statusOf(replays: readonly Replay[]): ReplayStatus {

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { nextTurn } from '../shared/clock.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { readOption, readOptions } from '../shared/options.js';

@@ -59,8 +59,10 @@ export class HeldSession {
   }
 
   async #release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    const reused = reuse ? 'reused' : 'destroyed';
-    if (!this.ticket) return reused;
+    const { ticket } = this;
+    // A service without `owner` leases no session again.
+    const reused = reuse && ticket?.owner !== undefined ? 'reused' : 'destroyed';
+    if (!ticket) return reuse ? 'reused' : 'destroyed';
     if (reuse) {
       this.#isSent = true;
       this.#guarded?.markSent();
@@ -68,7 +70,7 @@ export class HeldSession {
     const began = clock.now();
     let cause: unknown;
     const send = this.#pool.sender((error) => (cause = error), this.id);
-    const result = await releaseBrowser(this.ticket, { reuses: reuse, timeout, send });
+    const result = await releaseBrowser(ticket, { reuses: reuse, timeout, send });
     if (result === 'released') return reused;
     if (result === 'gone') return 'destroyed';
     const { idOrName: pool } = this.#pool;

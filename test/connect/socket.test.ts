@@ -18,6 +18,7 @@ import { JWT, UNREACHABLE } from '../support/fake-service.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, settle, until } from '../support/played-browser.js';
 import { useFakeClock } from '../support/fake-clock.js';
+import { hideParameters } from '../../src/shared/redact.js';
 
 const never = new AbortController().signal;
 
@@ -251,6 +252,9 @@ it('measures the round trip with a ping', async () => {
 });
 
 describe('a heartbeat', () => {
+  // Each client registers the secret parameters of its service.
+  hideParameters(['jwt']);
+
   const INTERVAL = 2500;
 
   beforeEach(() => {

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
-import type { BrowserPool, LeaseOptions, PooledBrowser, Run, RunEvent, RunSummary } from '../../src/index.js';
+import type { LeaseFacts, LeaseOptions, PooledBrowser, Run, RunEvent, RunSummary } from '../../src/index.js';
 import type { PoolEvent } from '../../src/service/events.js';
-import type { LeaseFacts } from '../../src/lease/connected-lease.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
 import { callOf } from './simulated-replays.js';
+import type { SimulatedPool } from './simulated-services.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
 
@@ -26,17 +26,18 @@ export class Caller {
   isSettled = false;
   readonly #world: World;
   readonly #service: SimulatedService;
-  readonly #pool: BrowserPool;
+  readonly #pool: SimulatedPool;
   readonly #controller = new AbortController();
   readonly #options: ReturnType<typeof drawOptions>;
   #abortedAt = Number.POSITIVE_INFINITY;
   #heldFor = 0;
+  #mayLackReplays = false;
   #callbacks = 0;
 
   constructor(
     number: number,
     way: Way,
-    parts: { world: World; service: SimulatedService; pool: BrowserPool },
+    parts: { world: World; service: SimulatedService; pool: SimulatedPool },
   ) {
     this.number = number;
     this.way = way;
@@ -44,6 +45,7 @@ export class Caller {
     this.#service = parts.service;
     this.#pool = parts.pool;
     this.#options = drawOptions(parts.world);
+    this.#service.uses.set(number, this.#options);
   }
 
   /** Runs the call and checks its duration. Never rejects. */
@@ -87,7 +89,7 @@ export class Caller {
       : new Error('the callback failed');
     let lostBefore = false;
     let isReturned = false;
-    const callback = async (lease: SimulatedHandles & LeaseFacts) => {
+    const callback = async (lease: SimulatedHandles & LeaseFacts<object>) => {
       if (++this.#callbacks > 1) this.#violate('called its callback twice');
       if (this.isSettled) this.#violate('called its callback after it had settled');
       await this.#work(lease, thrown);
@@ -106,9 +108,15 @@ export class Caller {
     }
   }
 
-  async #work({ socket, signal }: SimulatedHandles & LeaseFacts, thrown: unknown): Promise<void> {
+  async #work(
+    { socket, touch, signal }: SimulatedHandles & LeaseFacts<object>,
+    thrown: unknown,
+  ): Promise<void> {
     const { clock, random } = this.#world;
     if (random.chance(0.1)) return;
+    touch();
+    if (this.#world.strikes('callback: works on after its end'))
+      for (let step = 0; step < 50; step++) clock.after(random.between(0, 8000), touch);
     await clock.sleep(random.between(1, 2000));
     if (this.way === 'nested' && !signal.aborted) await this.#nest(signal);
     if (this.#world.strikes('callback: throws')) throw thrown;
@@ -125,10 +133,10 @@ export class Caller {
     await this.#world.library.api.withPooledBrowser(this.#pool, callback, options).catch(() => {});
   }
 
-  #checkRun(run: Run<number>, lostBefore: boolean): void {
+  #checkRun(run: Run<number, object>, lostBefore: boolean): void {
     if (run.value !== this.number) this.#violate('succeeded without its value');
     if (lostBefore) this.#violate('succeeded although its browser was lost');
-    if (['failed', 'left', 'unknown'].includes(run.released)) this.excused.add(run.session.session_id);
+    if (['failed', 'left', 'unknown'].includes(run.released)) this.excused.add(idOf(run.session));
     if (run.unknownAcquires !== this.unknown && this.way !== 'nested')
       this.#violate('counted unknown outcomes wrongly');
     if (this.#abortedAt < this.#world.clock.now) this.#violate('succeeded although it was aborted');
@@ -136,8 +144,17 @@ export class Caller {
   }
 
   /** A link to the recording of another lease would reveal its content. */
-  #checkReplays({ replays, replayStatus }: RunSummary): void {
-    if (replays.some(({ replay_id: id }) => callOf(id) !== this.number))
+  #checkReplays({ replays, replayStatus, session }: RunSummary<object>): void {
+    const { grants, sendsDates } = this.#service;
+    const grant = grants.findLast((one) => one.call === this.number && one.sessionId === idOf(session));
+    const own = grant?.ownReplay;
+    const isListed = ['ready', 'pending', 'none'].includes(replayStatus);
+    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && this.way !== 'handover')
+      if (replays.every((replay) => replay.replay_id !== own))
+        this.#violate('did not return its own recording');
+    const list = this.way === 'handover' ? 'first' : 'last';
+    const foreign = replays.filter(({ replay_id: id }) => callOf(id) !== this.number);
+    if (foreign.some(({ replay_id: id }) => !grant || !this.#service.replays.isAmbiguous(id, grant, list)))
       this.#violate('returned a recording of another lease');
     if (replayStatus === 'ready' && !replays.every((replay) => replay.finished_at))
       this.#violate('reported a recording as ready that is not');
@@ -150,6 +167,7 @@ export class Caller {
     const lease = await this.#world.library.api.leaseBrowser(this.#pool, options);
     const held = random.between(0, 3000);
     this.#heldFor += held;
+    lease.use(({ touch }) => touch()).catch(() => {});
     await clock.sleep(held);
     await this.#release(lease);
   }
@@ -167,7 +185,8 @@ export class Caller {
       if (random.chance(0.2)) await lease.reconnect().catch(() => {});
       else await clock.sleep(random.between(0, 3000));
       let isLost = false;
-      const work = async ({ socket }: SimulatedHandles) => {
+      const work = async ({ socket, touch }: SimulatedHandles) => {
+        touch();
         await clock.sleep(random.between(1, 2000));
         isLost = socket.isOver;
       };
@@ -187,11 +206,19 @@ export class Caller {
     const options = this.#heldOptions();
     const lease = await api.leaseBrowser(this.#pool, options);
     const began = clock.now;
+    lease.use(({ touch }) => touch()).catch(() => {});
     const detached = await lease.detach().catch(() => undefined);
     if (!detached) return this.#release(lease);
     await clock.sleep(random.between(0, 5000));
-    const { connector, signal, onEvent, releaseTimeout, connectTimeout } = options;
-    const given = { connector, signal, onEvent, releaseTimeout, connectTimeout, pool: this.#pool };
+    const {
+      acquireTimeout: _,
+      pollTimeout: _poll,
+      connectAttempts: _most,
+      retry: _retry,
+      tags: _tags,
+      ...rest
+    } = options;
+    const given = { ...rest, pool: this.#pool };
     const again = await api.attachBrowser(detached, given).catch((error: unknown) => {
       // The lease still belongs to this caller.
       this.excused.add(detached.sessionId);
@@ -202,13 +229,13 @@ export class Caller {
     await this.#release(again);
   }
 
-  async #release(lease: PooledBrowser<SimulatedHandles>): Promise<void> {
+  async #release(lease: PooledBrowser<SimulatedHandles, object>): Promise<void> {
     const { clock, random } = this.#world;
     const [tail] = await Promise.all([lease.release(), random.chance(0.3) && lease.release()]);
     // The holder of such a lease ends it: an abort only closes its connection.
     this.#abortedAt = Math.max(this.#abortedAt, clock.now);
     this.#checkReplays(tail);
-    if (tail.released === 'left') this.excused.add(tail.session.session_id);
+    if (tail.released === 'left') this.excused.add(idOf(tail.session));
   }
 
   /** `mapPooledBrowsers`: each input has one outcome, unless the loop is left or ends in an error. */
@@ -221,6 +248,7 @@ export class Caller {
     const seen = new Set<number>();
     const task = async (lease: SimulatedHandles & { signal: AbortSignal; input: number }) => {
       if (this.isSettled) this.#violate('called its callback after it had settled');
+      lease.touch();
       await clock.sleep(random.between(1, 500));
       if (this.#world.strikes('callback: throws')) throw new Error('the callback failed');
       if (this.#world.strikes('callback: closes the browser')) lease.socket.close('closed-by-callback');
@@ -257,7 +285,7 @@ export class Caller {
       { signal: this.#controller.signal, onEvent: this.#onEvent },
     );
     if (!session) return;
-    const sessionId = session.session_id;
+    const sessionId = idOf(session);
     const held = random.between(0, 1000);
     this.#heldFor += held;
     await clock.sleep(held);
@@ -279,7 +307,7 @@ export class Caller {
 
   /** Without the option of a callback. */
   #heldOptions() {
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const { timeout: _timeout, context: _context, ...options } = this.#leaseOptions();
     return options;
   }
 
@@ -287,6 +315,11 @@ export class Caller {
     if (this.#world.story)
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
+    // Perhaps there is a second recording of this lease, or the first list is missing.
+    if (event.type === 'recording-unavailable' || (event.type === 'replays' && event.error))
+      this.#mayLackReplays = true;
+    if (event.type === 'released' && event.released === 'reused') this.#checkReused(event.sessionId);
+    if (event.type === 'ended') this.#checkUnknown(event.summary.unknownAcquires);
     if (event.type === 'release-failed') this.excused.add(event.sessionId);
     // A job may lease a browser for which no task is left.
     const isUsed = event.type === 'callback-started' || (this.way === 'map' && event.type === 'connected');
@@ -299,6 +332,21 @@ export class Caller {
     const { acquireTimeout, connectAttempts, connectTimeout, timeout = 3000, ...rest } = this.#options;
     const connecting = connectAttempts * (connectTimeout + rest.releaseTimeout);
     return acquireTimeout + connecting + timeout + TEARDOWN + rest.replaysTimeout + rest.releaseTimeout;
+  }
+
+  #checkReused(sessionId: string): void {
+    const { shape, leasesAgain } = this.#service;
+    if (!leasesAgain && shape !== 'cdp') this.#violate(`reported ${sessionId} as reused by such a service`);
+    const used = this.#service.grants.findLast((grant) => grant.call === this.number && shape === 'cdp');
+    if (used) this.#service.checkClean(used.browser, this.number);
+  }
+
+  /** A request that is open when the call ends may still lease a browser. */
+  #checkUnknown(reported: number): void {
+    if (['map', 'nested', 'handover'].includes(this.way)) return;
+    const open = this.#service.acquiring(this.number);
+    if (reported < this.unknown + open)
+      this.#violate(`reported ${reported} unknown outcomes, of ${this.unknown} and ${open} open requests`);
   }
 
   #checkTime(began: number): void {
@@ -329,6 +377,11 @@ export class Caller {
   }
 }
 
+function idOf(session: object): string {
+  const { session_id, id } = session as { session_id?: string; id?: string };
+  return String(session_id ?? id);
+}
+
 function drawOptions({ random }: World) {
   const release = random.chance(0.03)
     ? 'leave'
@@ -340,6 +393,8 @@ function drawOptions({ random }: World) {
     connectAttempts: random.between(1, 3),
     timeout: random.pick([undefined, 500, 5000]),
     release,
+    context: random.pick<'default' | 'new'>(['default', 'default', 'new']),
+    retry: random.chance(0.1) ? { retries: random.between(0, 3) } : {},
     releaseTimeout: random.pick([500, 5000, 10_000]),
     replays: random.pick<'list' | 'record' | 'off'>(['list', 'record', 'off']),
     replaysTimeout: random.pick([500, 10_000]),

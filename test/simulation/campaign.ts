@@ -37,21 +37,26 @@ export function describeCampaign(campaign: Campaign): string {
   return `${row.join(', ')}; ${failures.length} worlds broke a rule; ${seconds.toFixed(1)} s, ${rate} lifecycles a second`;
 }
 
-/** Runs a failing world again with only the faults that it needs to fail. */
-async function shrink(seed: number, options: SimulationOptions = {}): Promise<Verdict> {
+/** Runs a failing world again with only the faults that it needs to break the same rule. */
+async function shrink(seed: number, broken: readonly string[], options: SimulationOptions): Promise<Verdict> {
   const without = new Set<Fault>();
+  const rules = new Set(broken.map(ruleOf));
   for (const fault of FAULTS) {
     without.add(fault);
     const { violations } = await simulate(seed, { ...options, without });
-    if (violations.length === 0) without.delete(fault);
+    if (!violations.some((violation) => rules.has(ruleOf(violation)))) without.delete(fault);
   }
   return simulate(seed, { ...options, without, story: true });
+}
+
+function ruleOf(violation: string): string {
+  return violation.replaceAll(/\d+/g, '');
 }
 
 /** Describes a failure: the broken rules, the command that repeats it, and its log with the fewest faults. */
 export async function explainFailure(seed: number, options: SimulationOptions = {}): Promise<string> {
   const { violations } = await simulate(seed, options);
-  const { story } = await shrink(seed, options);
+  const { story } = await shrink(seed, violations, options);
   const ways = options.ways ? `WAYS=${options.ways.join()} ` : '';
   return [
     `Seed ${seed}:`,

@@ -2,7 +2,9 @@ import { drawRates, type Fault, type Rates } from './faults.js';
 import { Caller, type Way } from './caller.js';
 import { Random } from '../support/random.js';
 import { sender, SimulatedService } from './simulated-service.js';
-import type { Reachability } from '../../src/service/reachability.js';
+import type { Host } from '../../src/service/host.js';
+import type { SpareConnection } from '../../src/service/spare-connection.js';
+import { serviceOf, type Shape, type SimulatedPool } from './simulated-services.js';
 import { openSimulatedSocket } from './simulated-socket.js';
 import { library as ours, World, type Library } from './world.js';
 
@@ -36,10 +38,14 @@ export interface SimulationOptions {
   /** Replaces what the seed would draw. */
   rates?: Rates;
   ways?: readonly Way[];
+  shape?: Shape;
   /** Called before the world runs, to arm failpoints. */
   beforeRun?: (world: World, callers: readonly Caller[]) => void;
 }
 
+const SHAPES: readonly Shape[] = ['kernel', 'kernel', 'kernel', 'kernel without owner', 'own', 'cdp'];
+/** A browser without a service can't be leased for another program. */
+const WAYS_WITHOUT_SERVICE: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'nested'];
 const WAYS: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'handover', 'acquire', 'nested'];
 
 /** Runs one simulated world, which depends on nothing but its seed, and checks the rules. */
@@ -49,16 +55,26 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
   const drawn = options.rates ?? drawRates(random);
   const rates = new Map([...drawn].filter(([fault]) => !without.has(fault)));
   const world = new World(random, { library, rates, story });
-  const ways = options.ways ?? Array.from({ length: random.between(1, 16) }, () => random.pick(WAYS));
+  const shape = options.shape ?? random.pick(SHAPES);
+  const possible = shape === 'cdp' ? WAYS_WITHOUT_SERVICE : WAYS;
+  const ways = options.ways ?? Array.from({ length: random.between(1, 16) }, () => random.pick(possible));
   const service = new SimulatedService(world, {
     size: random.between(1, 5),
-    keepsIds: random.chance(0.5),
+    shape,
+    keepsIds: shape === 'kernel' && random.chance(0.5),
     showsTags: random.chance(0.7),
+    searches: random.chance(0.6),
+    sendsDates: random.chance(0.7),
+    hasProfiles: random.chance(0.2),
   });
   const restore = takeOver(world, service);
   try {
     const baseUrl = newOrigin();
-    const pool = new library.api.BrowserPool('pool', { baseUrl, token: drawToken(world) });
+    const pool = new library.api.BrowserPool('pool', {
+      service: serviceOf(shape, world, baseUrl),
+      baseUrl,
+      token: drawToken(world),
+    }) as SimulatedPool;
     const callers = ways.map((way, index) => new Caller(index, way, { world, service, pool }));
     options.beforeRun?.(world, callers);
     let isClosed = false;
@@ -84,8 +100,8 @@ function newOrigin(): string {
 
 /** Replaces the clock, random numbers and the network by simulated ones. */
 function takeOver(world: World, service: SimulatedService): () => void {
-  const { Service, Socket } = world.library;
-  const { dispatcher, connected } = Service.prototype;
+  const { Host, Socket } = world.library;
+  const { dispatcher, connected, spare } = Host.prototype;
   const { open } = Socket;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
@@ -94,21 +110,24 @@ function takeOver(world: World, service: SimulatedService): () => void {
   const warn = process.emitWarning;
   // Listeners that throw cause warnings.
   process.emitWarning = () => {};
-  Service.prototype.dispatcher = async function (this: { reachability: Reachability }) {
+  Host.prototype.dispatcher = async function (this: Host) {
     return service.dispatcher(this.reachability);
   };
-  Service.prototype.connected = async () => {};
+  Host.prototype.connected = async () => {};
+  Host.prototype.spare = async () => NO_SPARE;
   Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();
-    Object.assign(Service.prototype, { dispatcher, connected });
+    Object.assign(Host.prototype, { dispatcher, connected, spare });
     Socket.open = open;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);
     for (const listener of rejectionListeners) process.on('unhandledRejection', listener as never);
   };
 }
+
+const NO_SPARE = { prepare() {}, renew() {}, close() {} } as unknown as SpareConnection;
 
 function drawToken(world: World): () => Promise<string> {
   const { clock, random } = world;
@@ -122,6 +141,8 @@ function drawToken(world: World): () => Promise<string> {
 
 /** Compares what the library did with what the service recorded. */
 function judge(world: World, service: SimulatedService, callers: readonly Caller[]): void {
+  // Without a token, no search is sent.
+  const hasTokenFaults = [...world.rates.keys()].some((fault) => fault.startsWith('token:'));
   if (world.clock.clientTimers > 0) world.violate(`${world.clock.clientTimers} timers were left`);
   for (const caller of callers) {
     const { number, excused, unknown } = caller;
@@ -129,9 +150,11 @@ function judge(world: World, service: SimulatedService, callers: readonly Caller
     const open = service.grants.filter(({ call, state }) => call === number && state === 'leased');
     const known = open.filter(({ isKnown, sessionId }) => isKnown && !excused.has(sessionId));
     for (const { sessionId } of known) world.violate(`call ${number} (${caller.way}) lost ${sessionId}`);
-    const notKnown = open.filter(({ isKnown }) => !isKnown).length;
-    if (notKnown > unknown)
-      world.violate(`call ${number} reported ${unknown} unknown outcomes, and there are ${notKnown}`);
+    const notKnown = open.filter(({ isKnown }) => !isKnown);
+    if (notKnown.length > unknown)
+      world.violate(`call ${number} reported ${unknown} unknown outcomes, and there are ${notKnown.length}`);
+    for (const { sessionId, isSearched } of notKnown)
+      if (!isSearched && !hasTokenFaults) world.violate(`call ${number} did not search for ${sessionId}`);
     const most = caller.way === 'nested' ? 4 : 2;
     // A job is many calls.
     if (caller.way !== 'map' && unknown > most)

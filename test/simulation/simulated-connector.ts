@@ -1,4 +1,4 @@
-import type { Connection, Connector, Workspace } from '../../src/connect/connector.js';
+import type { Connection, Connector, ContextChoice, Workspace } from '../../src/connect/connector.js';
 import type { SimulatedService } from './simulated-service.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';
@@ -6,6 +6,8 @@ import type { World } from './world.js';
 /** The handles of a simulated callback. */
 export interface SimulatedHandles {
   socket: SimulatedSocket;
+  /** Uses the page. */
+  touch: () => void;
 }
 
 /** An automation library in memory: each step takes some time, and fails as the world's faults require. */
@@ -18,14 +20,15 @@ export function simulatedConnector(world: World, service: SimulatedService): Con
       await clock.sleep(random.between(0, 300));
       if (world.strikes('load: library missing')) throw new Error('library missing');
     },
-    connect: async ({ socket }) => connect(world, service, socket as unknown as SimulatedSocket),
+    connect: async ({ socket, context }) =>
+      connect(world, service, { socket: socket as unknown as SimulatedSocket, context }),
   };
 }
 
 async function connect(
   world: World,
   service: SimulatedService,
-  socket: SimulatedSocket,
+  { socket, context }: { socket: SimulatedSocket; context: ContextChoice },
 ): Promise<Connection<SimulatedHandles>> {
   const { clock, random } = world;
   await clock.sleep(world.strikes('connect: slow') ? random.between(1000, 40_000) : random.between(1, 200));
@@ -34,8 +37,9 @@ async function connect(
   if (world.strikes('connect: unresponsive page')) await thawed(world, socket);
   loseSooner(world, service, socket);
   return {
-    handles: { socket },
-    openWorkspace: async () => openWorkspace(world, socket),
+    handles: { socket, touch: () => socket.use(context) },
+    openWorkspace: async (isolation) =>
+      openWorkspace(world, socket, isolation === 'none' ? 'default' : 'new'),
     isConnected: () => !socket.isOver,
     cleanup: () => step(world, socket, 'cleanup'),
     disconnect: async () => {
@@ -46,21 +50,25 @@ async function connect(
 }
 
 /** A page for tasks. Closing and resetting it can also hang or fail. */
-async function openWorkspace(world: World, socket: SimulatedSocket): Promise<Workspace<SimulatedHandles>> {
+async function openWorkspace(
+  world: World,
+  socket: SimulatedSocket,
+  context: ContextChoice,
+): Promise<Workspace<SimulatedHandles>> {
   const { clock, random } = world;
   await clock.sleep(random.between(1, 50));
   if (world.strikes('page: throws')) throw new Error('driver: no page');
   if (world.strikes('page: hangs')) await new Promise(() => {});
   return {
-    handles: { socket },
+    handles: { socket, touch: () => socket.use(context) },
     reset: async () => !socket.isOver && !world.strikes('page: not reusable'),
     close: () => step(world, socket, 'page close'),
   };
 }
 
 async function thawed({ clock }: World, socket: SimulatedSocket): Promise<void> {
-  socket.hasUnresponsivePage = true;
-  while (socket.hasUnresponsivePage && !socket.isOver) await clock.sleep(500);
+  socket.browser.freeze();
+  while (socket.browser.unresponsive !== undefined && !socket.isOver) await clock.sleep(500);
   if (socket.isOver) throw new Error('driver: the socket ended');
 }
 
@@ -84,14 +92,14 @@ function loseSooner(world: World, service: SimulatedService, socket: SimulatedSo
   const { clock, random } = world;
   const after = random.between(0, 3000);
   if (world.strikes('socket: dropped')) clock.after(after, () => socket.lose('dropped'));
-  // Three pings without an answer.
-  if (world.strikes('socket: half-open')) clock.after(after + 9000, () => socket.lose('dropped'));
+  // Six pings without an answer.
+  if (world.strikes('socket: half-open')) clock.after(after + 15_000, () => socket.lose('dropped'));
   if (world.strikes('socket: closed by the service'))
     clock.after(after, () => socket.lose('closed-by-service'));
   if (!world.strikes('socket: expired')) return;
   clock.after(after, () => {
-    const grant = service.grants.find(({ sockets }) => sockets.has(socket));
+    const isOpen = socket.browser.sockets.has(socket);
     socket.lose('expired');
-    if (grant) service.expire(grant);
+    if (isOpen) service.expire(socket.grant);
   });
 }

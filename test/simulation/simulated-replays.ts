@@ -4,6 +4,10 @@ import type { World } from './world.js';
 interface SimulatedReplay {
   id: string;
   grant: Grant;
+  startedAt: Date;
+  endedAt?: Date;
+  /** Whether the first and the last list in each lease showed it as written. */
+  listed: Map<Grant, { first: boolean; last: boolean }>;
   /** Time at which the video is written, after the recording was stopped. */
   writtenAt: number | undefined;
 }
@@ -17,8 +21,14 @@ export class SimulatedReplays {
     this.#world = world;
   }
 
-  start(grant: Grant): object {
-    const replay = { id: `r${this.#replays.length}-${grant.call}`, grant, writtenAt: undefined };
+  start(grant: Grant): { replay_id: string } {
+    const replay = {
+      id: `r${this.#replays.length}-${grant.call}`,
+      grant,
+      startedAt: this.#world.date,
+      listed: new Map(),
+      writtenAt: undefined,
+    };
     this.#replays.push(replay);
     this.#world.tell(`service: ${grant.sessionId} is recorded as ${replay.id}`);
     return this.#show(replay);
@@ -29,27 +39,48 @@ export class SimulatedReplays {
     if (replay) this.#end(replay);
   }
 
+  /**
+   * A recording of the lease before began about when this lease began, and was still being written in a list of this lease:
+   * nothing shows to which of them it belongs.
+   *
+   * @param list The list that decides: the first one, if the lease was handed over after it.
+   */
+  isAmbiguous(id: string | undefined, grant: Grant, list: 'first' | 'last'): boolean {
+    const replay = this.#replays.find((one) => one.id === id);
+    const isNear = replay && replay.startedAt.getTime() >= Math.floor(grant.beganAt / 1000) * 1000 - 1000;
+    return isNear === true && replay.listed.get(grant)?.[list] === false;
+  }
+
   endLease(grant: Grant): void {
     for (const replay of this.#replays) if (replay.grant === grant) this.#end(replay);
   }
 
   /** Lists the recordings of a session, over all its leases. */
-  list(sessionId: string): object[] {
-    return this.#replays
-      .filter(({ grant }) => grant.sessionId === sessionId)
-      .map((replay) => this.#show(replay));
+  list(sessionId: string, lease: Grant | undefined): object[] {
+    const replays = this.#replays.filter(({ grant }) => grant.sessionId === sessionId);
+    for (const replay of replays) {
+      const last = isWritten(replay, this.#world);
+      if (lease) replay.listed.set(lease, { first: last, ...replay.listed.get(lease), last });
+    }
+    return replays.map((replay) => this.#show(replay));
   }
 
   #end(replay: SimulatedReplay): void {
     const { clock, random } = this.#world;
     const isWritten = !this.#world.strikes('recording: never written');
+    replay.endedAt ??= this.#world.date;
     replay.writtenAt ??= isWritten ? clock.now + random.between(0, 5000) : Number.POSITIVE_INFINITY;
   }
 
-  #show({ id, writtenAt = Number.POSITIVE_INFINITY }: SimulatedReplay): object {
-    const isFinished = writtenAt <= this.#world.clock.now;
-    return { replay_id: id, finished_at: isFinished ? '2026-01-02T03:04:05Z' : null };
+  #show(replay: SimulatedReplay): { replay_id: string } {
+    const { id, startedAt, endedAt } = replay;
+    const end = isWritten(replay, this.#world) ? endedAt!.toISOString() : null;
+    return { replay_id: id, ...{ started_at: startedAt.toISOString(), finished_at: end } };
   }
+}
+
+function isWritten({ writtenAt }: SimulatedReplay, { clock }: World): boolean {
+  return writtenAt !== undefined && writtenAt <= clock.now;
 }
 
 /** Returns the number of the call to which a recording belongs. */

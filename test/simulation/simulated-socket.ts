@@ -1,51 +1,66 @@
+import type { CdpCarrier } from '../../src/connect/cdp-client.js';
 import type { Frame, Socket, SocketEnd } from '../../src/connect/socket.js';
+import type { Command, SimulatedBrowser } from './simulated-browser.js';
 import type { Grant, SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
 
 /** A WebSocket to a leased browser in memory, which replaces the library's own. */
 export class SimulatedSocket {
   readonly ended: Promise<SocketEnd>;
-  onMessage: (data: Frame, isBinary: boolean) => void = () => {};
-  /** Whether a page prevents connecting until it is closed. */
-  hasUnresponsivePage = false;
+  readonly detached: Promise<void>;
+  onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  roundTrip: number | undefined;
+  readonly grant: Grant;
   readonly #world: World;
-  readonly #grant: Grant | undefined;
+  readonly #onEnd: () => void;
+  /** Time at which the latest message arrives: messages keep their order. */
+  #arrival = 0;
   #resolve!: (end: SocketEnd) => void;
+  #detach!: () => void;
   #end: SocketEnd | undefined;
   #isOver = false;
+  #isTakenOver = false;
 
-  constructor(world: World, grant: Grant | undefined) {
+  constructor(world: World, grant: Grant, onEnd = () => {}) {
     this.#world = world;
-    this.#grant = grant;
-    grant?.sockets.add(this);
+    this.#onEnd = onEnd;
+    this.grant = grant;
+    this.browser.sockets.add(this);
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
+    this.detached = new Promise((resolve) => {
+      this.#detach = resolve;
+    });
   }
 
-  get end(): SocketEnd | undefined {
-    return this.#end;
+  get browser(): SimulatedBrowser {
+    return this.grant.browser;
   }
 
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  send(data: string | Frame): void {
-    if (this.#end || typeof data !== 'string') return;
-    const { id, method } = JSON.parse(data) as { id: number; method: string };
-    const isForPage = method === 'Runtime.evaluate';
-    if (isForPage && this.hasUnresponsivePage) return;
-    if (method === 'Target.closeTarget') this.#thaw();
-    const targetInfos = [{ targetId: 't', type: 'page', url: 'about:blank' }];
-    const answer = JSON.stringify({ id, result: { targetInfos, sessionId: 'page' } });
-    this.#world.clock.after(this.#world.random.between(1, 20), () => {
-      if (!this.#isOver) this.onMessage(Buffer.from(answer), false);
-    });
+  /** A callback uses the browser. */
+  use(choice: 'default' | 'new'): void {
+    if (!this.#isTakenOver) this.#transmit(() => this.browser.use(this.grant.call, choice));
   }
 
+  takeOver(): CdpCarrier {
+    this.#isTakenOver = true;
+    this.#detach();
+    return {
+      ended: this.ended,
+      send: (message) => this.#execute(JSON.parse(message) as Command),
+      listen: (onMessage) => void (this.onMessage = onMessage),
+    };
+  }
+
+  ping(): void {}
+
   close(reason: SocketEnd): void {
-    if (this.#end) return;
+    if (this.#end || this.#isTakenOver) return;
     this.#end = reason;
     const isSlow = this.#world.strikes('socket: slow to close');
     this.#world.clock.after(isSlow ? this.#world.random.between(10, 1000) : 1, () => this.#finish());
@@ -54,7 +69,7 @@ export class SimulatedSocket {
   /** Closes immediately, and notifies a moment later, as ws does. */
   cut(reason: SocketEnd): void {
     this.#end ??= reason;
-    this.#grant?.sockets.delete(this);
+    this.browser.sockets.delete(this);
     this.#world.clock.after(0, () => this.#finish());
   }
 
@@ -66,14 +81,36 @@ export class SimulatedSocket {
     this.#finish();
   }
 
-  #thaw(): void {
-    for (const socket of this.#grant?.sockets ?? []) (socket as SimulatedSocket).hasUnresponsivePage = false;
+  #execute(command: Command): void {
+    const { clock, random } = this.#world;
+    this.#transmit(() => {
+      const fails = this.#world.strikes('browser: command fails');
+      const answer = fails ? { error: { message: 'Internal error' } } : this.browser.execute(command);
+      if (!answer || this.#world.strikes('browser: command hangs')) return;
+      const message = JSON.stringify({ id: command.id, ...answer });
+      clock.after(random.between(1, 10), () => {
+        if (!this.#isOver) this.onMessage(Buffer.from(message), false);
+      });
+    });
+  }
+
+  /** Calls `arrive` when a message has reached the browser. */
+  #transmit(arrive: () => void): void {
+    if (this.#end) return;
+    const { clock, random } = this.#world;
+    this.#arrival = Math.max(this.#arrival + 0.001, clock.now + random.between(1, 10));
+    clock.after(this.#arrival - clock.now, () => {
+      if (this.browser.sockets.has(this)) arrive();
+    });
   }
 
   #finish(): void {
+    this.browser.sockets.delete(this);
+    if (this.#isOver) return;
     this.#isOver = true;
-    this.#grant?.sockets.delete(this);
     this.#resolve(this.#end!);
+    this.#detach();
+    this.#onEnd();
   }
 }
 
@@ -84,21 +121,19 @@ export async function openSimulatedSocket(
   { url, signal }: { url: string; signal: AbortSignal },
 ): Promise<Socket> {
   const { ConnectError } = world.library.api;
-  const grant = service.leaseOf(new URL(url).pathname.split('/')[1]!);
+  const path = new URL(url).pathname.split('/')[1]!;
+  const grant = service.leaseOf(path);
   const aborted = new Promise<never>((_resolve, reject) => {
     const stop = () => reject(new ConnectError('The WebSocket failed: closed before it was open.'));
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
   });
   await Promise.race([upgrade(world), aborted]);
+  if (service.shape === 'cdp') return service.connect() as unknown as Socket;
   if (!grant || grant.state !== 'leased') {
     throw new ConnectError('The WebSocket upgrade was refused with status 404.', { status: 404 });
   }
-  const socket = new SimulatedSocket(world, grant);
-  socket.hasUnresponsivePage = [...grant.sockets].some(
-    (other) => (other as SimulatedSocket).hasUnresponsivePage,
-  );
-  return socket as unknown as Socket;
+  return new SimulatedSocket(world, grant) as unknown as Socket;
 }
 
 async function upgrade(world: World): Promise<void> {

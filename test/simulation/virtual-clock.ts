@@ -1,7 +1,12 @@
+import { AsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
+import type { clock } from '../../src/shared/clock.js';
 import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
+import { loadConnect } from '../../src/lease/link.js';
+import { loadLease } from '../../src/lease/load-lease.js';
+import { loadJob } from '../../src/map/map-pooled-browsers.js';
 
 interface Entry {
   at: number;
@@ -13,7 +18,11 @@ interface Entry {
 }
 
 // The library imports p-retry at its first use, which would take time that this clock does not see.
-await withRetries(async () => {}, {});
+await Promise.all([loadLease(), loadConnect(), loadJob()]);
+await withRetries(
+  async () => {},
+  () => false,
+);
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {
@@ -25,20 +34,28 @@ const real = {
   now: performance.now.bind(performance),
 };
 
+type Clock = typeof clock;
+
 /**
  * A clock that jumps to the next timer when nothing is left to do at the current time. While it is installed, it
- * replaces timers, the monotonic clock and random numbers of the whole process.
+ * replaces timers, the monotonic clock and random numbers of the library and of the whole process.
  */
 export class VirtualClock {
   now = 0;
   readonly #random: Random;
   /** The next entry is the last. */
   readonly #entries: Entry[] = [];
+  readonly #library: Clock;
+  readonly #original: Clock;
   #clientTimers = 0;
   #count = 0;
+  #ids = 0;
 
-  constructor(random: Random) {
+  /** @param library The clock of the library under test. */
+  constructor(random: Random, library: Clock) {
     this.#random = random;
+    this.#library = library;
+    this.#original = { ...library };
   }
 
   /** Timers of the code under test that were neither cleared nor fired. */
@@ -73,15 +90,20 @@ export class VirtualClock {
   }
 
   install(): void {
-    Object.assign(globalThis, { setTimeout: this.#setTimeout, clearTimeout: this.#clearTimeout });
+    const own = { setTimeout: this.#setTimeout, clearTimeout: this.#clearTimeout };
+    Object.assign(globalThis, own);
+    Object.assign(this.#library, own, { now: () => this.now });
     Math.random = this.#random.next;
+    Object.defineProperty(crypto, 'randomUUID', { value: () => `id-${++this.#ids}`, configurable: true });
     Object.defineProperty(performance, 'now', { value: () => this.now, configurable: true });
     this.#setSleep(this.#sleep as typeof timers.setTimeout);
   }
 
   uninstall(): void {
     Object.assign(globalThis, { setTimeout: real.setTimeout, clearTimeout: real.clearTimeout });
+    Object.assign(this.#library, this.#original);
     Math.random = real.random;
+    Reflect.deleteProperty(crypto, 'randomUUID');
     Reflect.deleteProperty(performance, 'now');
     this.#setSleep(real.sleep);
   }
@@ -97,7 +119,7 @@ export class VirtualClock {
     const entry: Entry = {
       at: this.now + Math.max(1, delay),
       tie: 0.5 + ++this.#count * 1e-9,
-      run: () => run(...parameters),
+      run: AsyncResource.bind(() => run(...parameters)),
       isClients: true,
     };
     this.#add(entry);

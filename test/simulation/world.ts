@@ -1,18 +1,24 @@
 import * as api from '../../src/index.js';
 import { Socket } from '../../src/connect/socket.js';
-import { Service } from '../../src/service/service.js';
+import { Host } from '../../src/service/host.js';
+import * as services from '../../src/services.js';
+import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';
 import type { Fault, Rates } from './faults.js';
 import { VirtualClock } from './virtual-clock.js';
 
-/** The library under test, with the two classes that use the network. */
+/** The library under test, with the two classes that use the network, and its clock. */
 export interface Library {
   api: typeof api;
-  Service: typeof Service;
+  services: typeof services;
+  Host: typeof Host;
   Socket: typeof Socket;
+  clock: typeof clock;
 }
 
-export const library: Library = { api, Service, Socket };
+export const library: Library = { api, services, Host, Socket, clock };
+
+const EPOCH = Date.parse('2026-01-02T03:04:05Z');
 
 /** What all parts of a simulated world share: its clock, its random numbers, its faults, and a log. */
 export class World {
@@ -29,8 +35,13 @@ export class World {
     this.random = random;
     this.library = options.library;
     this.rates = options.rates;
-    this.clock = new VirtualClock(random);
+    this.clock = new VirtualClock(random, options.library.clock);
     this.story = options.story ? [] : undefined;
+  }
+
+  /** The time by the service's clock. */
+  get date(): Date {
+    return new Date(EPOCH + this.clock.now);
   }
 
   /** Whether this fault happens now. */
