@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import type { Socket as NetSocket } from 'node:net';
+import { setImmediate as nextTask } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
@@ -52,10 +54,12 @@ describe('an open socket', () => {
     const { socket, client, seen } = await connected();
     client.send('{"a":1}');
     client.send(Buffer.from('{"b":2}'), { binary: true });
-    await expect.poll(() => seen.length).toBe(2);
+    client.send(' \r\n\t{"c":3}\n');
+    await expect.poll(() => seen.length).toBe(3);
     expect(seen).toEqual([
       ['{"a":1}', false],
       ['{"b":2}', true],
+      [' \r\n\t{"c":3}\n', false],
     ]);
     const kinds: boolean[] = [];
     client.on('message', (_data, isBinary) => kinds.push(isBinary));
@@ -181,8 +185,24 @@ describe('the end of a socket', () => {
   });
 });
 
+it('can be taken from the library, which then neither receives, sends nor closes', async () => {
+  const { socket, client, seen } = await connected();
+  const carrier = socket.takeOver();
+  await socket.detached;
+  const ours: string[] = [];
+  carrier.listen((data) => ours.push(String(data)));
+  socket.send('{"from":"library"}');
+  socket.close('closed-by-callback');
+  carrier.send('{"from":"us"}');
+  client.send('{"to":"us"}');
+  await expect.poll(() => ours).toEqual(['{"to":"us"}']);
+  expect([seen, browser.received]).toEqual([[], ['{"from":"us"}']]);
+  socket.cut('closed-by-us');
+  expect(await socket.ended).toBe('closed-by-us');
+});
+
 describe('a message that is not JSON', () => {
-  it.each(['hello', '[1]', 'null', '"{"'])('ends the socket and is not delivered: %s', async (text) => {
+  it.each(['hello', '[1]', 'null', '"{"', ' '])('ends the socket and is not delivered: %s', async (text) => {
     const { socket, client, seen } = await connected();
     client.send(text);
     expect(await socket.ended).toBe('dropped');
@@ -267,15 +287,53 @@ describe('a heartbeat', () => {
     await silent[Symbol.asyncDispose]();
   });
 
-  it('ends a socket after five unanswered pings in a row, and no earlier', async () => {
+  it('ends a socket on which nothing moved for five intervals, within 15 s, and no earlier', async () => {
     const socket = await socketTo(accept);
     let end: string | undefined;
     void socket.ended.then((reason) => (end = reason));
-    // The first ping counts the upgrade as an answer.
+    // The first interval has seen the upgrade.
     vi.advanceTimersByTime(5 * INTERVAL);
     await settle();
     expect(end).toBeUndefined();
     vi.advanceTimersByTime(INTERVAL);
+    expect(await socket.ended).toBe('dropped');
+  });
+
+  it('keeps a socket open while parts of one large message arrive', async () => {
+    let far!: NetSocket;
+    const socket = await socketTo((raw, facts) => {
+      far = raw;
+      // The head of a frame with 20,000 bytes.
+      acceptWith(Buffer.from([0x81, 126, 20_000 >> 8, 20_000 & 0xff, 0x7b]))(raw, facts);
+    });
+    for (let beat = 1; beat <= 8; beat++) {
+      far.write('x');
+      await settle();
+      vi.advanceTimersByTime(INTERVAL);
+    }
+    socket.close('closed-by-us');
+    expect(await socket.ended).toBe('closed-by-us');
+  });
+
+  it('keeps a socket open while the other side reads parts of one large message, and ends it when that stops', async () => {
+    let far!: NetSocket;
+    const socket = await socketTo((raw, facts) => {
+      far = raw;
+      accept(raw, facts);
+      raw.pause();
+    });
+    let end: string | undefined;
+    void socket.ended.then((reason) => (end = reason));
+    // More than the buffers of the system.
+    socket.send(Buffer.alloc(60_000_000));
+    for (let beat = 1; beat <= 8; beat++) {
+      for (let read = 0; read < 4_000_000; await nextTask())
+        read += (far.read() as Buffer | null)?.length ?? 0;
+      vi.advanceTimersByTime(INTERVAL);
+    }
+    await settle();
+    expect(end).toBeUndefined();
+    vi.advanceTimersByTime(6 * INTERVAL);
     expect(await socket.ended).toBe('dropped');
   });
 
@@ -304,7 +362,7 @@ describe('opening a socket', () => {
       /^The WebSocket upgrade was refused with status 501: Install chromium-bidi\.$/,
     ],
     ['the beginning of the text', answer(501, long), 501, /status 501: No\. x{190,200}…$/],
-    ['no secret', answer(501, `?jwt=${JWT}`), 501, /status 501: \?jwt=\[redacted\]$/],
+    ['no secret', answer(501, `?token=${JWT}`), 501, /status 501: \?token=\[redacted\]$/],
     [
       'the beginning of an endless body',
       (socket) => void socket.write('HTTP/1.1 503 No\r\n\r\nDown'),

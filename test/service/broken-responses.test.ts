@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
@@ -143,25 +143,13 @@ it('stops reading a body that is too large', async () => {
   expect(sent).toBeLessThan(100);
 });
 
-// What gateways add without being asked.
-it.for<[string, Answer]>([
-  ...['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICATION/JSON', 'text/plain'].map(
-    (type): [string, Answer] => [
-      `the content type ${type}`,
-      { status: 200, text: VALID, headers: { 'content-type': type } },
-    ],
-  ),
-  ['gzip', compressed('gzip', gzipSync(VALID))],
-  ['x-gzip', compressed('x-gzip', gzipSync(VALID))],
-  ['deflate', compressed('deflate', deflateSync(VALID))],
-  ['br', compressed('br', brotliCompressSync(VALID))],
-  ['identity', compressed('identity', Buffer.from(VALID))],
-  ['a byte order mark', { status: 200, text: `\uFEFF${VALID}`, headers: JSON_TYPE }],
-  ['40 KB of headers', { status: 200, json: session(), headers: { 'x-padding': 'x'.repeat(40_000) } }],
-])('reads a session with %s', async ([, answer], { service, pool }) => {
-  service.script('acquire', answer);
-  expect((await pool.acquire())?.session_id).toBe('session-1');
-});
+it.for(['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICATION/JSON'])(
+  'accepts the content type %s as JSON',
+  async (type, { service, pool }) => {
+    service.script('acquire', { status: 200, text: VALID, headers: { 'content-type': type } });
+    expect((await pool.acquire())?.session_id).toBe('session-1');
+  },
+);
 
 it.for<[string, unknown]>([
   ['an object', {}],

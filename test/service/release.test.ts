@@ -91,15 +91,17 @@ const POLICY: Row[] = [
 it.for(POLICY)('to %s a browser with owner %j, doubt %j and answer %j: next is %s', (row) => {
   const [request, owners, doubts, answers, next, after] = row;
   const [to, ...sent] = answers === 'begins' ? [] : answers;
-  for (const owner of owners)
-    for (const before of doubts)
-      for (const one of to ? sent.map((each) => answer(to, each)) : [undefined]) {
-        const step = nextStep({ owner: OWNERS[owner], reuses: request === 'reuse' }, before, one);
-        expect(step.next, `${owner}, ${before}, ${JSON.stringify(one)}`).toBe(next);
-        if (after) expect(step.doubt).toBe(after);
-        const isRepeated = next === 'check owner' || (to === 'release' && next === 'release');
-        if (one && isRepeated) expect(step.pauses).toBe(true);
-      }
+  const tried = to ? sent.map((each) => answer(to, each)) : [undefined];
+  const isRepeated = next === 'check owner' || (to === 'release' && next === 'release');
+  const cases = owners.flatMap((owner) =>
+    doubts.flatMap((doubt) => tried.map((one) => ({ owner, doubt, one }))),
+  );
+  for (const { owner, doubt, one } of cases) {
+    const step = nextStep({ owner: OWNERS[owner], reuses: request === 'reuse' }, doubt, one);
+    expect(step.next, `${owner}, ${doubt}, ${JSON.stringify(one)}`).toBe(next);
+    if (after) expect(step.doubt).toBe(after);
+    if (one && isRepeated) expect(step.pauses).toBe(true);
+  }
 });
 
 it('has further statuses which mean that the session no longer exists', () => {

@@ -16,7 +16,8 @@ export interface CdpSession {
 export function cdp(url: string): BrowserService<CdpSession> {
   return {
     name: 'cdp',
-    baseUrl: url.replace(/^ws/, 'http'),
+    // A query can contain a token, and is no part of the address.
+    baseUrl: url.replace(/^ws/, 'http').replace(/[?#].*$/, ''),
     auth: 'none',
     idField: 'id',
     waits: 'always',

@@ -1,0 +1,97 @@
+import { expect, it } from 'vitest';
+import type { CdpCarrier } from '../../src/connect/cdp-client.js';
+import { cleanBrowser } from '../../src/connect/clean-browser.js';
+import { rejection } from '../service/support.js';
+
+interface Command {
+  id: number;
+  method: string;
+  params: Record<string, unknown>;
+  sessionId?: string;
+}
+
+interface Target {
+  targetId: string;
+  type: string;
+  browserContextId: string;
+}
+
+/** A browser with two contexts: its own, with a page, and one of the lease, with a page. */
+class Played implements CdpCarrier {
+  targets: Target[] = [
+    { targetId: 'old', type: 'page', browserContextId: 'own' },
+    { targetId: 'other', type: 'page', browserContextId: 'of the lease' },
+  ];
+  readonly sent: string[] = [];
+  /** A command that the browser refuses, or to which it does not respond. */
+  refused = '';
+  end!: () => void;
+  readonly ended = new Promise<void>((resolve) => (this.end = resolve));
+  #listener: Parameters<CdpCarrier['listen']>[0] = () => {};
+
+  listen(onMessage: Parameters<CdpCarrier['listen']>[0]): void {
+    this.#listener = onMessage;
+  }
+
+  send(text: string): void {
+    const { id, method, params, sessionId } = JSON.parse(text) as Command;
+    const { browserContextId, targetId, origin } = params;
+    const subject = browserContextId ?? targetId ?? origin;
+    this.sent.push([method, subject, sessionId].filter(Boolean).join(' '));
+    const isRefused = method === this.refused;
+    const answer = isRefused ? { error: { message: 'no' } } : { result: this.#run(method, subject) };
+    queueMicrotask(() => this.#listener(Buffer.from(JSON.stringify({ id, ...answer }))));
+  }
+
+  #run(method: string, subject: unknown): object {
+    const without = (isGone: (target: Target) => boolean) =>
+      void (this.targets = this.targets.filter((target) => !isGone(target)));
+    if (method === 'Target.getBrowserContexts') return { browserContextIds: ['of the lease'] };
+    if (method === 'Target.disposeBrowserContext') without((one) => one.browserContextId === subject);
+    if (method === 'Target.closeTarget') without((one) => one.targetId === subject);
+    if (method === 'Target.createTarget')
+      this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own' });
+    return { targetInfos: this.targets, targetId: 'new', sessionId: 'session' };
+  }
+}
+
+it('disposes of the contexts of a lease, and leaves the own context untouched if it was not used', async () => {
+  const browser = new Played();
+  await cleanBrowser(browser, { isOwnContextUsed: false });
+  expect(browser.sent).toEqual(['Target.getBrowserContexts', 'Target.disposeBrowserContext of the lease']);
+});
+
+it('leaves one new page in the own context, without data and permissions', async () => {
+  const browser = new Played();
+  await cleanBrowser(browser, { isOwnContextUsed: true });
+  expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
+  // The browser could end with its last page.
+  const order = ['Target.createTarget', 'Target.closeTarget old'].map((one) => browser.sent.indexOf(one));
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  for (const command of [
+    'Storage.clearDataForOrigin * session',
+    'Network.clearBrowserCookies session',
+    'Network.clearBrowserCache session',
+    'Browser.resetPermissions',
+  ])
+    expect(browser.sent.indexOf(command), command).toBeGreaterThan(order[1]!);
+});
+
+it('fails if a page or a worker of the lease is left, or if the browser refuses a command', async () => {
+  const late = (type: string) => {
+    const browser = new Played();
+    browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody' });
+    return rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+  };
+  expect((await late('service_worker')).message).toContain('still running');
+  expect((await late('shared_worker')).message).toContain('still running');
+  const stubborn = new Played();
+  stubborn.refused = 'Target.closeTarget';
+  expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
+});
+
+it('fails if the WebSocket ends meanwhile', async () => {
+  const browser = new Played();
+  browser.send = () => browser.end();
+  expect((await rejection(cleanBrowser(browser, { isOwnContextUsed: true }))).message).toContain('ended');
+});
