@@ -1,12 +1,12 @@
-import { readCheckpoint } from '../map/checkpoint.js';
+import { readCheckpoint, readCheckpointInOrder } from '../map/checkpoint.js';
 import { replaceFile } from '../map/checkpoint-file.js';
 import type { OutcomeRecord } from '../map/outcome.js';
 import { isRecord } from '../shared/json.js';
 import { printable } from '../shared/redact.js';
 
 /**
- * Writes the results of a checkpoint as CSV (RFC 4180). Each path in a result is a column: `index`, `value` or
- * `value.title`, `reason.message`. Arrays and deeper objects are JSON.
+ * Writes the results of a checkpoint as CSV (RFC 4180), in the order of the inputs. Each path in a result is a column:
+ * `index`, `value` or `value.title`, `reason.message`. Arrays and deeper objects are JSON.
  */
 export async function writeCsv(checkpoint: string, path: string): Promise<void> {
   // The columns are known only after all results.
@@ -19,7 +19,7 @@ export async function writeCsv(checkpoint: string, path: string): Promise<void> 
 
 async function* rows(checkpoint: string, columns: readonly string[]): AsyncGenerator<string> {
   yield toRow(columns);
-  for await (const record of readCheckpoint(checkpoint)) {
+  for await (const record of readCheckpointInOrder(checkpoint)) {
     const cells = cellsOf(record);
     yield toRow(columns.map((column) => cells.get(column)));
   }

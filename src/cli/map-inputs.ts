@@ -15,7 +15,8 @@ export interface InputLines extends Disposable {
 export type CheckInput = (input: string, index: number) => void;
 
 /**
- * Opens a file of inputs, or stdin. All inputs of a file are checked now, those of stdin when they are read.
+ * Opens a file of inputs, or stdin. All inputs of a file are checked now, those of stdin when they are read: a line that
+ * is not text, or that `check` refuses, ends the command with exit code 2.
  *
  * @param signal Ends the wait for the next line.
  */
@@ -70,16 +71,60 @@ async function* checkedLines(stream: Readable, check: CheckInput): AsyncGenerato
   }
 }
 
+/** Reads UTF-8, and UTF-16 with a byte order mark, as programs of Windows write it. */
 async function* linesOf(stream: Readable): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder();
+  let decoder: TextDecoder | undefined;
   let rest = '';
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop()!;
+  let number = 1;
+  for await (const { bytes, isLast } of byteLinesOf(stream)) {
+    decoder ??= new TextDecoder(encodingOf(bytes), { fatal: true });
+    const lines = (rest + decode(decoder, bytes, { isLast, number })).split('\n');
+    rest = isLast ? '' : lines.pop()!;
+    number += lines.length;
     for (const line of lines) if (line.trim() !== '') yield line.trim();
   }
-  rest += decoder.decode();
-  if (rest.trim() !== '') yield rest.trim();
+}
+
+/** In UTF-16, a line may begin with the second byte of the line feed, and its character may have a byte like a line feed. */
+async function* byteLinesOf(stream: Readable): AsyncGenerator<{ bytes: Buffer; isLast: boolean }> {
+  let rest: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    let bytes = chunk;
+    for (let at = bytes.indexOf('\n'); at !== -1; at = bytes.indexOf('\n')) {
+      yield { bytes: Buffer.concat([...rest, bytes.subarray(0, at + 1)]), isLast: false };
+      rest = [];
+      bytes = bytes.subarray(at + 1);
+    }
+    rest.push(bytes);
+  }
+  yield { bytes: Buffer.concat(rest), isLast: true };
+}
+
+/** @param bytes The first line. */
+function encodingOf([first, second]: Buffer): string {
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  return first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8';
+}
+
+function decode(
+  decoder: TextDecoder,
+  bytes: Buffer,
+  { isLast, number }: { isLast: boolean; number: number },
+): string {
+  let cause: unknown;
+  try {
+    const text = decoder.decode(bytes, { stream: !isLast });
+    // Without a byte order mark, UTF-16 is valid UTF-8 with NUL characters.
+    if (!text.includes('\0')) return text;
+  } catch (error) {
+    cause = error;
+  }
+  throw new CliError(
+    `The inputs can't be read: line ${number} is not text in ${decoder.encoding.toUpperCase()}. Save the list as UTF-8, or ` +
+      'as UTF-16 with a byte order mark.',
+    EXIT.usage,
+    { cause },
+  );
 }
 
 /**

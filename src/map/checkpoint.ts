@@ -24,6 +24,24 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
   }
 }
 
+/** Reads the same outcomes in the order of the inputs. In memory, an outcome is the position of its line. */
+export async function* readCheckpointInOrder(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
+  const { openFile } = await loadFiles();
+  const file = await openFile(path, 'r');
+  try {
+    const lines: { index: number; start: number; length: number }[] = [];
+    for await (const { record, start, length } of readRecords(file, path))
+      lines.push({ index: record.index, start, length });
+    lines.sort((one, other) => one.index - other.index);
+    for (const { start, length } of lines) {
+      const { buffer } = await file.read(Buffer.alloc(length), 0, length, start);
+      yield parseRecord(buffer.toString(), path);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
 /** Opens a file to which outcomes are appended. The inputs of its earlier outcomes are skipped. */
 export async function openCheckpoint(option: string | CheckpointOptions): Promise<OutcomeSink> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;

@@ -7,14 +7,14 @@ export function returningData<Handles, Input, Value>(
 ): TaskCallback<Handles, Input, Value, object> {
   return async (task) => {
     const value = await fn(task);
-    const fault = findFault(value, []);
+    const fault = findFault(value);
     if (!fault) return value;
     const place = fault.path === '' ? '' : ` as value${fault.path}`;
     throw new TaskResultError(`The task returned ${fault.what}${place}. ${fault.advice}`);
   };
 }
 
-/** The part of a value that is not data. */
+/** The part of a value that JSON would store as something else. */
 interface Fault {
   readonly what: string;
   /** Where the part is in the value, such as `.links[0]`. */
@@ -23,35 +23,60 @@ interface Fault {
 }
 
 const ADVICE = 'Return data that JSON can hold, such as { title: await page.title() }, or nothing.';
+const BINARY = 'Return a string, such as Buffer.from(bytes).toString("base64"), or the path of a file.';
 
 /**
- * Finds the first part that JSON can't hold. Objects of the caller's own classes are data, if they have fields.
+ * Finds the first part that JSON can't hold. Objects of the caller's own classes are data, if they have fields and no
+ * field is marked as internal: Puppeteer's `page.keyboard` has only `_modifiers`.
  *
  * @param outer The objects around the value.
  */
-function findFault(value: unknown, outer: readonly object[]): Fault | undefined {
-  if (typeof value === 'bigint') return { what: 'a bigint', path: '', advice: 'Return String(value).' };
+export function findFault(value: unknown, outer: readonly object[] = []): Fault | undefined {
+  if (typeof value === 'number' && !Number.isFinite(value)) return faultOf(String(value), 'Return null.');
+  if (typeof value === 'bigint') return faultOf('a bigint', 'Return String(value).');
   if (typeof value === 'function' || typeof value === 'symbol') return faultOf(`a ${typeof value}`);
   if (typeof value !== 'object' || value === null) return undefined;
   if (outer.includes(value)) return faultOf('an object that contains itself');
-  if (value instanceof Promise) return { what: 'a promise', path: '', advice: 'Add await.' };
+  if (value instanceof Promise) return faultOf('a promise', 'Add await.');
+  if (value instanceof Error) return faultOf(classOf(value), 'Throw the error, or return its message.');
+  // Before `toJSON`: that of a Buffer makes an array of millions of numbers.
+  if (ArrayBuffer.isView(value)) return faultOf(classOf(value), BINARY);
   if (isHandle(value)) return faultOf(classOf(value));
-  const toJson: unknown = Reflect.get(value, 'toJSON');
-  if (typeof toJson === 'function') return findFault(Reflect.apply(toJson, value, ['']), [...outer, value]);
-  const entries = Object.entries(value);
   const around = [...outer, value];
+  const toJson: unknown = Reflect.get(value, 'toJSON');
+  if (typeof toJson === 'function') {
+    const json: unknown = Reflect.apply(toJson, value, ['']);
+    // As an invalid Date does.
+    if (json === null) return faultOf(`an invalid ${nameOf(value)}`, 'Return null.');
+    return findFault(json, around);
+  }
+  if (Array.isArray(value)) return findFaultInArray(value, around);
+  const entries = Object.entries(value);
+  const isInstance = !isPlain(value);
+  const hasInternals = entries.length === 0 || entries.some(([key]) => key.startsWith('_'));
+  if (isInstance && hasInternals) return faultOf(classOf(value));
   for (const [key, inner] of entries) {
     const fault = findFault(inner, around);
     if (!fault) continue;
     // The fields of a class instance, such as a locator, are internal.
-    if (!isPlain(value)) return faultOf(classOf(value));
-    return { ...fault, path: (Array.isArray(value) ? `[${key}]` : `.${key}`) + fault.path };
+    if (isInstance && typeof inner !== 'number') return faultOf(classOf(value));
+    return { ...fault, path: `.${key}${fault.path}` };
   }
-  return entries.length === 0 && !isPlain(value) ? faultOf(classOf(value)) : undefined;
+  return undefined;
 }
 
-function faultOf(what: string): Fault {
-  return { what, path: '', advice: ADVICE };
+/** By index: the entries of an array leave out its holes, and need the memory of a string for each item. */
+function findFaultInArray(items: readonly unknown[], around: readonly object[]): Fault | undefined {
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at];
+    const fault = item === undefined ? faultOf('undefined', 'Return null.') : findFault(item, around);
+    if (fault) return { ...fault, path: `[${at}]${fault.path}` };
+  }
+  return undefined;
+}
+
+function faultOf(what: string, advice = ADVICE): Fault {
+  return { what, path: '', advice };
 }
 
 /** Whether an object represents something outside this process: it emits events, or must be disposed of. */
@@ -62,10 +87,14 @@ function isHandle(value: object): boolean {
 
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function classOf(value: object): string {
+  return `an object of class ${nameOf(value)}`;
+}
+
+function nameOf(value: object): string {
   // Bundlers write `_Page` for Page.
-  return `an object of class ${value.constructor?.name.replace(/^_+/, '') || '(anonymous)'}`;
+  return value.constructor?.name.replace(/^_+/, '') || '(anonymous)';
 }

@@ -4,10 +4,10 @@ import { LinkedAbort } from '../../shared/abort.js';
 import { readOptions } from '../../shared/options.js';
 import { callListener } from '../../shared/telemetry.js';
 import { CollectorLock } from './collector-lock.js';
-import { areListsComplete, forgetLists, openQueue, type InputQueue } from './input-lists.js';
+import { forgetLists, openQueue, readLists, type InputQueue } from './input-lists.js';
 import { collectChecks, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
 import { readProgress } from './queue-progress.js';
-import { outcomeOf, type QueuedOutcome } from './queued-job.js';
+import { isInput, outcomeOf, reportForeign, type QueuedInput, type QueuedOutcome } from './queued-job.js';
 import { RedisLink } from './redis.js';
 
 /** Number of outcomes that are in memory at a time. */
@@ -24,10 +24,11 @@ const STATES = ['completed', 'failed'] as const;
  * them. One process at a time can collect from a queue.
  *
  * The loop ends when all inputs of every `enqueueInputs` have their outcome. Before the first `enqueueInputs` it waits.
+ * Jobs that other programs have added stay in Redis; each causes a warning.
  *
  * @param queueName Name of the queue of `enqueueInputs`.
- * @throws `InvalidOptionError` at once. In the loop: `QueueError` when Redis is gone or another process collects; the
- *   reason of `signal`; `MissingLibraryError` without bullmq and ioredis.
+ * @throws `InvalidOptionError` at once. In the loop: `QueueError` when Redis is gone, has lost the inputs, or another
+ *   process collects; the reason of `signal`; `MissingLibraryError` without bullmq and ioredis.
  */
 export function collectOutcomes(
   queueName: string,
@@ -76,12 +77,16 @@ export class Collector implements AsyncDisposable {
     const { signal } = abort;
     const { lost } = this.#lock;
     lost.addEventListener('abort', () => abort.abort(lost.reason), { once: true });
+    const reported = new Set<string>();
+    let areKnown = false;
     try {
       for (;;) {
         // Read before the counts: nothing is added after the last list is complete.
-        const isLast = await areListsComplete(queue);
-        for (const state of STATES) yield* takeAll(queue, state, { reporter, signal });
-        if (isLast && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === 0)
+        const { exist, areComplete } = await readLists(queue, areKnown);
+        areKnown = exist;
+        let foreign = 0;
+        for (const state of STATES) foreign += yield* takeAll(queue, state, { reporter, reported, signal });
+        if (areComplete && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === foreign)
           return await forgetLists(queue);
         await reporter.report();
         await sleep(PAUSE, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -98,16 +103,27 @@ export class Collector implements AsyncDisposable {
   }
 }
 
-/** Yields the outcomes of one state until there is none. */
+/**
+ * Yields the outcomes of one state until there is none.
+ *
+ * @param reported Ids of the jobs of other programs. They stay in Redis.
+ * @returns The number of these jobs in this state.
+ */
 async function* takeAll(
   { queue, redis }: InputQueue,
   state: (typeof STATES)[number],
-  { reporter, signal }: { reporter: Reporter; signal: AbortSignal },
-): AsyncGenerator<QueuedOutcome, void, undefined> {
+  { reporter, reported, signal }: { reporter: Reporter; reported: Set<string>; signal: AbortSignal },
+): AsyncGenerator<QueuedOutcome, number, undefined> {
   for (;;) {
     signal.throwIfAborted();
-    const jobs = (await redis.guard(queue.getJobs(state, 0, BATCH - 1, true))).filter(Boolean);
-    if (jobs.length === 0) return;
+    const found = await redis.guard(queue.getJobs(state, 0, BATCH + reported.size - 1, true));
+    const jobs = found.filter((job): job is Job<QueuedInput> => isInput(job));
+    for (const job of found) {
+      if (isInput(job) || reported.has(job.id!)) continue;
+      reported.add(job.id!);
+      reportForeign(job, 'its result is not collected');
+    }
+    if (jobs.length === 0) return found.length;
     const received: Job[] = [];
     try {
       for (const job of jobs) {

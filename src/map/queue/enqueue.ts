@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidOptionError } from '../../shared/errors.js';
 import { readOptions } from '../../shared/options.js';
-import { iterableSource, type InputSource } from '../input-source.js';
+import { iterableSource, type InputSource, type PulledInput } from '../input-source.js';
+import { findFault } from '../task-value.js';
 import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
 import { enqueueChecks, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
 import type { QueuedInput } from './queued-job.js';
@@ -48,6 +50,7 @@ export async function addList(
   try {
     for (let next = await source.pull(); next; next = await source.pull()) {
       signal?.throwIfAborted();
+      expectData(next);
       batch.push({ index: next.index, input: next.input, list });
       count++;
       if (batch.length < BATCH) continue;
@@ -60,6 +63,14 @@ export async function addList(
   }
   await endList(queue, list, count);
   return count;
+}
+
+/** A worker would get another input than the one that was added. */
+function expectData({ index, input }: PulledInput<unknown>): void {
+  const fault = findFault(input);
+  if (!fault) return;
+  const message = `Input ${index} is not data that JSON can hold: input${fault.path} is ${fault.what}.`;
+  throw new InvalidOptionError('inputs', `${message} Pass strings, numbers, plain objects and arrays.`);
 }
 
 async function addBatch(

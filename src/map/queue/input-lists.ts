@@ -1,5 +1,6 @@
 import type { Queue } from 'bullmq';
-import { loadLibrary } from '../../shared/lazy.js';
+import { QueueError } from '../../shared/lease-errors.js';
+import { loadBullMQ } from './bullmq.js';
 import type { RedisLink } from './redis.js';
 
 /** Number of events that BullMQ keeps. Each contains a result, and nothing here reads events. */
@@ -16,7 +17,7 @@ export async function openQueue(
   redis: RedisLink,
   { prefix }: { readonly prefix: string },
 ): Promise<InputQueue> {
-  const { Queue } = await loadLibrary('bullmq', () => import('bullmq'));
+  const { Queue } = await loadBullMQ();
   const streams = { events: { maxLen: EVENTS } };
   const queue = new Queue(queueName, { connection: redis.client, prefix, streams });
   // The link to Redis reports errors of the connection.
@@ -30,15 +31,40 @@ export async function beginList({ queue, redis }: InputQueue, list: string): Pro
   await redis.guard(redis.client.hset(listsOf(queue), list, OPEN));
 }
 
-/** Notes that all inputs of a list were added. */
+/**
+ * Notes that all inputs of a list were added.
+ *
+ * @throws `QueueError` if Redis has lost the list meanwhile, with inputs.
+ */
 export async function endList({ queue, redis }: InputQueue, list: string, count: number): Promise<void> {
-  await redis.guard(redis.client.hset(listsOf(queue), list, count));
+  const isNew = (await redis.guard(redis.client.hset(listsOf(queue), list, count))) === 1;
+  if (isNew) throw dataLoss(queue);
 }
 
-/** Whether lists were added, all of them completely. */
-export async function areListsComplete({ queue, redis }: InputQueue): Promise<boolean> {
-  const counts = await redis.guard(redis.client.hvals(listsOf(queue)));
-  return counts.length > 0 && !counts.includes(OPEN);
+/**
+ * Reads whether lists were added, and whether all of them completely. Marks them: without the mark, the lists are others.
+ *
+ * @param areKnown Whether this collector has read lists before.
+ * @throws `QueueError` if Redis has lost these lists.
+ */
+export async function readLists(
+  { queue, redis }: InputQueue,
+  areKnown: boolean,
+): Promise<{ exist: boolean; areComplete: boolean }> {
+  const key = listsOf(queue);
+  const { [MARK]: mark, ...lists } = await redis.guard(redis.client.hgetall(key));
+  const counts = Object.values(lists);
+  const exist = counts.length > 0;
+  if (areKnown && (mark === undefined || !exist)) throw dataLoss(queue);
+  if (exist && mark === undefined) await redis.guard(redis.client.hset(key, MARK, '1'));
+  return { exist, areComplete: exist && !counts.includes(OPEN) };
+}
+
+function dataLoss({ name }: Queue): QueueError {
+  return new QueueError(
+    `Redis has lost the queue ${name}: it was emptied, or restarted without its data. Results that were not collected ` +
+      'are lost. Store the data (appendonly yes), add the inputs without a result again, and start again.',
+  );
 }
 
 /** Forgets the lists, because each of their inputs has its outcome. */
@@ -47,6 +73,8 @@ export async function forgetLists({ queue, redis }: InputQueue): Promise<void> {
 }
 
 const OPEN = 'open';
+/** Field beside those of the lists. No list has this name. */
+const MARK = ':collected';
 
 /** A key of ours beside those of BullMQ. No id of a job has this form. */
 function listsOf(queue: Queue): string {

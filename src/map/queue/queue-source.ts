@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type * as BullMQ from 'bullmq';
 import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
-import { loadLibrary } from '../../shared/lazy.js';
 import type { InputSource, PulledInput } from '../input-source.js';
 import type { Outcome } from '../outcome.js';
+import { loadBullMQ } from './bullmq.js';
 import type { WorkSettings } from './options.js';
-import { inputOf, isRetryable, storedAttempt, storedError } from './queued-job.js';
+import { isInput, isRetryable, reportForeign, storedAttempt, storedError } from './queued-job.js';
 import type { RedisLink } from './redis.js';
 
 /** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */
@@ -25,7 +24,7 @@ const CLOSE_TIMEOUT = 5000;
 export class QueueSource<Input> implements InputSource<Input> {
   readonly isShared = true;
 
-  readonly #bullmq: typeof BullMQ;
+  readonly #Job: typeof Job;
   readonly #redis: RedisLink;
   readonly #worker: Worker;
   readonly #settings: WorkSettings;
@@ -43,7 +42,7 @@ export class QueueSource<Input> implements InputSource<Input> {
     redis: RedisLink,
     settings: WorkSettings,
   ): Promise<QueueSource<Input>> {
-    const bullmq = await loadLibrary('bullmq', () => import('bullmq'));
+    const bullmq = await loadBullMQ();
     const { prefix, limiter, lockDuration, stalledInterval, maxStalledCount } = settings;
     const worker = new bullmq.Worker(queueName, null, {
       connection: redis.client,
@@ -58,11 +57,11 @@ export class QueueSource<Input> implements InputSource<Input> {
     worker.on('error', () => {});
     await redis.guard(worker.waitUntilReady());
     await redis.guard(worker.startStalledCheckTimer());
-    return new QueueSource(bullmq, redis, worker, settings);
+    return new QueueSource(bullmq.Job, redis, worker, settings);
   }
 
-  private constructor(bullmq: typeof BullMQ, redis: RedisLink, worker: Worker, settings: WorkSettings) {
-    this.#bullmq = bullmq;
+  private constructor(JobClass: typeof Job, redis: RedisLink, worker: Worker, settings: WorkSettings) {
+    this.#Job = JobClass;
     this.#redis = redis;
     this.#worker = worker;
     this.#settings = settings;
@@ -112,9 +111,8 @@ export class QueueSource<Input> implements InputSource<Input> {
 
   /** Fails jobs that must not run: those of other programs, and those that have lost too many workers. */
   async #open(job: Job): Promise<PulledInput<Input> | undefined> {
-    try {
-      if (job.deferredFailure) throw new Error(job.deferredFailure);
-      const { index, input } = inputOf(job);
+    if (!job.deferredFailure && isInput(job)) {
+      const { index, input } = job.data;
       return {
         index,
         input: input as Input,
@@ -122,10 +120,10 @@ export class QueueSource<Input> implements InputSource<Input> {
         settle: (outcome) => this.#settle(job, outcome),
         handBack: () => void this.#handBack(job),
       };
-    } catch (error) {
-      await this.#finish(job, () => job.moveToFailed(storedError(error, false), this.#token));
-      return undefined;
     }
+    const reason = job.deferredFailure ?? reportForeign(job, 'it is moved to the failed jobs');
+    await this.#finish(job, () => job.moveToFailed(storedError(new Error(reason), false), this.#token));
+    return undefined;
   }
 
   /** Resolves to false if the input runs again. */
@@ -164,8 +162,7 @@ export class QueueSource<Input> implements InputSource<Input> {
   /** Keeps the next job, which Redis returns as its fields and its id. */
   #keep(next: unknown): void {
     if (!Array.isArray(next) || !next[0]) return;
-    const { Job } = this.#bullmq;
-    this.#fetched.push(this.#hold(Job.fromJSON(this.#worker, next[0], String(next[1])))!);
+    this.#fetched.push(this.#hold(this.#Job.fromJSON(this.#worker, next[0], String(next[1])))!);
   }
 
   /** Returns a job to the queue, as the next one. If that fails, others take the job when its lock has expired. */

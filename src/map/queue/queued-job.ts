@@ -2,6 +2,7 @@ import type { Job } from 'bullmq';
 import { withoutSecrets } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
 import { QueueError, TaskResultError } from '../../shared/lease-errors.js';
+import { excerpt } from '../../shared/redact.js';
 import { recordOf, recordReason, type Outcome, type OutcomeRecord, type RecordedReason } from '../outcome.js';
 
 /** The data of a job. */
@@ -25,13 +26,24 @@ export type QueuedOutcome = OutcomeRecord & {
   readonly list: string;
 };
 
-/** Reads the data of a job. Other programs may have put other jobs into the queue. */
-export function inputOf({ id, data, queueName }: Job): QueuedInput {
-  if (isRecord(data) && typeof data['index'] === 'number') return data as unknown as QueuedInput;
-  throw new QueueError(
-    `The job ${id} of the queue ${queueName} was not added by enqueueInputs. Use a queue of its own for each kind of job.`,
-  );
+/** Whether `enqueueInputs` has added a job. Other programs may have put other jobs into the queue. */
+export function isInput(job: Job): job is Job<QueuedInput> {
+  const data: unknown = job.data;
+  return isRecord(data) && Number.isSafeInteger(data['index']) && typeof data['list'] === 'string';
 }
+
+/**
+ * Emits a warning about a job of another program, and returns its message.
+ *
+ * @param fate What happens to the job.
+ */
+export function reportForeign({ id, queueName }: Job, fate: string): string {
+  const message = `The job ${excerpt(String(id), 100)} of the queue ${queueName} was not added by enqueueInputs: ${fate}. ${OWN_QUEUE}`;
+  process.emitWarning(message, 'PooledBrowserWarning');
+  return message;
+}
+
+const OWN_QUEUE = 'Use a queue of its own for each kind of job.';
 
 /** Converts the outcome of an attempt for storage. */
 export function storedAttempt(outcome: Outcome<unknown, unknown, object>): StoredAttempt {
@@ -60,14 +72,22 @@ export function isRetryable(reason: unknown): boolean {
 }
 
 /** Reads the outcome of a job that BullMQ has completed or failed. */
-export function outcomeOf(job: Job, status: 'completed' | 'failed'): QueuedOutcome {
-  const { index, input, list } = inputOf(job);
+export function outcomeOf(job: Job<QueuedInput>, status: 'completed' | 'failed'): QueuedOutcome {
+  const { index, input, list } = job.data;
   const facts = { index, input, list, attempts: job.attemptsMade };
   if (status === 'completed') {
-    return { status: 'fulfilled', ...facts, ...(job.returnvalue as StoredAttempt) };
+    const stored: unknown = job.returnvalue;
+    if (isStoredAttempt(stored)) return { status: 'fulfilled', ...facts, ...stored };
+    const message = `The job ${job.id} of the queue ${job.queueName} was completed by another program. ${OWN_QUEUE}`;
+    const { name, code } = new QueueError(message);
+    return { status: 'rejected', ...facts, reason: { name, code, message } };
   }
   const { reason, ...stored } = isRecord(job.progress) ? (job.progress as StoredAttempt) : {};
   // After the last attempt that failed, workers may have died with the job.
   if (reason?.message === job.failedReason) return { status: 'rejected', ...facts, ...stored, reason };
   return { status: 'rejected', ...facts, reason: { message: job.failedReason } };
+}
+
+function isStoredAttempt(value: unknown): value is StoredAttempt {
+  return isRecord(value) && typeof value['sessionId'] === 'string';
 }

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { returningData } from '../../src/map/task-value.js';
+import { TaskResultError } from '../../src/index.js';
+
+class Price {
+  readonly amount: number;
+  constructor(amount: number) {
+    this.amount = amount;
+  }
+}
+/** As Puppeteer's keyboard over CDP. */
+class Keyboard {
+  readonly _modifiers = 0;
+}
+
+const run = async (value: unknown): Promise<unknown> => returningData(() => value)({} as never);
+
+it.each<[unknown, string]>([
+  [Number.NaN, 'NaN. Return null.'],
+  [{ price: -Infinity }, '-Infinity as value.price. Return null.'],
+  [[new Price(Number.NaN)], 'NaN as value[0].amount. Return null.'],
+  [new Date(Number.NaN), 'an invalid Date. Return null.'],
+  [{ rows: Array(2) }, 'undefined as value.rows[0]. Return null.'],
+  [['a', undefined], 'undefined as value[1]. Return null.'],
+  [{ shot: Buffer.from('a') }, 'an object of class Buffer as value.shot. Return a string, such as'],
+  [[new Float64Array(1)], 'an object of class Float64Array as value[0]. Return a string, such as'],
+  [new DataView(new ArrayBuffer(1)), 'an object of class DataView. Return a string'],
+  [new ArrayBuffer(1), 'an object of class ArrayBuffer.'],
+  [
+    { error: Object.assign(new Error('no'), { code: 'E' }) },
+    'an object of class Error as value.error. Throw the error',
+  ],
+  [{ keys: new Keyboard() }, 'an object of class Keyboard as value.keys. Return data'],
+])('a value that JSON would store as something else is refused (%#)', async (value, message) => {
+  const refused = run(value);
+  await expect(refused).rejects.toThrow(`The task returned ${message}`);
+  await expect(refused).rejects.toBeInstanceOf(TaskResultError);
+});
+
+it('a value with optional fields, dates or numbers is stored as it is', async () => {
+  const value = {
+    a: undefined,
+    at: new Date(0),
+    n: [-1.5, 0],
+    _id: 'of a database',
+    match: /(?<x>a)/.exec('a'),
+  };
+  await expect(run(value)).resolves.toBe(value);
+});
+
+it('the bytes of a screenshot are refused before they become an array of numbers', async () => {
+  const toJSON = () => expect.unreachable('5 MB take 5 s');
+  await expect(run({ shot: Object.assign(Buffer.alloc(1), { toJSON }) })).rejects.toThrow('of class Buffer');
+});
