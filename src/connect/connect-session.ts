@@ -43,7 +43,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'ping' | 'roundTrip'>;
+  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
@@ -101,6 +101,7 @@ async function connectOnce<Handles>(
       protocol,
       context,
       connectOptions,
+      endReason: endReason(grant.id),
       pageUrl,
       timeout,
       endpoint,
@@ -111,6 +112,13 @@ async function connectOnce<Handles>(
     cut();
     throw error;
   }
+}
+
+function endReason(sessionId: string): string {
+  return (
+    `The lease of session ${sessionId} has ended: its callback returned, or it was released. ` +
+    'Await each call, or use leaseBrowser for work that outlives a callback.'
+  );
 }
 
 /** WebDriver BiDi has no commands that clear a browser. */
