@@ -42,6 +42,8 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  /** The number of sockets of this process that belong to it. */
+  sockets(this: void): number;
   /** The socket that carries it. */
   readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip'>;
 }
@@ -85,7 +87,12 @@ async function connectOnce<Handles>(
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  const endpoint = async () => (await openSingleEndpoint(socket)).url;
+  let sockets = 1;
+  const endpoint = async () => {
+    // Both ends of the library's connection to the endpoint are in this process.
+    sockets += 2;
+    return (await openSingleEndpoint(socket)).url;
+  };
   const clean = (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
@@ -107,7 +114,7 @@ async function connectOnce<Handles>(
       endpoint,
     });
     const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
-    return { ...connection, ended, cut, clean, socket };
+    return { ...connection, ended, cut, clean, sockets: () => sockets, socket };
   } catch (error) {
     cut();
     throw error;
