@@ -14,6 +14,7 @@ import { openPool } from './service.js';
 import { note } from './terminal.js';
 
 export function define(command: Command, interruption: Interruption): void {
+  suggestSeparator(command);
   addLeaseOptions(command)
     .description('Leases a browser, runs a command with its addresses in the environment, and releases it.')
     .usage('[options] <pool> -- <command> [args...]')
@@ -26,6 +27,21 @@ export function define(command: Command, interruption: Interruption): void {
       exec(pool, [program, ...args], options, interruption),
     );
 }
+
+/** Without `--`, an option of the program to run looks like one of this command. */
+function suggestSeparator(command: Command): void {
+  const inherited = command.configureOutput();
+  command.configureOutput({
+    outputError: (text, write) => {
+      const isUnknown = /^error: unknown option \S+\s*$/.test(text);
+      const isMissing = isUnknown && !process.argv.includes('--');
+      inherited.outputError!(isMissing ? `${text.trim()}\n${SEPARATOR}` : text, write);
+    },
+  });
+}
+
+const SEPARATOR =
+  'Put -- before the command, so that its options are not read as options of exec: pooled-browser exec POOL -- COMMAND';
 
 const HELP = `
 The command gets these environment variables, which only its user and root can read:

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { sentence } from '../shared/errors.js';
 import { EXIT, EXIT_CODES } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { note, oneLine } from './terminal.js';
@@ -35,7 +36,7 @@ export async function createProgram(args: readonly string[], interruption: Inter
     .option('-V, --version', 'print the version')
     .on('option:version', printVersion)
     .exitOverride()
-    .configureOutput({ outputError: (text) => note(`${oneLine(text.replace(/^error: /, ''))} ${HELP_HINT}`) })
+    .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', EXIT_CODES);
   for (const [name, summary, load] of COMMANDS) {
@@ -43,6 +44,11 @@ export async function createProgram(args: readonly string[], interruption: Inter
     if (args.includes(name)) (await load()).define(command, interruption);
   }
   return program;
+}
+
+/** Commander writes its suggestion on a line of its own, in brackets. */
+function usageError(text: string): string {
+  return sentence(oneLine(text.replace(/^error: /, '').replace('\n(', ' (')));
 }
 
 const HELP_HINT = 'For help, run: pooled-browser --help';

@@ -42,8 +42,10 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  /** The number of sockets of this process that belong to it. */
+  sockets(this: void): number;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'ping' | 'roundTrip'>;
+  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
@@ -85,7 +87,12 @@ async function connectOnce<Handles>(
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  const endpoint = async () => (await openSingleEndpoint(socket)).url;
+  let sockets = 1;
+  const endpoint = async () => {
+    // Both ends of the library's connection to the endpoint are in this process.
+    sockets += 2;
+    return (await openSingleEndpoint(socket)).url;
+  };
   const clean = (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
@@ -101,16 +108,24 @@ async function connectOnce<Handles>(
       protocol,
       context,
       connectOptions,
+      endReason: endReason(grant.id),
       pageUrl,
       timeout,
       endpoint,
     });
     const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
-    return { ...connection, ended, cut, clean, socket };
+    return { ...connection, ended, cut, clean, sockets: () => sockets, socket };
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+function endReason(sessionId: string): string {
+  return (
+    `The lease of session ${sessionId} has ended: its callback returned, or it was released. ` +
+    'Await each call, or use leaseBrowser for work that outlives a callback.'
+  );
 }
 
 /** WebDriver BiDi has no commands that clear a browser. */

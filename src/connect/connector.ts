@@ -26,6 +26,8 @@ export interface ConnectRequest {
   readonly pageUrl: string | undefined;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
+  /** Why a call after the end of the lease fails, for a library that shows the reason of a disconnect. */
+  readonly endReason: string;
   /** Milliseconds until a page must be usable; then `socket` is closed. */
   readonly timeout: number;
   /**

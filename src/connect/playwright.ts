@@ -56,7 +56,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, connectOptions, pageUrl, endpoint }: ConnectRequest,
+  { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
   const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
   // Playwright writes nothing after the socket has ended.
@@ -64,6 +64,10 @@ async function connect(
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
   const browser = await chromium.connectOverCDP(url, options);
+  // A call that is still pending when the socket is taken over shows the reason.
+  void socket.detached.then(() => {
+    if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
+  });
   const ownContext = browser.contexts()[0]!;
   // Without a viewport a context has the size of the window, as the pool configured it.
   const openContext = async (which: ContextChoice) =>
@@ -81,11 +85,11 @@ async function connect(
     isConnected: () => browser.isConnected(),
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
-      await Promise.all(opened.map((one) => one.close()));
+      await Promise.all(opened.map((one) => one.close({ reason })));
     },
     disconnect: async () => {
       socket.close('closed-by-us');
-      await browser.close();
+      await browser.close({ reason });
       // Waiting for the closing handshake would cost a round trip.
       socket.cut('closed-by-us');
       await removed;

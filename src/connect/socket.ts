@@ -7,6 +7,7 @@ import { messageOfBody } from '../service/response.js';
 import type { SpareConnection } from '../service/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
+import { PendingCalls } from './pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { loadWs } from '../shared/lazy.js';
@@ -49,6 +50,8 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** The library can no longer use the socket, though it is open. */
+  isTakenOver = false;
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
   roundTrip: number | undefined;
 
@@ -58,7 +61,7 @@ export class Socket {
   #connection: NetSocket | undefined;
   #moved = '';
   #missedPings = 0;
-  #isTakenOver = false;
+  readonly #calls = new PendingCalls();
   #detach = () => {};
 
   /**
@@ -134,12 +137,19 @@ export class Socket {
 
   /** Sends a message of the library; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
-    if (!this.#isTakenOver) this.#websocket.send(data as Buffer, { binary: isBinary });
+    if (this.isTakenOver) return;
+    this.#calls.noteCommand(data);
+    this.#websocket.send(data as Buffer, { binary: isBinary });
+  }
+
+  /** The methods of the library's commands that have no response yet, in their order. */
+  get pendingCalls(): readonly string[] {
+    return this.#calls.pending;
   }
 
   /** Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
   takeOver(): CdpCarrier {
-    this.#isTakenOver = true;
+    this.isTakenOver = true;
     this.#detach();
     return {
       ended: this.ended,
@@ -155,7 +165,7 @@ export class Socket {
 
   /** Closes with the closing handshake, or after one second without it. Only the first reason counts. */
   close(reason: SocketEnd): void {
-    if (this.#end || this.#isTakenOver) return;
+    if (this.#end || this.isTakenOver) return;
     this.#end = reason;
     this.#websocket.close(1000);
     const timer = clock.setTimeout(() => this.#websocket.terminate(), CLOSE_TIMEOUT);
@@ -177,6 +187,7 @@ export class Socket {
     try {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
+      this.#calls.noteResponse(data);
       await this.onMessage(data, isBinary);
     } catch (error) {
       if (isMessage(data)) throw error;

@@ -33,6 +33,11 @@ export interface Steps {
   'callback-started': { sessionId: string };
   /** The callback returned or threw, or the run no longer waits for it. */
   'callback-ended': { sessionId: string; status: 'ok' | 'failed' };
+  /**
+   * Calls of the callback had no result yet when the lease ended, probably because an `await` is missing. `methods` are the
+   * protocol commands that they had sent; `message` is a sentence for a log.
+   */
+  'pending-calls': { sessionId: string; methods: readonly string[]; message: string };
   /** The connection was lost, and is not replaced. */
   'browser-lost': { sessionId: string; error: BrowserLostError };
   /** The connection was lost, and will be replaced (option `reconnect`). */

@@ -6,6 +6,7 @@ import { withAbortGrace } from '../shared/abort.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
 import type { Lease, LeaseFacts } from './lease.js';
+import { warnIfForgotten } from './forgotten-lease.js';
 import { loadLease } from './load-lease.js';
 import {
   attachChecks,
@@ -120,6 +121,7 @@ function pooledBrowser<Handles, Session extends object>(
   lease: Lease<Handles>,
 ): PooledBrowser<Handles, Session> {
   const { session, signal, link, grant } = lease;
+  warnIfForgotten(lease);
   const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   const browser = {
     session,

@@ -10,7 +10,7 @@ import { INTERNALS } from '../service/pool-internals.js';
 import type { ReleaseTicket } from '../service/release.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
-import { clock, startTimer } from '../shared/clock.js';
+import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import {
   ArtifactError,
@@ -44,6 +44,8 @@ import {
 const ARTIFACTS_TIMEOUT = 15_000;
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
+/** Turns of the event loop within which a library sends the command of a call. */
+const SENDING_TURNS = 5;
 /** Time for the library to disconnect, in ms; then the socket is closed. */
 const DISCONNECT_TIMEOUT = 2000;
 
@@ -389,6 +391,7 @@ export class Lease<Handles> {
     const replays = this.#replays;
     if (replays?.isRecording) await this.time('replays', () => replays.stopRecording());
     await this.#collectArtifacts(outcome);
+    if (outcome.status === 'ok') await this.#reportPendingCalls();
     const [healthy, recorded] = await Promise.all([
       !leaves && this.#cleanUp(),
       replays ? this.time('replays', () => replays.collect()) : OFF,
@@ -406,6 +409,18 @@ export class Lease<Handles> {
     // A call whose signal aborted during the release rejects too.
     this.#finish(summary, failure ?? (signal?.aborted ? { error: signal.reason as unknown } : undefined));
     return summary;
+  }
+
+  async #reportPendingCalls(): Promise<void> {
+    const { socket } = this.#link?.connection ?? {};
+    // Playwright sends a command some turns after its call.
+    for (let turn = 0; socket && turn < SENDING_TURNS; turn++) await nextTurn();
+    const methods = socket?.pendingCalls ?? [];
+    if (methods.length === 0 || this.signal.aborted) return;
+    const { sessionId } = this;
+    const calls = methods.length === 1 ? '1 call had' : `${methods.length} calls had`;
+    const message = `${calls} no result when the lease of session ${sessionId} ended (${methods.join(', ')}). Did you forget await?`;
+    this.emit({ type: 'pending-calls', sessionId, methods, message });
   }
 
   /** Releases the browser. Never rejects: a browser that could not be released is reported. */

@@ -365,6 +365,7 @@ export function readLeaseOptions<C extends Checks>(
   given: object,
   { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal' | 'canTrace'> },
 ): LeaseSettings & Checked<C> {
+  refuseMisplaced(checks, given, caller);
   const settings = { ...DEFAULTS, ...readOptions(checks, given, caller) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
@@ -374,6 +375,38 @@ export function readLeaseOptions<C extends Checks>(
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   return settings;
+}
+
+/** Options of something else, which a similar name would not help to find, and where they belong. */
+const PLACES: readonly (readonly [names: RegExp, advice: (name: string) => string])[] = [
+  [
+    /^(contextOptions|acceptDownloads|baseURL|bypassCSP|colorScheme|deviceScaleFactor|extraHTTPHeaders|geolocation|hasTouch|httpCredentials|ignoreHTTPSErrors|isMobile|javaScriptEnabled|locale|offline|permissions|record(Har|Video)|screen|serviceWorkers|storageState|timezoneId|userAgent|viewport)$/,
+    (name) =>
+      `${name === 'contextOptions' ? 'A context takes its options' : 'It is an option of a context'}: ` +
+      'open the context in the callback, for example with browser.newContext.',
+  ],
+  [
+    /^(headers|slowMo|defaultViewport|protocolTimeout|acceptInsecureCerts|targetFilter|artifactsDir|noDefaults|isLocal)$/,
+    (name) => `It is an option of the automation library: pass connectOptions: { ${name} }.`,
+  ],
+  [
+    /^(token|baseUrl|service|insecure|local|limit|proxy)$/,
+    (name) => `It is an option of the pool: new BrowserPool(idOrName, { ${name} }).`,
+  ],
+  [
+    /^(args|channel|executablePath|headless|launchOptions|userDataDir)$/,
+    () => 'The pool starts its browsers: configure them there.',
+  ],
+];
+
+function refuseMisplaced(checks: Checks, given: object, caller: string): void {
+  for (const name of Object.keys(given)) {
+    const advice = Object.hasOwn(checks, name)
+      ? undefined
+      : PLACES.find(([names]) => names.test(name))?.[1](name);
+    if (advice !== undefined)
+      throw new InvalidOptionError(name, `${caller} has no option ${name}. ${advice}`);
+  }
 }
 
 export type { Check };

@@ -1,7 +1,6 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import { raceTimeout } from '../shared/abort.js';
-import { clock } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 
 /** Timeout for opening, resetting or closing a workspace, in ms. */
@@ -89,9 +88,9 @@ export class Lane<Handles> {
 
   /** Counts the time until a prepared workspace is ready. */
   async #wait<Prepared>(workspace: Promise<Prepared> | undefined): Promise<Prepared | undefined> {
-    const began = clock.now();
+    const began = performance.now();
     const prepared = await workspace;
-    this.#waited += clock.now() - began;
+    this.#waited += performance.now() - began;
     return prepared;
   }
 
@@ -109,9 +108,9 @@ export class Lane<Handles> {
   }
 
   async #open(): Promise<Workspace<Handles>> {
-    const began = clock.now();
+    const began = performance.now();
     const workspace = await limited(this.#lease.openWorkspace(this.#isolation));
-    this.#openTime = clock.now() - began;
+    this.#openTime = performance.now() - began;
     return workspace;
   }
 

@@ -1,4 +1,3 @@
-import { clock } from '../shared/clock.js';
 import { callListener } from '../shared/telemetry.js';
 import type { Task } from './backlog.js';
 import type { AttemptFacts } from './outcome.js';
@@ -53,7 +52,7 @@ type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'lea
 export class Progress {
   readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<Task<unknown>, { attempt: AttemptFacts; start: number }>();
-  readonly #began = clock.now();
+  readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #waiting: () => number;
@@ -82,7 +81,7 @@ export class Progress {
   }
 
   beginAttempt(task: Task<unknown>): void {
-    this.#running.set(task, { attempt: factsOf(task), start: clock.now() });
+    this.#running.set(task, { attempt: factsOf(task), start: performance.now() });
     this.add({});
   }
 
@@ -95,19 +94,19 @@ export class Progress {
   /** Sends the last report. */
   end(): void {
     this.#report();
-    clock.clearTimeout(this.#timer);
+    clearTimeout(this.#timer);
   }
 
   #schedule(delay: number): void {
-    clock.clearTimeout(this.#timer);
-    this.#timer = clock.setTimeout(() => this.#report(), delay).unref();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#report(), delay).unref();
   }
 
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
     const { done, skipped } = this.#counts;
-    const now = clock.now();
+    const now = performance.now();
     const rate = (done / (now - this.#began)) * 1000;
     const total = this.#total;
     const running = [...this.#running.values()];

@@ -14,7 +14,7 @@ import * as puppeteer from '../../src/puppeteer.js';
 import { plainConnector } from './plain-connector.js';
 
 /** The common part of both libraries' pages that these tests use. */
-interface AnyPage {
+export interface AnyPage {
   goto(url: string): Promise<unknown>;
   title(): Promise<string>;
   evaluate<Value>(script: string): Promise<Value>;

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { leaseChecks, readLeaseOptions } from '../../src/lease/options.js';
+
+it.each([
+  ['viewport', 'browser.newContext'],
+  ['locale', 'browser.newContext'],
+  ['storageState', 'browser.newContext'],
+  ['contextOptions', 'browser.newContext'],
+  ['headers', 'connectOptions: { headers }'],
+  ['slowMo', 'connectOptions: { slowMo }'],
+  ['defaultViewport', 'connectOptions: { defaultViewport }'],
+  ['token', 'new BrowserPool(idOrName, { token })'],
+  ['headless', 'The pool starts its browsers'],
+  // Otherwise a similar name is suggested.
+  ['acquireTimeuot', 'Did you mean acquireTimeout?'],
+])('the error for the option %s says where it belongs', (name, advice) => {
+  const read = () => readLeaseOptions(leaseChecks, { [name]: 1 }, { caller: 'leaseBrowser' });
+  expect(read).toThrow(`leaseBrowser has no option ${name}. `);
+  expect(read).toThrow(advice);
+});
