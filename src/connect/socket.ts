@@ -137,7 +137,7 @@ export class Socket {
     if (!this.#isTakenOver) this.#websocket.send(data as Buffer, { binary: isBinary });
   }
 
-  /** Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
+  /** @internal Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
   takeOver(): CdpCarrier {
     this.#isTakenOver = true;
     this.#detach();
