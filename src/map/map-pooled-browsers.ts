@@ -53,12 +53,15 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   return outcomes as Outcomes<Input, Value, Session>;
 }
 
-/** Loads the job with its first use: an import of this library loads only its options. */
+/** Loaded with the first use of a job: an import of this library loads only its options. */
+export const loadJob = lazy(() => import('./run-job.js'));
+
+/** Starts the job with its first outcome. */
 function startLater<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
 ): Outcomes<Input, Value, object> {
   const fromHere = callSite();
-  const start = lazy(async () => (await import('./run-job.js')).runJob(plan));
+  const start = lazy(async () => (await loadJob()).runJob(plan));
   const outcomes: Outcomes<Input, Value, object> = {
     next: () => fromHere(start().then((job) => job.next())),
     return: async () => (await start()).return!(),
