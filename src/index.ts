@@ -13,6 +13,8 @@ export type {
   ObserveRequest,
   PageReport,
   Protocol,
+  TestContext,
+  TestPage,
   Workspace,
 } from './connect/connector.js';
 export {

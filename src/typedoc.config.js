@@ -1,9 +1,16 @@
 /** Settings of `npm run docs`. TypeDoc needs the API of TypeScript 6, which TypeScript 7 no longer has. */
 export default {
   name: 'pooled-browser',
-  entryPoints: ['index', 'playwright', 'puppeteer', 'local', 'bullmq', 'vitest', 'playwright-test'].map(
-    (entry) => `${entry}.ts`,
-  ),
+  entryPoints: [
+    'index',
+    'playwright',
+    'puppeteer',
+    'services',
+    'local',
+    'bullmq',
+    'vitest',
+    'playwright-test',
+  ].map((entry) => `${entry}.ts`),
   tsconfig: 'tsconfig.json',
   out: '../reports/docs',
   readme: '../README.md',
@@ -26,7 +33,15 @@ export default {
   },
   plugin: [titleDocuments, nameOptions, documentNestedProperties],
   // Types that compute other types, whose pages show the result, and types of internal parameters.
-  intentionallyNotExported: ['LeaseRecord', 'AnyLease', 'ContextOf', 'Leaser', 'Held', 'WorkerState'],
+  intentionallyNotExported: [
+    'LeaseRecord',
+    'AnyPooledBrowser',
+    'ContextOf',
+    'FixturesOf',
+    'Leaser',
+    'Held',
+    'WorkerState',
+  ],
 };
 
 /** The title of a guide is its first heading: all files have the same name. */

@@ -11,4 +11,4 @@ export {
   type ProvidedOptions,
   type VitestOptions,
 } from './fixtures/vitest.js';
-export type { BrowserReport } from './fixtures/held-lease.js';
+export type { BrowserReport, TestLeaseOptions } from './fixtures/held-lease.js';

@@ -11,7 +11,6 @@ import { withPooledBrowser as withPlaywright } from '../lease/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../lease/puppeteer.js';
 import { runOf, type FailedRun, type Run } from '../lease/run.js';
 import { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserSession } from '../service/services/kernel.js';
 import { BIDI_LIBRARY, startPool } from './service.js';
 import type { Format } from './terminal.js';
 
@@ -86,7 +85,7 @@ function describeStep(event: RunEvent): string | undefined {
     case 'waiting':
       return `waits: no browser is free yet${cause}`;
     case 'acquired':
-      return `leased browser ${(event.session as BrowserSession).session_id.slice(0, 8)}`;
+      return `leased browser ${event.sessionId.slice(0, 8)}`;
     case 'connecting':
       return `connects over ${event.protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP'}`;
     case 'connected':

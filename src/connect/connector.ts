@@ -69,9 +69,7 @@ export interface Connection<Handles> {
   /** Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest. */
   openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
   /** Opens a context for a test, or returns the browser's own one. `cleanup` closes a new one at the latest. */
-  openContext?(
-    choice: ContextChoice,
-  ): Promise<{ newPage(): Promise<{ close(): Promise<void> }>; close(): Promise<void> }>;
+  openContext?(choice: ContextChoice): Promise<TestContext>;
   /**
    * Observes pages, for the option `artifacts`. Sends nothing to the browser by itself. With a connector that does not
    * have this method, a lease has no artifacts.
@@ -84,6 +82,20 @@ export interface Connection<Handles> {
   cleanup(): Promise<void>;
   /** Disconnects without closing the browser. */
   disconnect(): Promise<void>;
+}
+
+/** A context in which a test opens pages: a part of the library's own. */
+export interface TestContext {
+  /** Opens a page. */
+  newPage(): Promise<TestPage>;
+  /** Closes the context with its pages. */
+  close(): Promise<void>;
+}
+
+/** A page of a test: a part of the library's own. */
+export interface TestPage {
+  /** Closes the page. */
+  close(): Promise<void>;
 }
 
 /** What a connector receives to observe pages. */

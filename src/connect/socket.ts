@@ -147,7 +147,7 @@ export class Socket {
     return this.#calls.pending;
   }
 
-  /** Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
+  /** @internal Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
   takeOver(): CdpCarrier {
     this.isTakenOver = true;
     this.#detach();

@@ -1,6 +1,8 @@
 /**
  * The timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
  * on must not stop a release. All modules of the client use this object.
+ *
+ * @internal Not declared in the package, which must compile without Node's types.
  */
 export const clock = {
   setTimeout: globalThis.setTimeout,
@@ -28,7 +30,7 @@ export function nextTurn(): Promise<void> {
 /** The longest time that `setTimeout` accepts, in ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
+/** @internal `setTimeout` that never fires for a time beyond its range. Node's own fires immediately. */
 export function startTimer(milliseconds: number, onEnd: () => void): NodeJS.Timeout | undefined {
   return milliseconds > LONGEST_TIMER ? undefined : clock.setTimeout(onEnd, milliseconds);
 }
