@@ -31,7 +31,7 @@ export class Caller {
   readonly #options: ReturnType<typeof drawOptions>;
   #abortedAt = Number.POSITIVE_INFINITY;
   #heldFor = 0;
-  #mayRecordTwice = false;
+  #mayLackReplays = false;
   #callbacks = 0;
 
   constructor(
@@ -146,7 +146,7 @@ export class Caller {
     const grant = grants.findLast((one) => one.call === this.number && one.sessionId === idOf(session));
     const own = grant?.ownReplay;
     const isListed = ['ready', 'pending', 'none'].includes(replayStatus);
-    if (own !== undefined && sendsDates && !this.#mayRecordTwice && isListed && this.way !== 'handover')
+    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && this.way !== 'handover')
       if (replays.every((replay) => replay.replay_id !== own))
         this.#violate('did not return its own recording');
     const list = this.way === 'handover' ? 'first' : 'last';
@@ -312,8 +312,9 @@ export class Caller {
     if (this.#world.story)
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
-    // Perhaps there is a second recording of this lease.
-    if (event.type === 'recording-unavailable') this.#mayRecordTwice = true;
+    // Perhaps there is a second recording of this lease, or the first list is missing.
+    if (event.type === 'recording-unavailable' || (event.type === 'replays' && event.error))
+      this.#mayLackReplays = true;
     if (event.type === 'released' && event.released === 'reused') this.#checkReused(event.sessionId);
     if (event.type === 'ended') this.#checkUnknown(event.summary.unknownAcquires);
     if (event.type === 'release-failed') this.excused.add(event.sessionId);
