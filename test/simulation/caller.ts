@@ -62,6 +62,8 @@ export class Caller {
     );
     stopWatching();
     this.isSettled = true;
+    if ('error' in outcome && outcome.error instanceof this.#world.library.api.InvalidOptionError)
+      this.#violate(`could not begin: ${outcome.error.message}`);
     this.#world.tell(
       `call ${this.number} ${this.way} ${outcome.status} ${'error' in outcome ? String(outcome.error) : ''}`,
     );
@@ -238,7 +240,7 @@ export class Caller {
   /** `mapPooledBrowsers`: each input has one outcome, unless the loop is left or ends in an error. */
   async #map(): Promise<void> {
     const { random, clock } = this.#world;
-    const options = this.#heldOptions();
+    const { context: _context, ...options } = this.#heldOptions();
     const count = random.between(0, 20);
     const patience = random.chance(0.2) ? random.between(0, count) : count;
     const inputs = Array.from({ length: count }, (_, input) => input);
