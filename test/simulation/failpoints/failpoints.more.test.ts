@@ -147,6 +147,7 @@ function run(
   return simulate(seed, {
     library: build.library,
     ways,
+    shape: 'kernel',
     rates: new Map(Object.entries(rates) as [Fault, number][]),
     beforeRun: ({ clock }, callers) =>
       failpoints.reset(
