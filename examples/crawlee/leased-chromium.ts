@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, BrowserType } from 'playwright-core';
-import type { BrowserPool } from 'pooled-browser';
+import type { BrowserPool, RunEvent } from 'pooled-browser';
 import { leaseBrowser } from 'pooled-browser/playwright';
 
 type Lease = Awaited<ReturnType<typeof leaseBrowser>>;
@@ -11,6 +11,8 @@ type Lease = Awaited<ReturnType<typeof leaseBrowser>>;
 export class LeasedChromium implements AsyncDisposable {
   /** For Crawlee's option `launcher`. */
   readonly launcher = { name: () => 'chromium', launch: () => this.#launch() } as unknown as BrowserType;
+  /** Numbers of browsers. */
+  readonly counts = { leased: 0, released: 0 };
   readonly #pool: BrowserPool;
   readonly #launches = new Set<Promise<Lease>>();
   readonly #closed = new AbortController();
@@ -28,8 +30,17 @@ export class LeasedChromium implements AsyncDisposable {
     );
   }
 
+  /** A browser that is leased after an abort is an orphan, which the pool releases. */
+  #count(type: RunEvent['type']): void {
+    if (type === 'acquired' || type === 'grant-orphaned') this.counts.leased++;
+    if (type === 'released') this.counts.released++;
+  }
+
   async #launch(): Promise<Browser> {
-    const launch = leaseBrowser(this.#pool, { signal: this.#closed.signal });
+    const launch = leaseBrowser(this.#pool, {
+      signal: this.#closed.signal,
+      onEvent: ({ type }) => this.#count(type),
+    });
     this.#launches.add(launch);
     const lease = await launch;
     return new Proxy(lease.browser, {

@@ -32,5 +32,5 @@ const crawler = new PlaywrightCrawler(
 await crawler.run([process.argv[2] ?? shop!.url]);
 
 console.log(`Crawled: ${titles.toSorted().join(', ')}`);
-const { active, reused, destroyed } = pool.stats().leases;
-console.log(`Leases released: ${reused + destroyed}, still held: ${active}`);
+const { leased, released } = chromium.counts;
+console.log(`Leases released: ${released}, still held: ${leased - released}`);

@@ -1,7 +1,10 @@
 import type { Frame } from './socket.js';
 
-/** Above the ids of every library: a late answer to a command of the library has another id. */
-const FIRST_ID = 2 ** 50;
+/**
+ * Above the ids of every library: a late answer to a command of the library has another id. Chromium accepts ids of 32 bits, and
+ * does not answer others.
+ */
+const FIRST_ID = 2 ** 30;
 
 interface Message {
   id?: number;

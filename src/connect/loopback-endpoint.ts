@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
@@ -51,7 +50,7 @@ async function listen(
   onClient: (client: WebSocket, server: WebSocketServer) => unknown,
 ): Promise<LoopbackEndpoint> {
   const { WebSocketServer } = await loadWs();
-  const path = `/${randomUUID()}`;
+  const path = `/${globalThis.crypto.randomUUID()}`;
   const server = new WebSocketServer({
     host: '127.0.0.1',
     port: 0,

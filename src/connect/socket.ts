@@ -30,6 +30,14 @@ const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 /** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
+/** How much of one large message is still to be sent. Node's own timeout of sockets reads it, too. `_parent`: below TLS. */
+interface WriteQueue {
+  readonly _handle?: {
+    readonly writeQueueSize?: number;
+    readonly _parent?: { readonly writeQueueSize?: number };
+  } | null;
+}
+
 /**
  * The WebSocket to a leased browser. It follows no redirect, detects a dead connection within 15 s, and does not show the
  * JWT in errors, in contrast to the libraries' own WebSockets (see src/connect/README.md).
@@ -48,7 +56,7 @@ export class Socket {
   #end: SocketEnd | undefined;
   /** The connection below: its counters show that a large message is on its way. */
   #connection: NetSocket | undefined;
-  #moved = -1;
+  #moved = '';
   #missedPings = 0;
   #isTakenOver = false;
   #detach = () => {};
@@ -79,8 +87,6 @@ export class Socket {
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
       skipUTF8Validation: true,
-      // One message per task, because libraries resolve promises on which the next message depends.
-      allowSynchronousEvents: false,
     });
     // Listens from the start: a message can arrive together with the response to the upgrade.
     const socket = new Socket(websocket);
@@ -101,7 +107,8 @@ export class Socket {
       heartbeat = clock.setInterval(() => this.#beat(), PING_INTERVAL).unref();
     });
     websocket.once('upgrade', ({ socket }) => (this.#connection = socket));
-    websocket.on('message', (data, isBinary) => void this.#receive(data, isBinary));
+    // One message per task, because libraries resolve promises on which the next message depends.
+    websocket.on('message', (data, isBinary) => clock.setImmediate(() => void this.#receive(data, isBinary)));
     // A server that violates the protocol may not answer the closing handshake.
     websocket.on('error', () => this.cut('dropped'));
     websocket.on('pong', (sent) => {
@@ -116,8 +123,11 @@ export class Socket {
       websocket.once('close', (code, reason) => {
         clock.clearInterval(heartbeat);
         this.#end ??= endOf(code, String(reason));
-        resolve(this.#end);
-        this.#detach();
+        // After the last message.
+        clock.setImmediate(() => {
+          resolve(this.#end!);
+          this.#detach();
+        });
       });
     });
   }
@@ -179,9 +189,12 @@ export class Socket {
    * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
    */
   #beat(): void {
-    const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = this.#connection ?? {};
+    const connection: (NetSocket & WriteQueue) | undefined = this.#connection;
+    const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
     // The ping itself is written. It counts only while more than it waits to be written.
-    const moved = bytesRead + (writableLength > 0 ? bytesWritten - writableLength : 0);
+    const written = writableLength > 0 ? bytesWritten - writableLength : 0;
+    const handle = connection?._handle;
+    const moved = [bytesRead, written, (handle?._parent ?? handle)?.writeQueueSize].join();
     this.#missedPings = moved !== this.#moved ? 0 : this.#missedPings + 1;
     this.#moved = moved;
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');

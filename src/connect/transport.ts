@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import type { Protocol } from './connector.js';
 import type { Socket } from './socket.js';
 
@@ -26,7 +27,7 @@ export function socketTransport(socket: Socket, protocol: Protocol): Transport {
   socket.onMessage = (data) => transport.onmessage?.(String(data));
   // The lease is notified first, so that its reason ends the run instead of an error of Puppeteer.
   void socket.detached.then(() =>
-    setImmediate(() => {
+    clock.setImmediate(() => {
       hasEnded = true;
       transport.onclose?.();
     }),

@@ -7,7 +7,7 @@ import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, sentence } from '../shared/errors.js';
 import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { withRetries } from '../shared/retry.js';
-import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
+import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { RunStep } from './events.js';
 import type { LeaseSettings } from './options.js';
@@ -149,7 +149,7 @@ async function requestOnce(call: AcquiringCall, deadline: LinkedAbort, state: St
   };
   const outageIn = (outcome: AcquireOutcome) =>
     'error' in outcome && outcome.isOutage && !hasWaited()
-      ? { retryAfter: retryAfterOf(outcome) ?? 0 }
+      ? { retryAfter: retryAfterOf(outcome) }
       : undefined;
   const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
   if (outcome.kind === 'granted') return outcome.granted;
@@ -174,6 +174,8 @@ function mayRepeat(
   const { name, retry } = settings;
   if (!hasWaited && ++state.retries > retry.retries) return false;
   if (outcome.kind === 'none') return true;
+  // A success that can't be read most likely leased a browser: another request would lease a second one.
+  if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
   // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
   if (outcome.kind === 'unknown') return counts.unknownAcquires <= 1;
   // The name of a browser that is still being released is in use: a request for it would be refused.
@@ -205,9 +207,10 @@ async function pauseBefore(
   await delay(pause, deadline.signal, client.service.waits === 'never' ? wake : undefined);
 }
 
+/** Milliseconds. Zero counts as missing: the requests would follow each other without a pause. */
 function retryAfterOf(outcome: AcquireOutcome): number | undefined {
   const error = 'error' in outcome ? outcome.error : undefined;
-  return error instanceof PoolServiceError ? error.retryAfter : undefined;
+  return error instanceof PoolServiceError ? error.retryAfter || undefined : undefined;
 }
 
 function progress({ counts }: AcquiringCall, deadline: LinkedAbort, further = 0) {

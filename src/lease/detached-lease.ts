@@ -1,9 +1,9 @@
-import type { Grant } from '../service/browser-service.js';
-import type { ReleaseTicket } from '../service/release.js';
+import type { Grant, LeaseRequest } from '../service/browser-service.js';
 import { revealSession, sealSession } from '../service/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { hideSecret, INSPECT } from '../shared/redact.js';
+import { pathSegmentFault } from '../shared/urls.js';
 
 const PREFIX = 'pooled-browser-lease-2.';
 
@@ -14,7 +14,10 @@ export interface LeaseRecord {
   /** Address of the service. */
   baseUrl: string;
   grant: Grant;
-  ticket: ReleaseTicket | undefined;
+  /** The request that leased the browser. */
+  lease: LeaseRequest;
+  /** The service showed the mark of the lease when it leased the browser. */
+  isMarkShown: boolean;
   /** Ids of the session's recordings from before the lease, if they are known. */
   earlierReplays?: readonly string[] | undefined;
 }
@@ -54,16 +57,16 @@ export class DetachedLease {
 export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
-    const { pool, baseUrl, grant, ticket, earlierReplays } = decode(secret.slice(PREFIX.length));
-    if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant)) {
-      const sealed = { ...grant, session: sealSession(grant) };
-      const earlier = Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined;
+    const record = decode(secret.slice(PREFIX.length));
+    const { pool, baseUrl, grant, lease: request, isMarkShown, earlierReplays } = record;
+    if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant) && isRecord(request)) {
       return {
         pool,
         baseUrl,
-        grant: sealed,
-        ticket: ticket as ReleaseTicket | undefined,
-        earlierReplays: earlier,
+        grant: { ...grant, session: sealSession(grant) },
+        lease: request as unknown as LeaseRequest,
+        isMarkShown: isMarkShown === true,
+        earlierReplays: Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined,
       };
     }
   }
@@ -74,7 +77,7 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
 }
 
 function isGrant(value: unknown): value is Grant {
-  return isRecord(value) && typeof value['id'] === 'string' && isRecord(value['session']);
+  return isRecord(value) && pathSegmentFault(value['id']) === undefined && isRecord(value['session']);
 }
 
 function decode(text: string): Record<string, unknown> {

@@ -1,6 +1,7 @@
 import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
 import type { PoolEvent } from '../service/events.js';
 import type { Replay } from '../service/browser-service.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import type { FailedRun, ReplayStatus } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */
@@ -15,7 +16,7 @@ export interface Steps {
   /** The acquire request leased no browser, and another one follows. `error` is missing if the service just had none. */
   waiting: { attempt: number; waited: number; error?: Error };
   /** A browser was leased. `attempt` is the number of the lease: an unreachable browser is followed by another lease. */
-  acquired: { session: object; sessionId: string; attempt: number };
+  acquired: { session: BrowserSession; sessionId: string; attempt: number };
   /** The library begins to connect. */
   connecting: { sessionId: string; library: string; protocol: string };
   /** Unresponsive pages of an earlier lease kept the library from connecting, and were closed. */

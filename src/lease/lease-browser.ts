@@ -3,9 +3,10 @@ import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { readDetachedLease, type DetachedLease } from './detached-lease.js';
-import { Lease, type LeaseFacts } from './lease.js';
+import type { Lease, LeaseFacts } from './lease.js';
+import { loadLease } from './load-lease.js';
 import {
   attachChecks,
   heldLeaseChecks,
@@ -32,7 +33,7 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
     use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value>;
     /**
      * Replaces the connection within the lease; `browser` and `page` of this object are then those of the new one.
-     * Contexts of the old connection may be gone, and the browser is not reused after the lease.
+     * Contexts of the old connection may be gone.
      *
      * @throws `BrowserLostError` if the session is over.
      */
@@ -56,9 +57,11 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   pool: BrowserPool<Session> | string,
   { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
   const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
-  const opening = Lease.open({ pool: resolvePool(pool), settings, connector });
-  return pooledBrowser(await withAbortGrace(settings.signal, opening));
+  const plan = { pool: resolvePool(pool), settings, connector };
+  const opening = loadLease().then(({ Lease }) => Lease.open(plan));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
 /** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
@@ -67,6 +70,7 @@ export async function leaseSession(
   options: SessionLeaseOptions,
 ): Promise<Lease<unknown>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  const { Lease } = await loadLease();
   return Lease.acquire(pool, settings);
 }
 
@@ -82,12 +86,14 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   lease: DetachedLease | string,
   { connector, pool: given, ...options }: AttachOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
   const settings = readLeaseOptions(attachChecks, options, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);
-  const attaching = Lease.attach({ pool, settings, connector }, record);
-  return pooledBrowser(await withAbortGrace(settings.signal, attaching));
+  const plan = { pool, settings, connector };
+  const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
 
 /** The access token must not be sent to another service that the lease names. */

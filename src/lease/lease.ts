@@ -3,10 +3,12 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Grant } from '../service/browser-service.js';
+import type { Grant, LeaseRequest } from '../service/browser-service.js';
+import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { ReleaseTicket } from '../service/release.js';
+import type { BrowserSession } from '../service/services/kernel.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
@@ -22,9 +24,9 @@ import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
 import { acquireBrowser } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
-import { DetachedLease } from './detached-lease.js';
+import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import type { RunEvent, RunStep } from './events.js';
-import { Link } from './link.js';
+import { Link, loadConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -46,7 +48,7 @@ const CLEANUP_TIMEOUT = 5000;
 const DISCONNECT_TIMEOUT = 2000;
 
 /** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = object> {
+export interface LeaseFacts<Session extends object = BrowserSession> {
   /** The leased session. */
   session: Session;
   /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
@@ -54,7 +56,7 @@ export interface LeaseFacts<Session extends object = object> {
 }
 
 /** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = object> = (
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
   lease: Handles & LeaseFacts<Session>,
 ) => Value | PromiseLike<Value>;
 
@@ -75,9 +77,10 @@ export interface LeasePlan<Handles> {
   readonly isOwnContextUsed?: boolean;
 }
 
-/** A leased browser. Together these facts are all that another process needs. */
+/** A leased browser, and how to release it. */
 export interface HeldBrowser {
   readonly grant: Grant;
+  readonly lease: LeaseRequest;
   readonly ticket: ReleaseTicket | undefined;
 }
 
@@ -166,10 +169,14 @@ export class Lease<Handles> {
   /** Continues a lease of another process. After a failure, that lease is unchanged. */
   static async attach<Handles>(
     plan: LeasePlan<Handles>,
-    { earlierReplays, ...browser }: HeldBrowser & { earlierReplays?: readonly string[] | undefined },
+    { earlierReplays, isMarkShown, ...browser }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
   ): Promise<Lease<Handles>> {
-    const lease = new Lease<Handles>(plan);
-    lease.#hold(browser, { earlier: earlierReplays });
+    // The lease before it may have used the browser's own context.
+    const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
+    const { grant, lease: request } = browser;
+    // Built here: the token must not be sent where a record from outside wants it.
+    const ticket = ticketOf(grant.id, { pool: plan.pool, lease: request }, isMarkShown);
+    lease.#hold({ ...browser, ticket }, { earlier: earlierReplays });
     try {
       await lease.#connect(plan.connector);
     } catch (error) {
@@ -199,8 +206,9 @@ export class Lease<Handles> {
     return this.#browser!.grant;
   }
 
-  get session(): object {
-    return this.grant.session;
+  /** Typed as that of the default service. The public functions give it the type of the pool's service. */
+  get session(): BrowserSession {
+    return this.grant.session as BrowserSession;
   }
 
   get sessionId(): string {
@@ -353,13 +361,11 @@ export class Lease<Handles> {
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
     await this.end({ status: 'ok', leave: true });
     const { pool } = this;
+    const { grant, lease, ticket } = this.#browser!;
+    const isMarkShown = ticket?.owner?.isShown ?? false;
     const earlierReplays = this.#replays?.earlier;
-    return new DetachedLease({
-      pool: pool.idOrName,
-      baseUrl: pool.baseUrl,
-      earlierReplays,
-      ...this.#browser!,
-    });
+    const { idOrName, baseUrl } = pool;
+    return new DetachedLease({ pool: idOrName, baseUrl, grant, lease, isMarkShown, earlierReplays });
   }
 
   /**
@@ -411,7 +417,7 @@ export class Lease<Handles> {
       this.#leave();
       return 'left';
     }
-    const request = { reuse: choice === 'reuse', timeout: settings.releaseTimeout };
+    const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
       const released = await this.time('release', () => held.release(request));
       emit({ type: 'released', pool: pool.idOrName, sessionId, released });
@@ -467,13 +473,16 @@ export class Lease<Handles> {
     if (isCleaned) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
   }
 
-  /** Each session of some services has one lease. The logins of a profile would be lost with the data of its context. */
+  /** The logins of a profile would be lost with the data of its context. */
   get #canBeReused(): boolean {
-    const { service } = this.pool[INTERNALS].client;
-    const { grant, ticket } = this.#browser!;
     const losesLogins =
-      grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
-    return (service.owner !== undefined || !ticket) && !losesLogins;
+      this.grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
+    return this.#isLeasedAgain && !losesLogins;
+  }
+
+  /** Each session of some services has one lease: nothing of them is reused. */
+  get #isLeasedAgain(): boolean {
+    return this.pool[INTERNALS].client.service.owner !== undefined || !this.#browser!.ticket;
   }
 
   async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {
@@ -586,7 +595,7 @@ export class Lease<Handles> {
     const { host } = this.pool[INTERNALS].client;
     await host.connected();
     (await host.spare()).prepare();
-    await connector.load();
+    await Promise.all([connector.load(), loadConnect()]);
   }
 
   get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {

@@ -1,4 +1,4 @@
-import { connectSession, type OpenConnection } from '../connect/connect-session.js';
+import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
@@ -10,6 +10,7 @@ import {
   ConnectionDroppedError,
   type LossReason,
 } from '../shared/lease-errors.js';
+import { lazy } from '../shared/lazy.js';
 import { withRetries } from '../shared/retry.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
@@ -21,6 +22,9 @@ import type { LeaseSettings } from './options.js';
  * The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time.
  */
 const EXPIRY_WARNING = 10_000;
+
+/** Loaded while the acquire request waits, with the automation library. */
+export const loadConnect = lazy(() => import('../connect/connect-session.js'));
 
 /** Pauses between two attempts to connect again. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
@@ -211,6 +215,7 @@ function connect<Handles>(
       const trust = { baseUrl: host.url, insecure };
       const spare = await host.spare();
       const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
+      const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });
       return connection;

@@ -32,7 +32,7 @@ export interface ReplayResult {
 }
 
 /** The end of a lease, for a `release` function. */
-export interface LeaseOutcome<Session extends object = object> {
+export interface LeaseOutcome<Session extends object = BrowserSession> {
   /** `'failed'` if the callback threw, timed out, or lost its browser. */
   status: 'ok' | 'failed';
   /** What the callback threw. */
@@ -56,7 +56,7 @@ export type Timings = { readonly [stage in Stage]?: number } & {
 };
 
 /** The result of a lease after its end. */
-export interface RunSummary<Session extends object = object> {
+export interface RunSummary<Session extends object = BrowserSession> {
   /** The leased session. Its URLs are no longer valid. */
   session: Session;
   /** The recordings of this lease, without those of earlier or later leases of the same browser. */
@@ -84,7 +84,7 @@ export interface Run<Value, Session extends object = BrowserSession> extends Run
 }
 
 /** The run of a failed call; without a session if no browser was leased. */
-export interface FailedRun<Session extends object = object> extends Omit<
+export interface FailedRun<Session extends object = BrowserSession> extends Omit<
   RunSummary<Session>,
   'session' | 'released'
 > {

@@ -2,8 +2,10 @@ import type { Connector } from '../connect/connector.js';
 import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
+import { callSite } from '../shared/errors.js';
 import { callback, readOption } from '../shared/options.js';
-import { Lease, type Callback, type LeasePlan } from './lease.js';
+import type { Callback, LeasePlan } from './lease.js';
+import { loadLease } from './load-lease.js';
 import { readLeaseOptions, runChecks, type RunOptions } from './options.js';
 import type { Run } from './run.js';
 
@@ -22,18 +24,19 @@ export async function withPooledBrowser<Handles, Value, Session extends object =
   fn: Callback<Handles, Value, Session>,
   { connector, ...options }: RunOptions & { connector: Connector<Handles> },
 ): Promise<Run<Value, Session>> {
+  const fromHere = callSite();
   readOption(callback(), 'fn', fn);
   const settings = readLeaseOptions(runChecks, options, { caller: 'withPooledBrowser', connector });
   const plan = { pool: resolvePool(pool), settings, connector };
-  return withAbortGrace(settings.signal, run(plan, fn as Callback<Handles, Value>)) as Promise<
-    Run<Value, Session>
-  >;
+  const running = run(plan, fn as Callback<Handles, Value>);
+  return fromHere(withAbortGrace(settings.signal, running)) as Promise<Run<Value, Session>>;
 }
 
 async function run<Handles, Value>(
   plan: LeasePlan<Handles>,
   fn: Callback<Handles, Value>,
 ): Promise<Run<Value, object>> {
+  const { Lease } = await loadLease();
   const lease = await Lease.open(plan);
   let value: Value;
   try {

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LinkedAbort } from '../shared/abort.js';
+import { delay } from '../shared/clock.js';
 import type { InputSource, PulledInput } from './input-source.js';
 
 /** One input until it has its outcome. */
@@ -97,10 +97,10 @@ export class Backlog<Input> {
     this.#leasing.delete(abort);
   }
 
-  /** Adds a task again that must run once more, after a delay in ms. */
-  async putBack(task: Task<Input>, delay = 0): Promise<void> {
+  /** Adds a task again that must run once more, after a pause in ms. */
+  async putBack(task: Task<Input>, pause = 0): Promise<void> {
     this.#delayed++;
-    if (delay > 0) await sleep(delay, undefined, { signal: this.#closed.signal }).catch(() => {});
+    if (pause > 0) await delay(pause, this.#closed.signal).catch(() => {});
     this.#delayed--;
     this.#ready.unshift(task);
     this.dispatch();

@@ -1,9 +1,8 @@
-import { setImmediate as soon } from 'node:timers/promises';
 import type { Connector } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { TaskResultError, TooManyFailuresError } from '../shared/lease-errors.js';
-import { backoff } from '../shared/clock.js';
+import { backoff, nextTurn } from '../shared/clock.js';
 import { Backlog, type Task } from './backlog.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
@@ -187,7 +186,7 @@ export class Job<Handles, Input, Value> {
   async #stop(reason: unknown): Promise<void> {
     this.backlog.close();
     // Idle browsers are released for reuse before the abort, which destroys browsers.
-    await soon();
+    await nextTurn();
     this.#abort.abort(reason);
   }
 }

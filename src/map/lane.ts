@@ -1,6 +1,7 @@
 import type { Isolation, Workspace } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import { raceTimeout } from '../shared/abort.js';
+import { clock } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 
 /** Timeout for opening, resetting or closing a workspace, in ms. */
@@ -88,9 +89,9 @@ export class Lane<Handles> {
 
   /** Counts the time until a prepared workspace is ready. */
   async #wait<Prepared>(workspace: Promise<Prepared> | undefined): Promise<Prepared | undefined> {
-    const began = performance.now();
+    const began = clock.now();
     const prepared = await workspace;
-    this.#waited += performance.now() - began;
+    this.#waited += clock.now() - began;
     return prepared;
   }
 
@@ -108,9 +109,9 @@ export class Lane<Handles> {
   }
 
   async #open(): Promise<Workspace<Handles>> {
-    const began = performance.now();
+    const began = clock.now();
     const workspace = await limited(this.#lease.openWorkspace(this.#isolation));
-    this.#openTime = performance.now() - began;
+    this.#openTime = clock.now() - began;
     return workspace;
   }
 

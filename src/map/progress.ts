@@ -1,3 +1,4 @@
+import { clock } from '../shared/clock.js';
 import { callListener } from '../shared/telemetry.js';
 import type { Task } from './backlog.js';
 import type { AttemptFacts } from './outcome.js';
@@ -52,7 +53,7 @@ type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'lea
 export class Progress {
   readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<Task<unknown>, { attempt: AttemptFacts; start: number }>();
-  readonly #began = performance.now();
+  readonly #began = clock.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #waiting: () => number;
@@ -81,7 +82,7 @@ export class Progress {
   }
 
   beginAttempt(task: Task<unknown>): void {
-    this.#running.set(task, { attempt: factsOf(task), start: performance.now() });
+    this.#running.set(task, { attempt: factsOf(task), start: clock.now() });
     this.add({});
   }
 
@@ -94,19 +95,19 @@ export class Progress {
   /** Sends the last report. */
   end(): void {
     this.#report();
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
   }
 
   #schedule(delay: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#report(), delay).unref();
+    clock.clearTimeout(this.#timer);
+    this.#timer = clock.setTimeout(() => this.#report(), delay).unref();
   }
 
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
     const { done, skipped } = this.#counts;
-    const now = performance.now();
+    const now = clock.now();
     const rate = (done / (now - this.#began)) * 1000;
     const total = this.#total;
     const running = [...this.#running.values()];

@@ -1,5 +1,5 @@
 import { environment } from '../shared/environment.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { optional, readOption, readOptions } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -51,7 +51,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const { service = kernel, insecure, local } = given;
     checkService(service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
-    const baseUrl = given.baseUrl ?? environment.baseUrl() ?? addressOf(service, given.service !== undefined);
+    const baseUrl = given.baseUrl ?? addressOf(given.service);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? readOption(tokenOrNone, 'token', environment.accessToken());
     if (token === undefined && url.protocol !== 'local:' && service.auth !== 'none')
@@ -73,6 +73,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
    */
   async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<Session | null> {
+    return callSite()(this.#acquire(request, options));
+  }
+
+  async #acquire(request: AcquireRequest, options: AcquireOptions): Promise<Session | null> {
     const {
       acquire_timeout_seconds: wait,
       name,
@@ -186,9 +190,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
 
 const tokenOrNone = optional(tokenCheck);
 
-/** The address that a service has by itself, if the caller chose the service. */
-function addressOf({ baseUrl }: { baseUrl?: string }, isChosen: boolean): string | undefined {
-  return isChosen ? baseUrl : undefined;
+/** The address of the environment, unless the caller chose a service with another one, such as `cdp(url)`. */
+function addressOf(service?: { readonly baseUrl?: string }): string | undefined {
+  const isOther = service?.baseUrl !== kernel.baseUrl;
+  return (isOther ? service?.baseUrl : undefined) ?? environment.baseUrl() ?? service?.baseUrl;
 }
 
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */

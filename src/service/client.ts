@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { nextTurn } from '../shared/clock.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { readOption, readOptions } from '../shared/options.js';
@@ -269,10 +269,15 @@ export class ServiceClient {
   }
 }
 
-/** The recording of the response to a request that starts one. A field without a value counts as missing. */
+/** The fields of a recording that this library reads. */
+const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];
+
+/** The recording of the response to a request that starts one. A field without a value, or of a wrong type, counts as missing. */
 function startedReplay(json: unknown): Replay {
   if (!isRecord(json)) throw new Error('is not a JSON object');
-  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
+  const isGiven = ([name, value]: [string, unknown]) =>
+    REPLAY_TEXTS.includes(name) ? typeof value === 'string' : value !== null;
+  return Object.fromEntries(Object.entries(json).filter(isGiven));
 }
 
 async function readBody({

@@ -14,15 +14,16 @@ export class FairQueue {
   readonly #leases = new Places(Number.POSITIVE_INFINITY);
   /** Callers whom the service refused at once. They send their next request when a browser is released here. */
   readonly #pausing = new Set<() => void>();
+  #length = 0;
 
   /** Number of calls in the queue, including those that send requests. */
   get length(): number {
-    return this.#senders.taken + this.#leases.waiting + this.#senders.waiting;
+    return this.#length;
   }
 
   /** True if the next call has to wait for others of this process. */
   isFull(limit: number): boolean {
-    return this.#senders.taken >= MOST_SENDERS || this.#leases.taken >= limit;
+    return this.#length >= MOST_SENDERS || this.#leases.taken >= limit;
   }
 
   /**
@@ -32,12 +33,19 @@ export class FairQueue {
    * @returns Two functions: `acquired` passes the place in the queue on, and `released` ends the lease.
    */
   async enter(limit: number, signal: AbortSignal): Promise<{ acquired: () => void; released: () => void }> {
-    const leaveLeases = await this.#leases.take(limit, signal);
+    this.#length++;
+    let released: (() => void) | undefined;
     try {
-      const acquired = await this.#senders.take(MOST_SENDERS, signal);
-      return { acquired, released: leaveLeases };
+      released = await this.#leases.take(limit, signal);
+      const leaveSenders = await this.#senders.take(MOST_SENDERS, signal);
+      const acquired = () => {
+        this.#length--;
+        leaveSenders();
+      };
+      return { acquired, released };
     } catch (error) {
-      leaveLeases();
+      this.#length--;
+      released?.();
       throw error;
     }
   }
@@ -62,10 +70,6 @@ class Places {
 
   constructor(most: number) {
     this.#most = most;
-  }
-
-  get waiting(): number {
-    return this.#queue.size;
   }
 
   /** Waits for a place. The returned function frees it, once. */

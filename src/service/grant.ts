@@ -20,6 +20,8 @@ import { isSuccess, meaningOf } from './status.js';
 /** A browser that an acquire request leased, and how to release it. */
 export interface Granted {
   readonly grant: Grant;
+  /** The request that leased it. */
+  readonly lease: LeaseRequest;
   /** Undefined if the end of the connection releases the browser. */
   readonly ticket: ReleaseTicket | undefined;
   /** Time of the response by the service's clock, in ms, in steps of a second. Undefined if the service does not send it. */
@@ -96,7 +98,10 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   // The connection itself is the lease.
   if (!message) {
     const grant = service.grant(undefined, lease, address());
-    return { kind: 'granted', granted: { grant: seal(grant), ticket: undefined, servedAt: undefined } };
+    return {
+      kind: 'granted',
+      granted: { grant: seal(grant), lease, ticket: undefined, servedAt: undefined },
+    };
   }
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
   const search = request.onCrash ? held.search(searchTicketOf(request)) : undefined;
@@ -136,9 +141,11 @@ function readGrant(
     // The library could not release a browser with such an id.
     if (fault !== undefined) throw responseError(`has a session id that ${fault}`, response, facts);
     const servedAt = Date.parse(String(response.headers['date']));
+    const test = service.owner?.(grant.id, lease);
     return {
       grant: seal(grant),
-      ticket: ticketOf(grant.id, request, json),
+      lease,
+      ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
       servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
     };
   } catch (error) {
@@ -182,11 +189,15 @@ function outcomeOf(
   return { kind, error, isOutage: false };
 }
 
-/** How to release the session of an acquire request. @param json The response, which shows whether the lease is marked. */
+/**
+ * How to release the session of an acquire request.
+ *
+ * @param isShown Whether the service showed the mark of the lease in its response. A service that did not will not show it later.
+ */
 export function ticketOf(
   id: string,
   { pool, lease }: Pick<GrantRequest, 'pool' | 'lease'>,
-  json?: unknown,
+  isShown?: boolean,
 ): ReleaseTicket | undefined {
   const { client } = pool[INTERNALS];
   const { service } = client;
@@ -196,11 +207,9 @@ export function ticketOf(
   const ticket = { id, reuse: client.complete(reuse), destroy: client.complete(destroy) };
   const test = service.owner?.(id, lease);
   if (test === undefined) return ticket;
-  const isShown = test !== null && json !== undefined && isOurs(json, test);
-  // A service that does not show the mark of the lease in its response will not show it later.
-  if (test === null || (json !== undefined && !isShown)) return { ...ticket, owner: null };
+  if (test === null || isShown === false) return { ...ticket, owner: null };
   const { at, is, ...request } = test;
-  const owner: OwnerCheck = { ...client.complete(request), at, is, isShown };
+  const owner: OwnerCheck = { ...client.complete(request), at, is, isShown: isShown ?? false };
   return { ...ticket, owner };
 }
 

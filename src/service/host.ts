@@ -1,4 +1,6 @@
-import type { Dispatcher } from 'undici';
+import type { Duplex } from 'node:stream';
+import type { Dispatcher, Pool } from 'undici';
+import { hasFakeTimers, nextTurn } from '../shared/clock.js';
 import { readOption } from '../shared/options.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -34,6 +36,8 @@ export function serviceUrl(
 
 interface Connections {
   dispatcher: Dispatcher;
+  /** Opens a connection for each request. */
+  withoutIdle: Dispatcher;
   /** The process that serves local browsers. */
   local?: LocalService;
   /** For the next WebSocket. */
@@ -96,8 +100,10 @@ export class Host {
     return queue;
   }
 
+  /** Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced. */
   async dispatcher(): Promise<Dispatcher> {
-    return (await this.#connect()).dispatcher;
+    const { dispatcher, withoutIdle } = await this.#connect();
+    return hasFakeTimers() ? withoutIdle : dispatcher;
   }
 
   /** Resolves when the first request is on its way. */
@@ -135,26 +141,61 @@ export class Host {
 }
 
 async function openConnections(origin: string, reachability: Reachability): Promise<Connections> {
-  const [{ Pool }, { SpareConnection }] = await Promise.all([
+  const [{ buildConnector, Pool }, { SpareConnection }] = await Promise.all([
     import('undici'),
     import('./spare-connection.js'),
   ]);
   const spare = new SpareConnection();
-  // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
-  const dispatcher = new Pool(origin, {
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: LARGEST_HEADERS,
-    connect: { timeout: CONNECT_TIMEOUT },
-  });
-  dispatcher.on('connect', () => reachability.connected());
-  dispatcher.on('connectionError', (_origin, _targets, error) => reachability.failed(error));
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT });
+  const poolOf = (options: Pool.Options) => {
+    const pool = new Pool(origin, {
+      // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: LARGEST_HEADERS,
+      connect: (settings, callback) =>
+        connect(settings, (...[error, socket]) =>
+          error ? callback(error, null) : callback(null, acceptContinue(socket)),
+        ),
+      ...options,
+    });
+    pool.on('connect', () => reachability.connected());
+    pool.on('connectionError', (_origin, _targets, error) => reachability.failed(error));
+    return pool;
+  };
+  const dispatcher = poolOf({});
+  const withoutIdle = poolOf({ pipelining: 0 });
   const connected = new Promise<void>((resolve) => {
-    dispatcher.once('connect', () => setImmediate(resolve));
+    dispatcher.once('connect', () => void nextTurn().then(resolve));
   });
   const close = async () => {
     spare.close();
-    await dispatcher.close();
+    await Promise.all([dispatcher.close(), withoutIdle.close()]);
   };
-  return { dispatcher, spare, connected, close };
+  return { dispatcher, withoutIdle, spare, connected, close };
+}
+
+const CONTINUE = /^HTTP\/1\.\d 100$/;
+const STATUS_END = 'HTTP/1.1 100'.length;
+
+/**
+ * Some gateways send a `100 Continue` that the request did not ask for. undici would close the connection, and with it lose
+ * the browser in the response that follows. It skips a 102, so the last digit is changed.
+ */
+function acceptContinue<Connection extends Duplex>(socket: Connection): Connection {
+  let head = '';
+  const push = socket.push.bind(socket);
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  // What arrives first after a request is the head of its response.
+  socket.write = (...args: unknown[]) => {
+    head = '';
+    return write(...args);
+  };
+  socket.push = (chunk: Buffer | null) => {
+    const missing = STATUS_END - head.length;
+    if (missing > 0) head += chunk?.toString('latin1', 0, missing) ?? '';
+    if (missing > 0 && CONTINUE.test(head)) chunk![missing - 1] = '2'.charCodeAt(0);
+    return push(chunk);
+  };
+  return socket;
 }

@@ -7,7 +7,7 @@ const PROBE_PATIENCE = 12_000;
 export interface GatedRequest<T> {
   send: () => Promise<T>;
   /** Whether the outcome shows that the service has a problem; then, the ms that it asked to wait. */
-  outageIn: (outcome: T) => { readonly retryAfter: number } | undefined;
+  outageIn: (outcome: T) => { readonly retryAfter: number | undefined } | undefined;
   /** The pause between requests during an outage. */
   retry: Backoff;
   signal: AbortSignal;
@@ -21,8 +21,8 @@ export class OutageGate {
   /** Failures in a row, over all callers. */
   #failures = 0;
   #lastFailure = 0;
-  /** Milliseconds that the service asked to wait after its last failure. */
-  #retryAfter = 0;
+  /** Milliseconds that the service asked to wait after its last failure, instead of the backoff. */
+  #retryAfter: number | undefined;
   #isProbing = false;
   readonly #waiting = new Set<() => void>();
 
@@ -52,7 +52,7 @@ export class OutageGate {
     if (this.#failures === 0) return false;
     this.#isProbing = true;
     try {
-      const pause = Math.max(backoff(retry, this.#failures), this.#retryAfter);
+      const pause = this.#retryAfter ?? backoff(retry, this.#failures);
       const left = pause - (clock.now() - this.#lastFailure);
       if (left > 0) await delay(left, signal);
       return true;

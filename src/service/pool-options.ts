@@ -43,7 +43,8 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
   service?: BrowserService<Session> | undefined;
   /**
    * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with this
-   * process. Default: the environment variable `BROWSER_POOL_BASE_URL`, or the address that the service has by itself.
+   * process. Default: the address of a `service` such as `cdp(url)`; or the environment variable `BROWSER_POOL_BASE_URL`; or
+   * the address that the service has by itself.
    */
   baseUrl?: string | undefined;
   /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */

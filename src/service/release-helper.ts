@@ -1,8 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { closeSync, fstatSync, openSync, unlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { clock } from '../shared/clock.js';
 import { environment } from '../shared/environment.js';
 import type { ServiceClient } from './client.js';
@@ -25,7 +21,8 @@ export type ReleaseMessage =
   /** Release all remaining leases. The end of the input has the same meaning. */
   | { end: true };
 
-const RELEASE_PROCESS = fileURLToPath(new URL('release-process.js', import.meta.url));
+// No module of Node is imported here: `getBuiltinModule` keeps the import of the library fast, and works at exit.
+const RELEASE_PROCESS = new URL('release-process.js', import.meta.url);
 /** Interval in ms at which a guard receives the present token. */
 const TOKEN_INTERVAL = 60_000;
 const POLL_INTERVAL = 10;
@@ -40,9 +37,10 @@ class ReleaseHelper {
   /** @param output A file descriptor: the helper writes to it when it has finished. */
   constructor(output: number | 'ignore' = 'ignore') {
     const { spawn } = process.getBuiltinModule('node:child_process');
+    const { fileURLToPath } = process.getBuiltinModule('node:url');
     const { args, env } = environment.forHelper();
     // Detached: Ctrl-C in the terminal ends this process only.
-    this.#process = spawn(process.execPath, [...args, RELEASE_PROCESS], {
+    this.#process = spawn(process.execPath, [...args, fileURLToPath(RELEASE_PROCESS)], {
       detached: true,
       windowsHide: true,
       stdio: ['pipe', output, 'ignore'],
@@ -127,6 +125,7 @@ export function releaseWhileExiting(
   leases: readonly { ticket: ReleaseTicket; isSent: boolean }[],
   timeout: number,
 ): void {
+  const { closeSync, fstatSync } = process.getBuiltinModule('node:fs');
   const deadline = clock.now() + timeout;
   const output = openUnnamedFile();
   const helper = new ReleaseHelper(output ?? 'ignore');
@@ -144,7 +143,9 @@ export function releaseWhileExiting(
 
 /** Opens a file without a name, in which the helper reports that it has finished. */
 function openUnnamedFile(): number | undefined {
-  const path = join(tmpdir(), `pooled-browser-${globalThis.crypto.randomUUID()}`);
+  const { openSync, unlinkSync } = process.getBuiltinModule('node:fs');
+  const { tmpdir } = process.getBuiltinModule('node:os');
+  const path = `${tmpdir()}/pooled-browser-${globalThis.crypto.randomUUID()}`;
   try {
     const file = openSync(path, 'wx+', 0o600);
     unlinkSync(path);

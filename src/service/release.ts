@@ -85,7 +85,8 @@ export function nextStep({ owner, gone, reuses }: ReleasePolicy, doubt: Doubt, a
     const isHidden = status !== undefined && (isSuccess(status) || meaning!.isAbsent);
     if (isHidden && before === 'failed' && meaning!.isAbsent) return { next: 'release', doubt: before };
     if (isHidden) return { next: 'unknown', doubt: 'unknown' };
-    if (answer.isFinal || (meaning && !meaning.isTransient)) return { next: 'unknown', doubt: 'unknown' };
+    if (answer.isFinal) return { next: 'unknown', doubt: 'unknown' };
+    // A refusal or a redirect does not show whose session it is, and can pass.
     return { next: 'check owner', doubt: before, pauses: true };
   }
   if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };

@@ -1,5 +1,5 @@
 import { isRecord, mapStrings } from '../shared/json.js';
-import { hideSecret, INSPECT, redact } from '../shared/redact.js';
+import { hideSecret, hideValuesIn, INSPECT, redact } from '../shared/redact.js';
 import type { Grant } from './browser-service.js';
 
 /**
@@ -11,6 +11,7 @@ export function sealSession({ session: fields, secretFields = [] }: Grant): obje
     const value = isRecord(fields) ? fields[field] : undefined;
     if (typeof value === 'string') hideSecret(value);
   }
+  for (const value of Object.values(fields)) if (typeof value === 'string') hideValuesIn(value);
   const session = {};
   const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fields)) {

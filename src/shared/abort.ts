@@ -1,6 +1,7 @@
-import { setMaxListeners } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { clock, startTimer } from './clock.js';
+import { clock, nextTurn, startTimer } from './clock.js';
+
+// Not imported: an import of a module of Node takes as long as one of our own files.
+const events = process.getBuiltinModule('node:events');
 
 /** What happens when a signal of the caller aborts. */
 const onAborts = new WeakMap<AbortSignal, { readonly calls: Set<() => void>; readonly remove: () => void }>();
@@ -49,7 +50,7 @@ export class LinkedAbort {
   constructor(parent?: AbortSignal, timeout = Number.POSITIVE_INFINITY) {
     this.#timeout = timeout;
     // This signal belongs to us, and every step of a call listens to it.
-    setMaxListeners(0, this.signal);
+    events.setMaxListeners(0, this.signal);
     this.#leaveParent = onAbort(parent, () => this.abort(parent!.reason));
     // After the event loop was blocked, timers fire first. A response that has arrived meanwhile is read before this one.
     this.#timer = startTimer(timeout, () => (this.#expiry = clock.setImmediate(() => this.#expire())));

@@ -13,6 +13,18 @@ export const clock = {
   now: performance.now.bind(performance),
 };
 
+const soon = globalThis.setImmediate;
+
+/** Whether a test of the caller has replaced the global timers, which other libraries use. */
+export function hasFakeTimers(): boolean {
+  return globalThis.setImmediate !== clock.setImmediate;
+}
+
+/** Resolves in the next turn of the event loop. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => soon(resolve));
+}
+
 /** The longest time that `setTimeout` accepts, in ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 

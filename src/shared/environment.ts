@@ -1,5 +1,3 @@
-import { delimiter } from 'node:path';
-
 /** Reads environment variables, each when it is needed. No other module reads any. */
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
@@ -17,7 +15,7 @@ export const environment = {
   /** The display of this session, of X11 or Wayland. */
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */
-  programFolders: () => (read('PATH') ?? '').split(delimiter).filter(Boolean),
+  programFolders: () => (read('PATH') ?? '').split(process.platform === 'win32' ? ';' : ':').filter(Boolean),
   /** The folders of installed programs on Windows, of the user and of the machine. */
   windowsPrograms: () =>
     ['LOCALAPPDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'].flatMap((name) => read(name) ?? []),

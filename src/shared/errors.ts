@@ -55,6 +55,39 @@ export function isPooledBrowserError(error: unknown): error is PooledBrowserErro
   return error instanceof Error && OWN in error;
 }
 
+/**
+ * Remembers the lines that called a public function. The returned function adds them to the stack of an error of this
+ * library: between timers, sockets and retries, the stack would show only our own code.
+ */
+export function callSite(): <T>(work: Promise<T>) => Promise<T> {
+  const site: { stack?: string } = {};
+  Error.captureStackTrace(site, callSite);
+  return async (work) => {
+    try {
+      return await work;
+    } catch (error) {
+      // The stack is formatted only now.
+      if (isPooledBrowserError(error)) addLines(error, site.stack);
+      throw error;
+    }
+  };
+}
+
+/** The file and line of a line of a stack. */
+const PLACE = /\(?([^\s()]+:\d+):\d+\)?$/;
+
+function addLines(error: Error, stack: unknown): void {
+  // A tool can replace the format of all stacks.
+  if (typeof error.stack !== 'string' || typeof stack !== 'string') return;
+  const known = new Set(error.stack.split('\n').map(placeOf));
+  const lines = stack.split('\n').filter((line) => /^\s+at /.test(line) && !known.has(placeOf(line)));
+  error.stack = [error.stack, ...lines].join('\n');
+}
+
+function placeOf(line: string): string | undefined {
+  return PLACE.exec(line)?.[1];
+}
+
 /** An argument or option has a value that is not allowed. Thrown before any request is sent. */
 export class InvalidOptionError extends PooledBrowserError {
   override readonly name = 'InvalidOptionError' as const;

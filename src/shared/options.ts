@@ -3,11 +3,32 @@ import * as v from 'valibot';
 import { InvalidOptionError } from './errors.js';
 import { isRecord, showValue } from './json.js';
 
-/** A check of one value: the type that a caller passes, and the type after the check, with its defaults. */
-export type Check<In = unknown, Out = In> = v.GenericSchema<In, Out>;
+declare const TYPES: unique symbol;
+
+/**
+ * A check of one value: the type that a caller passes, and the type after the check, with its defaults. A schema of valibot
+ * whose type is hidden: the declarations of the package must compile without valibot, which is bundled.
+ */
+export interface Check<In = unknown, Out = In> {
+  readonly [TYPES]?: { readonly in: In; readonly out: Out };
+}
 
 /** The checks of a set of options, by name. */
 export type Checks = Readonly<Record<string, Check>>;
+
+type Given<C> = C extends Check<infer In, infer _Out> ? In : never;
+type Found<C> = C extends Check<infer _In, infer Out> ? Out : never;
+type Plain<T> = { [Key in keyof T]: T[Key] };
+/** Properties that may be undefined may be missing. */
+type Loose<T> = Plain<
+  { [Key in keyof T as undefined extends T[Key] ? never : Key]: T[Key] } & {
+    [Key in keyof T as undefined extends T[Key] ? Key : never]?: T[Key];
+  }
+>;
+/** What a set of checks accepts: options with a default may be left out. */
+type InputOf<C> = Loose<{ -readonly [Name in keyof C]: Given<C[Name]> }>;
+/** The values after the check. */
+export type Checked<C> = Readonly<Loose<{ [Name in keyof C]: Found<C[Name]> }>>;
 
 /** True for two types of objects that accept the same values. */
 type Same<A, B> = [A, keyof A] extends [B, keyof B]
@@ -15,22 +36,16 @@ type Same<A, B> = [A, keyof A] extends [B, keyof B]
     ? true
     : false
   : false;
-type Plain<T> = { [Key in keyof T]: T[Key] };
-/** What a set of checks accepts: options with a default may be left out. */
-type InputOf<C extends v.ObjectEntries> = Plain<v.InferInput<v.ObjectSchema<C, undefined>>>;
 /** Refuses checks that do not accept exactly `Input`: the error shows both types. */
-type Exactly<Input, C extends v.ObjectEntries> =
+type Exactly<Input, C> =
   Same<Plain<Input>, InputOf<C>> extends true ? unknown : { expected: Plain<Input>; accepted: InputOf<C> };
-
-/** The values after the check. */
-export type Checked<C extends v.ObjectEntries> = Readonly<Plain<v.InferOutput<v.ObjectSchema<C, undefined>>>>;
 
 /**
  * Declares the checks of an interface of options. The compiler refuses a check that is missing, or that accepts another type:
  * `checksOf<RetryOptions>()({ … })`.
  */
 export function checksOf<Input extends object>() {
-  return <C extends v.ObjectEntries>(checks: C & Exactly<Input, C>): C => checks;
+  return <C extends Checks>(checks: C & Exactly<Input, C>): C => checks;
 }
 
 /**
@@ -39,12 +54,8 @@ export function checksOf<Input extends object>() {
  * @param caller The function that takes the options, for the message.
  * @throws InvalidOptionError for the first option that is unknown or has a wrong value.
  */
-export function readOptions<C extends v.ObjectEntries>(
-  checks: C,
-  given: unknown,
-  caller: string,
-): Checked<C> {
-  const result = v.safeParse(group(checks), given, { abortEarly: true });
+export function readOptions<C extends Checks>(checks: C, given: unknown, caller: string): Checked<C> {
+  const result = v.safeParse(schemaOf(group(checks)), given, { abortEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
   const path = v.getDotPath(issue);
@@ -61,19 +72,22 @@ export function readOption<In, Out>(check: Check<In, Out>, name: string, given: 
   return (readOptions({ [name]: check }, { [name]: given }, name) as Record<string, Out>)[name]!;
 }
 
-export { optional } from 'valibot';
+/** An option that may be left out. */
+export function optional<In, Out>(check: Check<In, Out>): Check<In | undefined, Out | undefined>;
+export function optional<In, Out>(check: Check<In, Out>, value: NoInfer<In>): Check<In | undefined, Out>;
+export function optional<In, Out>(check: Check<In, Out>, value?: In): Check<In | undefined, Out | undefined> {
+  return checkOf(v.optional(schemaOf(check), value as never));
+}
 
 /** A value that passes a test. */
 export function check<T>(expected: string, test: (value: unknown) => boolean): Check<T> {
-  return v.custom<T>(test, mustBe(expected));
+  return checkOf(v.custom<T>(test, mustBe(expected)));
 }
 
 /** A value without a fault; `faultOf` returns the text after the name of the option. */
 export function checked<T>(faultOf: (value: unknown) => string | undefined): Check<T> {
-  return v.custom<T>(
-    (value) => faultOf(value) === undefined,
-    ({ input }) => faultOf(input)!,
-  );
+  const isValid = (value: unknown) => faultOf(value) === undefined;
+  return checkOf(v.custom<T>(isValid, ({ input }) => faultOf(input)!));
 }
 
 /** A function of the caller. */
@@ -87,7 +101,7 @@ export function abortSignal(): Check<AbortSignal> {
 }
 
 export function flag(): Check<boolean> {
-  return v.boolean(mustBe('true or false'));
+  return checkOf(v.boolean(mustBe('true or false')));
 }
 
 export function milliseconds(): Check<number> {
@@ -115,24 +129,22 @@ export function text(): Check<string> {
 
 export function oneOf<const Choice extends string>(...choices: Choice[]): Check<Choice> {
   const list = choices.map((choice) => `'${choice}'`).join(', ');
-  return v.picklist(choices, mustBe(`one of ${list}`));
+  return checkOf(v.picklist(choices, mustBe(`one of ${list}`)));
 }
 
 /** The first alternative that accepts the value. */
-export function anyOf<const Alternatives extends v.UnionOptions>(
+export function anyOf<Alternatives extends readonly Check[]>(
   expected: string,
   ...alternatives: Alternatives
-): Check<v.InferInput<Alternatives[number]>, v.InferOutput<Alternatives[number]>> {
-  return v.union(alternatives, mustBe(expected));
+): Check<Given<Alternatives[number]>, Found<Alternatives[number]>> {
+  return checkOf(v.union(alternatives.map(schemaOf), mustBe(expected))) as never;
 }
 
 /**
  * A set of options inside an option. Only own properties count as unknown: a caller may pass an AbortController as
  * `{ signal }`.
  */
-export function group<C extends v.ObjectEntries>(
-  checks: C,
-): Check<v.InferInput<v.ObjectSchema<C, undefined>>, v.InferOutput<v.ObjectSchema<C, undefined>>> {
+export function group<C extends Checks>(checks: C): Check<InputOf<C>, Checked<C>> {
   const refuseUnknown = v.rawCheck<object>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
     const key = Object.keys(input).find((name) => !Object.hasOwn(checks, name));
@@ -141,10 +153,16 @@ export function group<C extends v.ObjectEntries>(
     addIssue({ expected: 'never', message: hint(key, Object.keys(checks)), path: [path] });
   });
   const record = v.custom<object>(isRecord, mustBe('an object of options'));
-  return v.pipe(record, refuseUnknown, v.object(checks, 'is required')) as unknown as Check<
-    v.InferInput<v.ObjectSchema<C, undefined>>,
-    v.InferOutput<v.ObjectSchema<C, undefined>>
-  >;
+  const schemas = checks as unknown as v.ObjectEntries;
+  return checkOf(v.pipe(record, refuseUnknown, v.object(schemas, 'is required'))) as never;
+}
+
+function checkOf<In, Out>(schema: v.GenericSchema<In, Out>): Check<In, Out> {
+  return schema as unknown as Check<In, Out>;
+}
+
+function schemaOf<In, Out>(check: Check<In, Out>): v.GenericSchema<In, Out> {
+  return check as unknown as v.GenericSchema<In, Out>;
 }
 
 function hint(name: string, known: readonly string[]): string {

@@ -41,6 +41,12 @@ export function hideParameters(names: readonly string[]): void {
   secrets.named = namedSecrets([...secrets.parameters]);
 }
 
+/** Makes `redact` remove the values that these parameters have in a URL, also where they stand without their name. */
+export function hideValuesIn(url: string): void {
+  if (!URL.canParse(url)) return;
+  for (const [name, value] of new URL(url).searchParams) if (secrets.parameters.has(name)) hideSecret(value);
+}
+
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
 function namedSecrets(names: readonly string[]): RegExp {
   return new RegExp(
@@ -115,10 +121,13 @@ export function redact(text: string): string {
 }
 
 function withoutKnown(text: string): string {
-  let clean = text;
+  const found: string[] = [];
   for (const forms of secrets.known.values())
-    for (const form of forms) if (clean.includes(form)) clean = clean.replaceAll(form, HIDDEN);
-  return clean;
+    for (const form of forms) if (text.includes(form)) found.push(form);
+  // A secret may be the beginning of another one.
+  return found
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((clean, form) => clean.replaceAll(form, HIDDEN), text);
 }
 
 /** The value of a parameter in the query or in the fragment of a URL, and a query without parameters. */

@@ -1,5 +1,6 @@
-import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { redact } from './redact.js';
+
+const { channel, tracingChannel } = process.getBuiltinModule('node:diagnostics_channel');
 
 const events = channel('pooled-browser:event');
 

@@ -34,7 +34,8 @@ async function measure(driver: Driver): Promise<string[][]> {
     ['by hand', byHand(served.service, driver)],
     ['by hand, the same steps', byHandWithAllSteps(served.service, driver)],
     ['@onkernel/sdk', withSdk(served.service, driver)],
-    ['pooled-browser', withOurs(pool, driver)],
+    ['pooled-browser, browser as it is', withOurs(pool, driver, { release: 'reuse' })],
+    ['pooled-browser, browser cleaned', withOurs(pool, driver)],
   ];
   return compare({
     subject: driver,

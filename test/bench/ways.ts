@@ -88,7 +88,7 @@ export function withSdk({ baseUrl, token }: Service, driver: Driver): LeaseOnce 
 export function withOurs(
   pool: BrowserPool,
   driver: Driver,
-  options: { awaitRelease?: boolean } = {},
+  options: { awaitRelease?: boolean; release?: 'reuse' } = {},
 ): LeaseOnce {
   if (driver === 'Playwright over CDP')
     return (use) => ours.withPooledBrowser(pool, ({ page }) => use(page), options);

@@ -180,7 +180,7 @@ describe('exec, at a service with a script,', () => {
     lend({ cdp_ws_url: 'ws://far.test/?jwt=secret-1234' });
     const { code, stdout, stderr } = await run('--', 'env');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('cdp_ws_url is not encrypted (ws) and leaves this machine');
+    expect(stderr).toContain("The session's CDP URL is not encrypted (ws) and leaves this machine");
     expect(stderr).not.toContain('secret-1234');
     expect(service.released).toEqual(['session-1']);
   });

@@ -1,13 +1,13 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
-import { ConnectError, MissingLibraryError, type BrowserSession } from '../../src/index.js';
+import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { SpareConnection } from '../../src/service/spare-connection.js';
-import { session } from '../support/fake-service.js';
 import { FaultRoad, refuse } from '../support/fault-road.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 let browser: PlayedBrowser;
 let requests: ConnectRequest[];
@@ -31,7 +31,7 @@ const CONNECTION: Connection<{ page: string }> = {
 /** Connects with a fake library that runs these steps. */
 function connect(
   drive: (request: ConnectRequest) => Promise<Connection<{ page: string }>> = async () => CONNECTION,
-  plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'baseUrl' | 'signal'>> = {},
+  plan: Partial<ConnectPlan['settings'] & Pick<ConnectPlan, 'signal'>> = {},
   url = browser.url,
 ) {
   const connector: Connector<{ page: string }> = {
@@ -43,8 +43,8 @@ function connect(
       return drive(request);
     },
   };
-  const granted = session({ cdp_ws_url: url, webdriver_ws_url: url }) as unknown as BrowserSession;
-  const { baseUrl = 'http://127.0.0.1/', signal = new AbortController().signal, ...settings } = plan;
+  const granted = { id: 'session-1', session: {}, cdpUrl: url, bidiUrl: url };
+  const { signal = new AbortController().signal, ...settings } = plan;
   return connectSession(connector, granted, {
     settings: {
       protocol: 'cdp',
@@ -54,7 +54,7 @@ function connect(
       ...settings,
     },
     pageUrl: undefined,
-    baseUrl,
+    trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false },
     spare: new SpareConnection(),
     signal,
     onPagesClosed: (urls) => void told.push(urls),
@@ -76,8 +76,7 @@ describe('a connect that succeeds', () => {
   });
 
   it('clears its timeout, stops the search for unresponsive pages, and removes its abort listener', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
     const caller = new AbortController();
     const connection = await connect(undefined, { signal: caller.signal });
     expect(getEventListeners(caller.signal, 'abort')).toEqual([]);
@@ -150,11 +149,7 @@ describe('a connect that fails', () => {
 describe('an unresponsive page', () => {
   beforeEach(() => {
     playPages(browser, { stuck: 'unresponsive' });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  });
-
-  afterEach(() => {
-    vi.useRealTimers();
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
   });
 
   /** Advances the clock until a page counts as unresponsive and is closed. */

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { SiteDataCleaner } from '../../src/connect/site-data.js';
 import { rejection } from '../service/support.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
-afterEach(() => void vi.useRealTimers());
+beforeEach(() => useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] }));
 
 it('clears the data if the answers arrived while the event loop was blocked for longer than the timeout', async () => {
   const send = async (_method: string, { expression = '' }: { expression?: string } = {}) => {

@@ -1,20 +1,28 @@
 import { expect, it } from 'vitest';
 import { trustedUrl } from '../../src/connect/connect-session.js';
-import { ConnectError, type BrowserSession } from '../../src/index.js';
-import { session } from '../support/fake-service.js';
+import { ConnectError } from '../../src/index.js';
+import { rejection } from '../service/support.js';
 
 const FAR = 'https://pool.example.com/v1';
 const HERE = 'http://127.0.0.1:8080/v1';
 
-function endpoint(url: string, baseUrl = FAR): string {
-  return trustedUrl(session({ cdp_ws_url: url }) as never, 'cdp', baseUrl);
+function urlOf(cdpUrl: string, baseUrl: string, insecure = false): Promise<string> {
+  return trustedUrl({ id: 'session-1', session: {}, cdpUrl }, 'cdp', {
+    baseUrl: new URL(baseUrl),
+    insecure,
+  });
 }
 
-it('returns the URL of the requested protocol', () => {
-  const urls = { cdp_ws_url: 'wss://a.example.com/cdp', webdriver_ws_url: 'wss://a.example.com/session' };
-  const granted = session(urls) as unknown as BrowserSession;
-  expect(trustedUrl(granted, 'cdp', FAR)).toBe(urls.cdp_ws_url);
-  expect(trustedUrl(granted, 'bidi', FAR)).toBe(urls.webdriver_ws_url);
+it('returns the URL of the requested protocol, and names the other one if it has none', async () => {
+  const urls = { cdpUrl: 'wss://a.example.com/cdp', bidiUrl: 'wss://a.example.com/session' };
+  const grant = { id: 'session-1', session: {}, ...urls };
+  const trust = { baseUrl: new URL(FAR), insecure: false };
+  expect(await trustedUrl(grant, 'cdp', trust)).toBe(urls.cdpUrl);
+  expect(await trustedUrl(grant, 'bidi', trust)).toBe(urls.bidiUrl);
+  const { bidiUrl: _bidi, ...onlyCdp } = grant;
+  const error = await rejection(trustedUrl(onlyCdp, 'bidi', trust));
+  expect(error).toBeInstanceOf(ConnectError);
+  expect(error.message).toBe("The session has no WebDriver BiDi URL. Use protocol 'cdp'.");
 });
 
 it.each([
@@ -24,25 +32,28 @@ it.each([
   ['ws://127.0.0.1:1/', HERE],
   ['ws://localhost:1/', 'http://[::1]:8080/'],
   ['ws://[::1]:1/', 'http://localhost:8080/'],
-])('accepts %s from a service at %s', (url, baseUrl) => {
-  expect(endpoint(url, baseUrl)).toBe(url);
+  ['ws://127.0.0.1:1/', 'local:pool'],
+])('accepts %s from a service at %s', async (url, baseUrl) => {
+  expect(await urlOf(url, baseUrl)).toBe(url);
 });
 
 it.each([
   ['nowhere', HERE, /is not a URL/],
-  ['http://127.0.0.1:1/', HERE, /is not a WebSocket URL/],
-  ['https://far.example.com/', FAR, /is not a WebSocket URL/],
+  ['ftp://127.0.0.1:1/', HERE, /is not a WebSocket URL/],
   ['wss://user@far.example.com/', FAR, /user name or a password/],
   ['wss://:pass@far.example.com/', FAR, /user name or a password/],
   ['ws://user:pass@127.0.0.1:1/', HERE, /user name or a password/],
   ['ws://far.example.com/', FAR, /not encrypted/],
   ['ws://far.example.com/', HERE, /not encrypted/],
   ['ws://127.0.0.1:1/', FAR, /points to this machine, but the service is elsewhere/],
-])('refuses %s from a service at %s', (url, baseUrl, why) => {
-  const act = () => endpoint(url, baseUrl);
-  expect(act).toThrow(ConnectError);
-  expect(act).toThrow(
-    expect.objectContaining({ sessionId: 'session-1', message: expect.stringMatching(why) }),
-  );
-  expect(act).toThrow(/cdp_ws_url/);
+])('refuses %s from a service at %s', async (url, baseUrl, why) => {
+  const error = await rejection(urlOf(url, baseUrl));
+  expect(error).toBeInstanceOf(ConnectError);
+  expect(error).toMatchObject({ sessionId: 'session-1', message: expect.stringMatching(why) });
+  expect(error.message).toMatch(/^The session's CDP URL/);
+});
+
+it('accepts a URL that is not encrypted from a service in a private network, with the option insecure', async () => {
+  expect(await urlOf('ws://10.0.0.7:9222/', 'http://10.0.0.1/', true)).toBe('ws://10.0.0.7:9222/');
+  await expect(urlOf('ws://user@10.0.0.7/', 'http://10.0.0.1/', true)).rejects.toThrow(/user name/);
 });

@@ -3,6 +3,7 @@ import { Socket } from '../../src/connect/socket.js';
 import { closeUnresponsivePages } from '../../src/connect/unresponsive-pages.js';
 import { UNREACHABLE } from '../support/fake-service.js';
 import { PlayedBrowser, playPages, settle, until } from '../support/played-browser.js';
+import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 
 let browser: PlayedBrowser;
 let told: string[][];
@@ -10,11 +11,11 @@ let told: string[][];
 beforeEach(async () => {
   browser = await PlayedBrowser.start();
   told = [];
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 
 afterEach(async () => {
-  vi.useRealTimers();
+  useRealClock();
   await browser[Symbol.asyncDispose]();
 });
 

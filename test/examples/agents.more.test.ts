@@ -61,7 +61,7 @@ it('agent-session: the lease survives a reset connection, and goes to another pr
       'first: opened /payment',
       'first: detached the browser',
       'second: found /payment',
-      'second: done, the browser was destroyed\n',
+      'second: done, the browser was reused\n',
     ].join('\n'),
   });
   expect(visits).toBe(2);

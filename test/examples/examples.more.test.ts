@@ -67,7 +67,7 @@ it(
     onTestFailed(() => console.error(example.stdout + example.stderr));
     const { code, stdout, stderr } = await example.ended;
     expect(code, stderr).toBe(0);
-    expect(stderr).toContain('second: done, the browser was destroyed\n');
+    expect(stderr).toContain('second: done, the browser was reused\n');
     let rest = inOrder(stdout);
     for (const [name, output] of Object.entries(OUTPUTS).toReversed()) {
       const [before, own] = rest.split(`${name}:\n`) as [string, string];

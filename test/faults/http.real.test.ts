@@ -105,8 +105,10 @@ describe('an acquire request', () => {
       bench.service.script('acquire', answer);
       bench.unknown = unknown;
       // The request must be sent before the timeout.
-      const { error, events } = await bench.run(PLAIN, () => {}, { acquireTimeout: 2000, within: 2000 });
+      const limits = { acquireTimeout: 2000, within: 2000 };
+      const { error, run, events } = await bench.run(PLAIN, () => {}, limits);
       expect(error).toBeInstanceOf(AcquireTimeoutError);
+      expect(run).toMatchObject({ unknownAcquires: 1 });
       await expect.poll(() => bench.service.of('acquire').length).toBe(1);
       await bench.service.close();
       await bench.settle();

@@ -1,19 +1,20 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { clock } from '../../src/shared/clock.js';
 import type { Answer } from '../support/fake-service.js';
-import { acquireWith, GRANT, NONE, watchTimeouts, type Outcome } from './support.js';
+import { acquireWith, GRANT, LONG, NONE, watchTimeouts, type Outcome } from './support.js';
 
 /** The simulated clock. It stands still, so that no delay of a busy machine counts. */
-let clock = 0;
+let time = 0;
 
 beforeEach(() => {
-  clock = performance.now();
-  vi.spyOn(performance, 'now').mockImplementation(() => clock);
+  time = clock.now();
+  vi.spyOn(clock, 'now').mockImplementation(() => time);
 });
 
 /** Answers without a browser after a number of seconds of the simulated clock. */
 function noneAfter(seconds: number, status = 204, headers = {}): Answer {
   return (response) => {
-    clock += 1000 * seconds;
+    time += 1000 * seconds;
     response.writeHead(status, headers).end();
   };
 }
@@ -42,13 +43,21 @@ describe('a response without a browser', () => {
     }
   });
 
-  it('counts as a retry if it came early, and resets the count if it waited', async () => {
-    const options = { retry: { minTimeout: 1, maxTimeout: 1, retries: 1 } };
-    const answers = [noneAfter(0), noneAfter(9), noneAfter(0), noneAfter(0), GRANT];
+  it('counts as a retry of the whole call if it came early, like a failure, and not if it waited', async () => {
+    const options = { retry: { minTimeout: 1, maxTimeout: 1, retries: 2 } };
+    const answers = [
+      noneAfter(9),
+      noneAfter(0),
+      noneAfter(9),
+      noneAfter(0, 503),
+      noneAfter(9),
+      noneAfter(0),
+      GRANT,
+    ];
     const { requests, error } = await acquireWith(answers, options);
-    expect(requests).toHaveLength(4);
-    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 4 });
-    expect(error!.message).toContain('with retry.retries at 1 (4 acquire requests). Increase retry.retries');
+    expect(requests).toHaveLength(6);
+    expect(error).toMatchObject({ code: 'ERR_ACQUIRE_TIMEOUT', attempts: 6 });
+    expect(error!.message).toContain('with retry.retries at 2 (6 acquire requests). Increase retry.retries');
   });
 
   it.each([0, 1])('is followed by the pause of its Retry-After, also if it took %i s', async (seconds) => {
@@ -79,8 +88,9 @@ describe('the backoff', () => {
     for (const [index, gap] of gaps.entries()) expect(gap).toBeGreaterThan(18 * 2 ** index);
   });
 
-  it('lasts at least as long as Retry-After', async () => {
-    const { requests } = await acquireWith([{ status: 429, headers: { 'retry-after': '1' } }, GRANT]);
+  it.each([408, 429])('is replaced by Retry-After, after a %i', async (status) => {
+    const retry = { minTimeout: LONG, maxTimeout: LONG };
+    const { requests } = await acquireWith([{ status, headers: { 'retry-after': '1' } }, GRANT], { retry });
     expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(950);
   });
 

@@ -1,8 +1,9 @@
 import { getEventListeners } from 'node:events';
-import { describe, expect, it, vi } from 'vitest';
-import { AcquireTimeoutError, runOf } from '../../src/index.js';
+import { describe, expect, it } from 'vitest';
+import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../../src/index.js';
+import { kernel } from '../../src/services.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { breakOff, hang, reset } from '../service/support.js';
+import { breakOff, hang, rejection, reset } from '../service/support.js';
 import { session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
 
@@ -125,7 +126,39 @@ describe('a request with an unknown outcome', () => {
     expect(requests).toHaveLength(1);
     expect(events.filter(({ type }) => type === 'outcome-unknown')).toHaveLength(1);
   });
+
+  it('is repeated as often as a search finds its browser, which is released', async () => {
+    await using played = await PlayedLease.start();
+    const lost = ['lost-1', 'lost-2'].map((session_id) => ({ status: 200, json: [{ session_id }] }));
+    played.service.script('search', ...lost);
+    played.service.script('acquire', reset, reset, { status: 200, json: played.session() });
+    const { run } = await played.run(undefined, { replays: 'off' });
+    expect(run).toMatchObject({ value: 'value', acquireAttempts: 3, unknownAcquires: 0 });
+    expect(played.service.released).toEqual(['lost-1', 'lost-2', 'session-1']);
+    expect(played.told('grant-orphaned')).toMatchObject([{ sessionId: 'lost-1' }, { sessionId: 'lost-2' }]);
+    expect(played.told('outcome-unknown')).toEqual([]);
+  });
 });
+
+it.each([undefined, () => Promise.reject(new Error('mine'))])(
+  'the events decide nothing: the same requests follow with the listener %s',
+  async (onEvent) => {
+    await using played = await PlayedLease.start();
+    const { pool, connector, service } = played;
+    const grant: Answer = { status: 200, json: played.session() };
+    service.script('acquire', reset, BROKEN, { status: 503 }, reset, grant);
+    const options = {
+      connector,
+      retry: { minTimeout: 1 },
+      replays: 'off',
+      ...(onEvent && { onEvent }),
+    } as const;
+    const run = runOf(await rejection(withPooledBrowser(pool, () => {}, options)));
+    expect(run).toMatchObject({ acquireAttempts: 4, unknownAcquires: 2 });
+    await pool.close();
+    expect(service.released).toEqual(['broken']);
+  },
+);
 
 describe('a broken session', () => {
   it('is released, and the request is repeated once', async () => {
@@ -165,7 +198,8 @@ describe('acquireTimeout', () => {
       /^No browser .* in pool "test" within 7200 s \(3 acquire requests\)\. Increase acquireTimeout/,
     );
     expect(runOf(error)).toBe(run);
-    expect(run).toMatchObject({ acquireAttempts: 3, unknownAcquires: 0, replays: [], replayStatus: 'off' });
+    // The service may still lease a browser to the last request.
+    expect(run).toMatchObject({ acquireAttempts: 3, unknownAcquires: 1, replays: [], replayStatus: 'off' });
     expect(run).not.toHaveProperty('session');
   });
 
@@ -193,8 +227,10 @@ describe('an abort', () => {
       const caller = new AbortController();
       const { late, settle } = answerLater({ status: 200, json: session() });
       const answer = after(() => caller.abort(reason), late);
-      const { error, requests, released } = await acquireWith([answer], { signal: caller.signal }, settle);
+      const { signal } = caller;
+      const { error, run, requests, released } = await acquireWith([answer], { signal }, settle);
       expect(error).toBe(reason);
+      if (reason instanceof Error) expect(run).toMatchObject({ acquireAttempts: 1, unknownAcquires: 1 });
       expect(requests).toHaveLength(1);
       expect(released).toStrictEqual(['session-1']);
     },
@@ -222,20 +258,20 @@ describe('an abort', () => {
   });
 
   it('releases the browser, however soon after the response it comes', async () => {
-    for (let ticks = 0; ticks < 16; ticks++) {
+    for (let ticks = 0; ticks < 32; ticks++) {
       await using played = await PlayedLease.start();
       const caller = new AbortController();
-      const { acquire: send } = played.pool;
-      vi.spyOn(played.pool, 'acquire').mockImplementation(async (...parameters) => {
-        const leased = await send.apply(played.pool, parameters);
-        void (async () => {
-          for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
-          caller.abort('left');
-        })();
-        return leased;
-      });
-      const { error } = await played.run(undefined, { signal: caller.signal });
-      await played.pool.close();
+      const abort = async () => {
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+        caller.abort('left');
+      };
+      const grant: typeof kernel.grant = (...response) => {
+        void abort();
+        return kernel.grant(...response);
+      };
+      const pool = new BrowserPool('test', { ...played.service.options, service: { ...kernel, grant } });
+      const { error } = await played.run(undefined, { signal: caller.signal }, pool);
+      await pool.close();
       expect({ error, released: played.service.released }, `${ticks} microtasks`).toEqual({
         error: 'left',
         released: ['session-1'],

@@ -7,9 +7,14 @@ import { session, TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedLease } from '../support/played-lease.js';
 
-const WHOLE = { pool: 'pool', baseUrl: 'https://pool.example', session: session({ timeout_seconds: 90 }) };
+const WHOLE = {
+  pool: 'pool',
+  baseUrl: 'https://pool.example',
+  grant: { id: 'session-1', session: session() },
+  lease: { pool: 'pool', id: 'lease-1' },
+};
 
-function secretOf(record: object, prefix = 'pooled-browser-lease-1.'): string {
+function secretOf(record: object, prefix = 'pooled-browser-lease-2.'): string {
   return prefix + Buffer.from(JSON.stringify(record)).toString('base64url');
 }
 
@@ -27,10 +32,11 @@ describe('detach', () => {
 
     const { pool, connector } = played;
     for (const given of [detached, detached.secret]) {
-      const attached = await attachBrowser(given, { pool, connector });
+      // Whatever this lease uses, the one before used the browser's own context.
+      const attached = await attachBrowser(given, { pool, connector, context: 'new' });
       expect(attached).toMatchObject({ page: 'a page', session: { session_id: 'session-1' } });
-      // The pages that were opened before are unknown, so the browser is not reused.
-      expect(await attached.release()).toMatchObject({ released: 'destroyed', replays: [ours] });
+      expect(await attached.release()).toMatchObject({ released: 'reused', replays: [ours] });
+      expect(played.browser.received.splice(0).join()).toContain('clearDataForOrigin');
     }
     expect(played.service.of('acquire')).toHaveLength(1);
   });
@@ -66,11 +72,12 @@ describe('attachBrowser', () => {
   it.each([
     ['a pool', secretOf({ ...WHOLE, pool: undefined })],
     ['an address', secretOf({ ...WHOLE, baseUrl: 7 })],
-    ['a session', secretOf({ ...WHOLE, session: undefined })],
-    ['the session id', secretOf({ ...WHOLE, session: { ...WHOLE.session, session_id: undefined } })],
-    ['this version', secretOf(WHOLE, 'pooled-browser-lease-2.')],
-    ['JSON', 'pooled-browser-lease-1.e30e30'],
-    ['a record', 'pooled-browser-lease-1.'],
+    ['a session', secretOf({ ...WHOLE, grant: { id: 'session-1' } })],
+    ['the session id', secretOf({ ...WHOLE, grant: { ...WHOLE.grant, id: '..' } })],
+    ['the request that leased it', secretOf({ ...WHOLE, lease: undefined })],
+    ['this version', secretOf(WHOLE, 'pooled-browser-lease-1.')],
+    ['JSON', 'pooled-browser-lease-2.e30e30'],
+    ['a record', 'pooled-browser-lease-2.'],
     ['a secret', ''],
     ['the type of a text', undefined as unknown as string],
   ])('refuses a secret without %s, and says what to pass', async (_what, secret) => {

@@ -66,7 +66,7 @@ describe('acquiring', () => {
     const { error, run } = await played.run();
     expect(error).toBe(missing);
     expect(missing.message).toContain('npm install playwright-core');
-    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], unknownAcquires: 0 });
+    expect(run).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [], acquireAttempts: 1 });
     for (const field of ['session', 'released']) expect(run).not.toHaveProperty(field);
     expect(played.told('ended')).toMatchObject([{ status: 'failed', error, summary: run }]);
   });

@@ -7,6 +7,7 @@ import {
   type HeldLeaseOptions,
   type RunEvent,
 } from '../../src/index.js';
+import { clock } from '../../src/shared/clock.js';
 import { rejection } from '../service/support.js';
 import { FaultRoad, join, refuse } from '../support/fault-road.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -61,8 +62,7 @@ describe('a lease with reconnect', () => {
     await expect.poll(() => held.types().filter((type) => type === 'reconnected')).toHaveLength(2);
     expect(lease.signal.aborted).toBe(false);
     expect(played.requests).toHaveLength(3);
-    // The pages that were opened over the first connection are unknown.
-    expect(await lease.release()).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
+    expect(await lease.release()).toMatchObject({ released: 'reused', cleanupErrors: [] });
     expect(held.types()).not.toContain('browser-lost');
   });
 
@@ -167,7 +167,7 @@ describe('a lease with reconnect', () => {
   });
 
   it('warns ten seconds before the end of a longer session', async () => {
-    const start = vi.spyOn(globalThis, 'setTimeout');
+    const start = vi.spyOn(clock, 'setTimeout');
     onTestFinished(() => start.mockRestore());
     await using held = await hold(LAZY, {}, { timeout_seconds: 3600 });
     held.road.lose('reset');

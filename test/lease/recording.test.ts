@@ -15,6 +15,9 @@ const FINISHED = {
 const EARLIER = { replay_id: 'earlier', finished_at: '2026-01-01T00:00:00Z' };
 const LATER = { replay_id: 'later', started_at: '2026-01-02T03:05:06Z' };
 
+/** A list is requested three times. */
+const LASTING = (answer: Answer): Answer[] => [answer, answer, answer];
+
 const REFUSALS: [string, Answer][] = [
   ['403', { status: 403, json: { code: 'plan', message: `not for ${TOKEN}` } }],
   ['404', { status: 404, text: 'no such path' }],
@@ -91,17 +94,18 @@ describe.concurrent('a recording', () => {
         [EARLIER, FINISHED],
       ],
     ],
-    ['is listed after an error', [{ status: 500 }, [EARLIER], [EARLIER, FINISHED]]],
+    ['is listed after one error', [{ status: 500 }, [EARLIER], [EARLIER, FINISHED]]],
+    ['is listed after an error that lasts', [...LASTING({ status: 500 }), [EARLIER], [EARLIER, FINISHED]]],
     ['is listed again after a 500', [[], [STARTED], { status: 500 }, [FINISHED]]],
     ['is listed again after a reset', [[], [STARTED], reset, [FINISHED]]],
     ...REFUSALS.map(([what, answer]): [string, (Answer | object[])[]] => [
       `cannot be listed before the release: ${what}`,
-      [[], answer, [FINISHED]],
+      [[], ...(/^4/.test(what) ? [answer] : LASTING(answer)), [FINISHED]],
     ]),
   ])('is recognized if it %s', async (what, replays) => {
     const { run } = await record({ replays });
     expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready' });
-    expect(run.cleanupErrors).toHaveLength(/an error|cannot/.test(what) ? 1 : 0);
+    expect(run.cleanupErrors).toHaveLength(/that lasts|cannot/.test(what) ? 1 : 0);
   });
 
   it('is not awaited any longer after a permanent error', async () => {
@@ -193,7 +197,7 @@ it('a recording without an id cannot be stopped, which is reported', async () =>
   const scripts = { 'start-replay': [{ status: 201, json }], replays };
   const { run } = await record(scripts, { replaysTimeout: LONG });
   expect(run).toMatchObject({ replays: [{ replay_view_url: 'https://x/1' }], replayStatus: 'pending' });
-  expect(run.cleanupErrors.map(String).join()).toContain('no replay_id');
+  expect(run.cleanupErrors.map(String).join()).toContain('returned no id');
 });
 
 it.each<[string, Route, number, (Answer | object[])[]]>([

@@ -76,7 +76,7 @@ it.each<[string, Answer]>([
   async (_what, answer) => {
     const valid: Answer = { status: 200, json: [earlier, ours] };
     for (const answers of [
-      [answer, valid],
+      [answer, answer, answer, valid],
       [valid, answer],
     ]) {
       played.service.script('replays', ...answers);

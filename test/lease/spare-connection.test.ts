@@ -50,6 +50,8 @@ describe.runIf(hasOpenSsl)('while an acquire request waits', () => {
       // A slow connect opens a second WebSocket over CDP, which must not count.
       protocol: 'bidi',
       replays: 'off',
+      // Without a second WebSocket over CDP, which cleans the browser.
+      release: 'reuse',
       connectAttempts: 1,
       ...options,
     });

@@ -1,5 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
 import type { BrowserSession, FailedRun, RunEvent, RunOptions } from '../../src/index.js';
+import { clock } from '../../src/shared/clock.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { reply, type Answer, type SeenRequest } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -75,7 +76,7 @@ export function after(first: () => void, answer: Answer): Answer {
 
 /** Returns a function that ends the latest timeout of about `LONG`, if there is one. */
 export function watchTimeouts(): () => void {
-  const start = vi.spyOn(globalThis, 'setTimeout');
+  const start = vi.spyOn(clock, 'setTimeout');
   onTestFinished(() => start.mockRestore());
   return () => {
     const latest = start.mock.calls.findLast(([, delay = 0]) => delay > LONG / 2);
@@ -83,12 +84,12 @@ export function watchTimeouts(): () => void {
   };
 }
 
-/** Returns a function that advances `performance.now` by some milliseconds until the end of the test. */
+/** Returns a function that advances the library's clock by some milliseconds until the end of the test. */
 export function useClock(): (milliseconds: number) => void {
-  const now = performance.now.bind(performance);
+  const { now } = clock;
   let skipped = 0;
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + skipped);
-  onTestFinished(() => clock.mockRestore());
+  const advanced = vi.spyOn(clock, 'now').mockImplementation(() => now() + skipped);
+  onTestFinished(() => advanced.mockRestore());
   return (milliseconds) => void (skipped += milliseconds);
 }
 

@@ -179,5 +179,5 @@ it.each([
     'chaos.faults[0].nth must be a whole number, 1 or more, not 0.',
   ],
 ])('refuses %j before anything starts', async (chaos, message) => {
-  await expect(startLocalPool({ chaos })).rejects.toThrow(message);
+  await expect(startLocalPool({ chaos: chaos as object })).rejects.toThrow(message);
 });

@@ -1,6 +1,6 @@
 import puppeteer, { type Browser, type ConnectOptions } from 'puppeteer-core';
 import { expect, it } from 'vitest';
-import type { BrowserSession } from '../../src/service/wire.js';
+import type { BrowserSession } from '../../src/index.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
 import { drive, serveSite, startApi, titled } from './support.js';
 

@@ -11,8 +11,7 @@ import {
   type LocalPoolEvent,
   type LocalPoolOptions,
 } from '../../src/local.js';
-import type { AcquireRequest } from '../../src/service/pool-options.js';
-import type { BrowserSession, PoolRecord } from '../../src/service/wire.js';
+import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/index.js';
 
 /** A response with its body. */
 export interface Reply {

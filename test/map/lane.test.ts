@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Isolation } from '../../src/index.js';
 import { Lane } from '../../src/map/lane.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 const TASKS = 8;
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+beforeEach(() => useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 it.for<[Isolation, string, number | undefined, number, number]>([

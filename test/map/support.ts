@@ -13,6 +13,7 @@ import {
   type TaskCallback,
 } from '../../src/index.js';
 import { FakeService, reply, session } from '../support/fake-service.js';
+import { answerOwnCommand } from '../support/played-browser.js';
 
 /** A page of the fake automation library of these tests. */
 export interface FakePage {
@@ -65,6 +66,10 @@ export class MapBench implements AsyncDisposable {
     this.size = size;
     sockets.on('connection', (socket, { url }: IncomingMessage) => {
       this.#open.set(url!.slice(1), socket);
+      socket.on('message', (data) => {
+        const answer = answerOwnCommand(String(data));
+        if (answer !== undefined) socket.send(answer);
+      });
       socket.on('ping', (data) => setTimeout(() => socket.pong(data), this.roundTrip));
     });
     service.script('acquire', (response) => this.#acquire(response));

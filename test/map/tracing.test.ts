@@ -23,7 +23,7 @@ it('traces each task as a callback of its lease, with the index of its input', a
   const seen = listen();
   const runs = new Map<string, number>();
   const onEvent = (event: RunEvent) => {
-    if (event.type === 'acquired') runs.set(event.session.session_id, event.run);
+    if (event.type === 'acquired') runs.set(event.sessionId, event.run);
   };
   const options = { concurrency: 2, pagesPerLease: 2, onEvent };
   const outcomes = await bench.run(range(6), () => 'the value of the task', options);

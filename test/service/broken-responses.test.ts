@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
@@ -8,7 +8,12 @@ import { FakeService, JWT, session, TOKEN, UNREACHABLE, type Answer } from '../s
 import { breakOff, drip, expectNoSecret, hang, it, refusedGrant, rejection, reset } from './support.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+const VALID = JSON.stringify(session());
 const HTML = { 'content-type': 'text/html' };
+
+function compressed(encoding: string, body: Buffer): Answer {
+  return (response) => void response.writeHead(200, { ...JSON_TYPE, 'content-encoding': encoding }).end(body);
+}
 
 it.for<[string, Answer, RegExp]>([
   ['a page', { status: 200, text: '<html>Log in</html>', headers: HTML }, /html/],
@@ -17,17 +22,13 @@ it.for<[string, Answer, RegExp]>([
   ['a string', { status: 200, json: 'a browser' }, /object/],
   ['null', { status: 200, json: null }, /object/],
   ['cut JSON', { status: 200, text: '{"created_at": "2026', headers: JSON_TYPE }, /JSON/],
-  ['a wrong type', { status: 200, text: '{}', headers: { 'content-type': 'text/plain' } }, /text\/plain/],
+  ['plain text', { status: 200, text: 'Done', headers: { 'content-type': 'text/plain' } }, /not valid JSON/],
   ['half an id', breakOff('{"session_id": "sess'), /is incomplete/],
   ['a body that breaks off before an id', breakOff('{"created_at": "2026-01'), /is incomplete/],
-  [
-    'a compressed body, which can expand without a limit',
-    (response) => {
-      response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' });
-      response.end(gzipSync(JSON.stringify(session())));
-    },
-    /encoding gzip/,
-  ],
+  ['an unknown encoding', compressed('zstd', Buffer.from('x')), /encoding zstd/],
+  ['a body that is not compressed as it says', compressed('gzip', Buffer.from(VALID)), /is incomplete/],
+  ['a bomb: gzip', compressed('gzip', gzipSync(Buffer.alloc(8_000_000))), /larger than 4 MiB/],
+  ['a bomb: br', compressed('br', brotliCompressSync(Buffer.alloc(8_000_000))), /larger than 4 MiB/],
 ])('returns no data for a 200 with %s, and reports an unknown outcome', async ([, answer, message]) => {
   const { error, events, released } = await refusedGrant(answer, { tags: { a: 'b' } });
   expect(error).toBeInstanceOf(PoolResponseError);
@@ -44,8 +45,6 @@ it('shows a short, redacted beginning of an HTML response', async () => {
   expect(error.message).toContain('Its body begins: <html>');
   expect(error.message.length).toBeLessThan(500);
 });
-
-const VALID = JSON.stringify(session());
 
 it.for<[string, string, Record<string, string>?]>([
   ['is cut in a jwt', VALID.slice(0, VALID.indexOf(JWT) + 10)],
@@ -66,6 +65,8 @@ it('releases a session whose response broke off after its id', async () => {
   expect(error.cause).toBeInstanceOf(Error);
   expect(released).toStrictEqual(['session-9']);
   expect(types).toStrictEqual(['grant-orphaned', 'released']);
+  const packed = gzipSync('{"session_id": "session-8", "head').subarray(0, -12);
+  expect((await refusedGrant(compressed('gzip', packed))).released).toStrictEqual(['session-8']);
 });
 
 it('does not show the token that a parser quotes from broken JSON', async () => {
@@ -142,13 +143,25 @@ it('stops reading a body that is too large', async () => {
   expect(sent).toBeLessThan(100);
 });
 
-it.for(['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICATION/JSON'])(
-  'accepts the content type %s as JSON',
-  async (type, { service, pool }) => {
-    service.script('acquire', { status: 200, text: VALID, headers: { 'content-type': type } });
-    expect((await pool.acquire())?.session_id).toBe('session-1');
-  },
-);
+// What gateways add without being asked.
+it.for<[string, Answer]>([
+  ...['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICATION/JSON', 'text/plain'].map(
+    (type): [string, Answer] => [
+      `the content type ${type}`,
+      { status: 200, text: VALID, headers: { 'content-type': type } },
+    ],
+  ),
+  ['gzip', compressed('gzip', gzipSync(VALID))],
+  ['x-gzip', compressed('x-gzip', gzipSync(VALID))],
+  ['deflate', compressed('deflate', deflateSync(VALID))],
+  ['br', compressed('br', brotliCompressSync(VALID))],
+  ['identity', compressed('identity', Buffer.from(VALID))],
+  ['a byte order mark', { status: 200, text: `\uFEFF${VALID}`, headers: JSON_TYPE }],
+  ['40 KB of headers', { status: 200, json: session(), headers: { 'x-padding': 'x'.repeat(40_000) } }],
+])('reads a session with %s', async ([, answer], { service, pool }) => {
+  service.script('acquire', answer);
+  expect((await pool.acquire())?.session_id).toBe('session-1');
+});
 
 it.for<[string, unknown]>([
   ['an object', {}],

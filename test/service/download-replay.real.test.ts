@@ -3,11 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { InvalidOptionError, ReplayNotReadyError } from '../../src/index.js';
 import type { Answer } from '../support/fake-service.js';
 import { settle } from '../support/played-browser.js';
 import { expectNoSecret, hang, it, rejection, reset, until } from './support.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 const MP4 = { 'content-type': 'video/mp4' };
 
@@ -91,8 +92,7 @@ it('lets a download that has started take longer than the timeout', async ({ ser
   });
   // The first request starts the timer that all connections share: it must be a real one.
   await pool.flush();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
   const onProgress = ({ received }: { received: number }) => {
     if (received !== 2) return;
     vi.advanceTimersByTime(10_000);

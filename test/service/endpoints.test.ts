@@ -3,6 +3,9 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { session, TOKEN } from '../support/fake-service.js';
 import { it, rejection } from './support.js';
 
+/** The tag by which the library recognizes its own lease. */
+const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\w-]{36}$/) as string };
+
 it('acquires with one POST that carries the token and the request as JSON', async ({ service, pool }) => {
   const request = {
     acquire_timeout_seconds: 7,
@@ -15,7 +18,7 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(service.requests).toHaveLength(1);
   const [seen] = service.requests;
   expect(seen).toMatchObject({ method: 'POST', path: '/browser_pools/pool/acquire' });
-  expect(seen?.body).toStrictEqual(request);
+  expect(seen?.body).toStrictEqual({ ...request, tags: { ...request.tags, ...LEASE_TAG } });
   expect(seen?.headers).toMatchObject({
     authorization: `Bearer ${TOKEN}`,
     'content-type': 'application/json',
@@ -24,17 +27,19 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(seen?.headers).not.toHaveProperty('accept-encoding');
 });
 
-it('acquires with an empty object by default, and accepts any 2xx status', async ({ service, pool }) => {
+it('acquires without further fields by default, and accepts any 2xx status', async ({ service, pool }) => {
   service.script('acquire', { status: 201, json: session({ session_id: 'fresh' }) });
   expect((await pool.acquire())?.session_id).toBe('fresh');
   await pool.acquire({ name: undefined, acquire_timeout_seconds: undefined });
-  expect(service.requests.map(({ body }) => body)).toStrictEqual([{}, {}]);
+  expect(service.requests.map(({ body }) => body)).toStrictEqual([{ tags: LEASE_TAG }, { tags: LEASE_TAG }]);
+  const [first, second] = service.requests.map(({ body }) => body!['tags'] as typeof LEASE_TAG);
+  expect(first!['pooled-browser-lease']).not.toBe(second!['pooled-browser-lease']);
 });
 
 it('returns null if no browser became available', async ({ service, pool }) => {
   service.script('acquire', { status: 204 });
   expect(await pool.acquire({ acquire_timeout_seconds: 0 })).toBeNull();
-  expect(service.requests[0]?.body).toStrictEqual({ acquire_timeout_seconds: 0 });
+  expect(service.requests[0]?.body).toMatchObject({ acquire_timeout_seconds: 0 });
 });
 
 it('releases with a POST that names the session, for reuse by default', async ({ service, pool }) => {
@@ -100,7 +105,7 @@ it('describes the pool without null and wrong-typed fields', async ({ service, p
 it('starts and stops a recording with the fields of the API', async ({ service, pool }) => {
   const known = { replay_id: 'r', replay_view_url: 'https://x/1', more: 1 };
   service.script('start-replay', { status: 201, json: { ...known, started_at: null, finished_at: 7 } });
-  const replay = await pool.startReplay('s', { framerate: 5, max_duration_in_seconds: 60 });
+  const replay = await pool.startReplay('s', { frameRate: 5, maxSeconds: 60 });
   expect(replay).toStrictEqual(known);
   await pool.startReplay('s');
   await pool.stopReplay('s', 'r');

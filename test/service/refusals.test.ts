@@ -65,12 +65,14 @@ it.for<[option: string, message: RegExp, values: unknown[]]>([
 
 it.for(['a', 'A-Z.0_9', 'x'.repeat(255)])('sends the lease name %s', async (name, { service, pool }) => {
   await pool.acquire({ name });
-  expect(service.requests[0]?.body).toStrictEqual({ name });
+  expect(service.requests[0]?.body).toMatchObject({ name });
 });
 
 it('sends 50 tags, and rejects 51', async ({ service, pool }) => {
   const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, 'v']));
   await pool.acquire({ tags: tags(50) });
+  // The tag of the library would be one too many.
+  expect(service.requests[0]?.body).toStrictEqual({ tags: tags(50) });
   const error = await rejection<InvalidOptionError>(pool.acquire({ tags: tags(51) }));
   expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', option: 'tags' });
   expect(error.message).toMatch(/at most 50 .*51/);
@@ -212,12 +214,7 @@ it('rejects invalid values of options before anything is sent', async () => {
     expect((await refusal((pool) => pool.release('s', { reuse } as object))).option).toBe('reuse');
   for (const timeout of [-1, Number.NaN, '5', null])
     expect((await refusal((pool) => pool.release('s', { timeout } as object))).option).toBe('timeout');
-  for (const request of [
-    { framerate: 0 },
-    { framerate: 1.5 },
-    { max_duration_in_seconds: -1 },
-    { frameRate: 5 },
-  ])
+  for (const request of [{ frameRate: 0 }, { frameRate: 1.5 }, { maxSeconds: -1 }, { framerate: 5 }])
     expect((await refusal((pool) => pool.startReplay('s', request as object))).option).toBe(
       Object.keys(request)[0],
     );

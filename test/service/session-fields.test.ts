@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { isPooledBrowserError } from '../../src/shared/errors.js';
 import { PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { BrowserSession } from '../../src/service/wire.js';
+import type { BrowserSession } from '../../src/index.js';
 import { FakeService, session } from '../support/fake-service.js';
 import { asJson, it, refusedGrant } from './support.js';
 

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { expect, it as plainIt } from 'vitest';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
-import type { AcquireRequest } from '../../src/service/pool-options.js';
+import type { AcquireRequest } from '../../src/index.js';
 import type { PoolResponseError } from '../../src/shared/service-errors.js';
 import { FakeService, type Answer } from '../support/fake-service.js';
 

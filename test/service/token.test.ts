@@ -1,10 +1,11 @@
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
 import { PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import * as played from '../support/played-browser.js';
 import { expectNoSecret, hang, it, rejection } from './support.js';
+import { useFakeClock } from '../support/fake-clock.js';
 
 /** A pool with a token function. */
 function poolWith({ baseUrl }: FakeService, token: unknown): BrowserPool {
@@ -118,8 +119,7 @@ it('applies one timeout to both requests around a 401', async ({ service }) => {
   service.script('release', { status: 401, delay: 1800 }, hang);
   // The first request starts the timer that all connections share: it must be a real one.
   await pool.flush();
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
   let error: unknown;
   const releasing = rejection(pool.release('session-1', { timeout: 2000 })).then((late) => (error = late));
   await played.until(() => service.released.length === 1);

@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest';
 import * as errors from '../../src/index.js';
 import { duration } from '../../src/shared/errors.js';
+import { hideParameters } from '../../src/shared/redact.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 import { asJson, expectNoSecret } from '../service/support.js';
+
+// As a pool does for its service.
+hideParameters(['jwt']);
 
 const URL_WITH_JWT = `wss://h.example.com/?jwt=${JWT}`;
 const FACTS = { pool: 'pool', sessionId: 's-1', attempts: 2, elapsed: 10, requestId: 'req-1' };
@@ -28,7 +32,6 @@ const ALL: [errors.PooledBrowserError, string][] = [
   [new errors.TaskTimeoutError(5, FACTS), 'ERR_TASK_TIMEOUT'],
   [new errors.TaskResultError('m', FACTS), 'ERR_TASK_RESULT'],
   [new errors.TooManyFailuresError(5, FACTS), 'ERR_TOO_MANY_FAILURES'],
-  [new errors.NestedLeaseError('m', 'outer', FACTS), 'ERR_NESTED_LEASE'],
   [new errors.LeaseNameTakenError('m', 'name', FACTS), 'ERR_LEASE_NAME_TAKEN'],
   [new errors.ConnectionDroppedError(FACTS), 'ERR_CONNECTION_DROPPED'],
   [new errors.ReplayNotReadyError('m', FACTS), 'ERR_REPLAY_NOT_READY'],

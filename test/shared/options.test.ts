@@ -12,17 +12,16 @@ import {
   readOptions,
   text,
   wholeNumber,
-  withDefault,
 } from '../../src/shared/options.js';
 
 const isFalse = check<false>('false', (value) => value === false);
 const OPTIONS = {
-  acquireTimeout: withDefault(milliseconds(), 300_000),
-  pollTimeout: withDefault(anyOf('milliseconds, or false', milliseconds(), isFalse), 25),
+  acquireTimeout: optional(milliseconds(), 300_000),
+  pollTimeout: optional(anyOf('milliseconds, or false', milliseconds(), isFalse), 25),
   retries: optional(wholeNumber(0, 10)),
-  context: withDefault(oneOf('default', 'new'), 'default'),
+  context: optional(oneOf('default', 'new'), 'default'),
   onEvent: optional(callback<(event: string) => void>()),
-  checkpoint: optional(group({ path: text(), again: withDefault(flag(), true) })),
+  checkpoint: optional(group({ path: text(), again: optional(flag(), true) })),
 };
 
 const read = (given: unknown) => readOptions(OPTIONS, given, 'lease');

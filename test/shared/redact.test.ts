@@ -1,11 +1,15 @@
 import { expect, it } from 'vitest';
-import { hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
+import { hideParameters, hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
+
+// As a pool does for its service.
+hideParameters(['jwt', 'signing_key']);
 
 it.each([
   ['wss://h.example.com/cdp?jwt=abc.def-1&x=2', 'wss://h.example.com/cdp?jwt=[redacted]&x=2'],
   ['https://h.example.com/?replay_id=1&jwt=abc', 'https://h.example.com/?replay_id=1&jwt=[redacted]'],
   ['?access_token=abc&token=def', '?access_token=[redacted]&token=[redacted]'],
   ['JWT=abc', 'JWT=[redacted]'],
+  ['?signing_key=abc&other_signing_key2=def', '?signing_key=[redacted]&other_signing_key2=def'],
   ['Authorization: Bearer abc.def', 'Authorization: Bearer [redacted]'],
   ['authorization: bearer abc', 'authorization: bearer [redacted]'],
   ['{"u":"wss://h/?jwt=abc"}', '{"u":"wss://h/?jwt=[redacted]"}'],

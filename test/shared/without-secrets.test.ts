@@ -3,8 +3,12 @@ import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { withoutSecrets } from '../../src/shared/errors.js';
+import { hideParameters } from '../../src/shared/redact.js';
 import { FakeService, JWT, TOKEN } from '../support/fake-service.js';
 import { expectNoSecret } from '../service/support.js';
+
+// As a pool does for its service.
+hideParameters(['jwt']);
 
 const URL_WITH_JWT = `wss://h.example.com/?jwt=${JWT}`;
 

@@ -91,7 +91,7 @@ export class Caller {
       : new Error('the callback failed');
     let lostBefore = false;
     let isReturned = false;
-    const callback = async (lease: SimulatedHandles & LeaseFacts) => {
+    const callback = async (lease: SimulatedHandles & LeaseFacts<object>) => {
       if (++this.#callbacks > 1) this.#violate('called its callback twice');
       if (this.isSettled) this.#violate('called its callback after it had settled');
       await this.#work(lease, thrown);
@@ -110,7 +110,10 @@ export class Caller {
     }
   }
 
-  async #work({ socket, touch, signal }: SimulatedHandles & LeaseFacts, thrown: unknown): Promise<void> {
+  async #work(
+    { socket, touch, signal }: SimulatedHandles & LeaseFacts<object>,
+    thrown: unknown,
+  ): Promise<void> {
     const { clock, random } = this.#world;
     if (random.chance(0.1)) return;
     touch();
@@ -306,7 +309,7 @@ export class Caller {
 
   /** Without the option of a callback. */
   #heldOptions() {
-    const { timeout: _timeout, ...options } = this.#leaseOptions();
+    const { timeout: _timeout, context: _context, ...options } = this.#leaseOptions();
     return options;
   }
 

@@ -4,6 +4,9 @@ import timers from 'node:timers/promises';
 import type { clock } from '../../src/shared/clock.js';
 import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
+import { loadConnect } from '../../src/lease/link.js';
+import { loadLease } from '../../src/lease/load-lease.js';
+import { loadJob } from '../../src/map/map-pooled-browsers.js';
 
 interface Entry {
   at: number;
@@ -15,6 +18,7 @@ interface Entry {
 }
 
 // The library imports p-retry at its first use, which would take time that this clock does not see.
+await Promise.all([loadLease(), loadConnect(), loadJob()]);
 await withRetries(
   async () => {},
   () => false,

@@ -2,6 +2,7 @@ import {
   withPooledBrowser,
   type AttachOptions,
   type BrowserPool,
+  type BrowserSession,
   type DetachedLease,
   type HeldLeaseOptions,
   type LeaseFacts,
@@ -21,7 +22,7 @@ interface AnyPage {
   close(): Promise<void>;
 }
 
-export interface AnyLease extends LeaseFacts {
+export interface AnyLease extends LeaseFacts<BrowserSession> {
   page: AnyPage;
   browser: { close(): Promise<void>; newPage(): Promise<unknown> };
   context?: { newPage(): Promise<unknown> };

@@ -154,11 +154,14 @@ function isSession(json: unknown): json is Record<string, unknown> {
   return typeof json === 'object' && json !== null && 'session_id' in json;
 }
 
+// The service answers also while a test has fake timers.
+const { setTimeout: startTimer } = globalThis;
+
 /** Sends an answer, after its delay. */
 export function reply(response: ServerResponse, answer: Exclude<Answer, Played>): void {
   const { status, json, text, headers, delay = 0 } = answer;
   const type = json === undefined ? {} : { 'content-type': 'application/json' };
-  setTimeout(() => {
+  startTimer(() => {
     response.writeHead(status, { ...type, ...headers });
     response.end(json === undefined ? text : JSON.stringify(json));
   }, delay);

@@ -1,7 +1,14 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect } from 'vitest';
-import { BrowserPool, runOf, type FailedRun, type Run, type RunEvent } from '../../src/index.js';
+import {
+  AcquireTimeoutError,
+  BrowserPool,
+  runOf,
+  type FailedRun,
+  type Run,
+  type RunEvent,
+} from '../../src/index.js';
 import type { LocalPool } from '../../src/local.js';
 import { expectNoSecrets } from './collected.js';
 import { PLAIN, type AnyLease, type Driver } from './drivers.js';
@@ -183,14 +190,19 @@ export class FaultBench implements AsyncDisposable {
       expect(this.road.commands).toBe(this.#commandsAtRelease);
     // I2: each unknown outcome is reported once.
     expect(told('outcome-unknown')).toHaveLength(this.unknown);
-    for (const { run } of this.#outcomes) expect(run?.unknownAcquires ?? 0).toBeLessThanOrEqual(this.unknown);
+    for (const { run, error, sinceAbort } of this.#outcomes) {
+      // A request that is open when its call ends counts, too.
+      const isOpen = error instanceof AcquireTimeoutError || sinceAbort !== undefined;
+      expect(run?.unknownAcquires ?? 0).toBeLessThanOrEqual(this.unknown + Number(isOpen));
+    }
     // I4: no representation contains a secret.
     for (const { error, run } of this.#outcomes) expectNoSecrets(error, run);
     expectNoSecrets(...events);
     // I6: few requests.
     for (const route of ['acquire', 'release'] as const)
       expect(this.service.of(route).length).toBeLessThan(MOST_TRIES);
-    expect(this.service.of('replays').length).toBeLessThanOrEqual(2 * this.granted.size);
+    // Two lists, each requested up to three times.
+    expect(this.service.of('replays').length).toBeLessThanOrEqual(6 * this.granted.size);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

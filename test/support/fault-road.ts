@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket, WebSocketServer, type RawData } from 'ws';
 import { JWT } from './fake-service.js';
+import { answerOwnCommand } from './played-browser.js';
 
 /** Handles a WebSocket upgrade whose request head has arrived. `join` connects it to the browser. */
 export type Upgrade = (socket: Socket, facts: { key: string; join: () => void }) => void;
@@ -15,7 +16,7 @@ const ON_BOTH_SIDES = { perMessageDeflate: false, skipUTF8Validation: true, auto
 
 /**
  * The network between a client and its browser: a WebSocket proxy that causes faults on demand. It can answer upgrades,
- * count messages, and insert bytes between two frames. A URL that `to` did not return has a WebSocket without a browser.
+ * count messages, and insert bytes between two frames. A URL that `to` did not return has a simulated browser.
  */
 export class FaultRoad implements AsyncDisposable {
   /** Number of connections so far. */
@@ -127,6 +128,8 @@ class Lane {
     client.on('message', (...message) => {
       if (!this.#isLost) road.commands++;
       this.#forward(browser, ...message);
+      const answer = browser ? undefined : answerOwnCommand(String(message[0]));
+      if (answer !== undefined && !this.#isBroken) client.send(answer);
     });
     client.on('close', (...ending) => this.#end(browser, ...ending));
     browser?.on('message', (...message) => {

@@ -9,8 +9,11 @@ export class PlayedBrowser implements AsyncDisposable {
   readonly url: string;
   /** Received texts, in order. */
   readonly received: string[] = [];
-  /** Called with each received text. */
-  onText: (text: string, client: WebSocket) => void = () => {};
+  /** Called with each received text. By default, the library can clean the browser. */
+  onText: (text: string, client: WebSocket) => void = (text, client) => {
+    const answer = answerOwnCommand(text);
+    if (answer !== undefined) client.send(answer);
+  };
   readonly #server: WebSocketServer;
   readonly #clients: WebSocket[] = [];
 
@@ -65,6 +68,20 @@ export async function settle(): Promise<void> {
 /** Waits until a condition holds, without advancing fake timers as `expect.poll` does. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await nextTask();
+}
+
+/** The library's own commands have ids above those of every automation library. */
+const FIRST_OWN_ID = 2 ** 30;
+
+/** Answers a command of the library itself over CDP, as a Chromium that has one blank page. */
+export function answerOwnCommand(text: string): string | undefined {
+  const id = Number(/^\{"id":(\d+),/.exec(text)?.[1]);
+  if (!(id > FIRST_OWN_ID)) return undefined;
+  const targetInfos = [{ targetId: 'page', type: 'page' }];
+  return JSON.stringify({
+    id,
+    result: { browserContextIds: [], targetInfos, targetId: 'page', sessionId: 'page' },
+  });
 }
 
 interface Command {

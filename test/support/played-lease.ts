@@ -4,6 +4,7 @@ import {
   leaseBrowser,
   runOf,
   withPooledBrowser,
+  type BrowserSession,
   type FailedRun,
   type LeaseFacts,
   type LeaseOptions,
@@ -18,7 +19,7 @@ export interface PlayedHandles {
   page: string;
 }
 
-export type PlayedFacts = PlayedHandles & LeaseFacts;
+export type PlayedFacts = PlayedHandles & LeaseFacts<BrowserSession>;
 
 /** Replacements for the steps of the simulated library, which succeed immediately by default. */
 type Steps = Partial<Connection<PlayedHandles>> &

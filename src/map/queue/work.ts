@@ -3,7 +3,7 @@ import type { Connector } from '../../connect/connector.js';
 import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
 import type { BrowserSession } from '../../service/services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
-import { runJob } from '../map-pooled-browsers.js';
+import { runJob } from '../run-job.js';
 import type { TaskCallback } from '../outcome.js';
 import { returningData } from '../task-value.js';
 import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';

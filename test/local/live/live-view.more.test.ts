@@ -2,7 +2,7 @@ import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { LiveMode } from '../../../src/local/live/live-view.js';
-import type { BrowserSession } from '../../../src/service/wire.js';
+import type { BrowserSession } from '../../../src/index.js';
 import { changed, faults, tokenIn, usePerson } from '../pages/support.js';
 import { Replays } from '../replays/support.js';
 import { closed, leaseConnected, startApi, tryWebSocket } from '../support.js';

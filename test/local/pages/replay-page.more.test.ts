@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import type { BrowserSession } from '../../../src/service/wire.js';
+import type { BrowserSession } from '../../../src/index.js';
 import { Replays } from '../replays/support.js';
 import { drive, serveSite, startApi } from '../support.js';
 import { faults, usePerson } from './support.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { BrowserSession } from '../../../src/service/wire.js';
+import type { BrowserSession } from '../../../src/index.js';
 import { drive, startApi, type Api } from '../support.js';
 import { VideoPlayer, VIDEO_TIMEOUT, NOISE, Replays } from './support.js';
 

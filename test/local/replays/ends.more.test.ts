@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { startLocalPool, type LocalPoolOptions } from '../../../src/local.js';
-import type { BrowserSession } from '../../../src/service/wire.js';
+import type { BrowserSession } from '../../../src/index.js';
 import { Api, drive, startApi } from '../support.js';
 import { borrow, NOISE, RAINBOW, Replays } from './support.js';
 

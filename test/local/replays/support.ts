@@ -8,7 +8,7 @@ import { expect, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
 import { readFrames, type Frame } from '../../../src/local/replays/frames.js';
 import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
-import type { BrowserSession, Replay } from '../../../src/service/wire.js';
+import type { BrowserSession, Replay } from '../../../src/index.js';
 import { until, type Api, type Reply } from '../support.js';
 
 /** A client of the recordings API of a local pool, over HTTP. */

@@ -1,0 +1,35 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { PlayedLease } from '../support/played-lease.js';
+
+afterEach(() => void vi.useRealTimers());
+
+it('releases the browser of a test that leaves its fake timers on, also if a release request fails', async () => {
+  const played = await PlayedLease.start();
+  const { released } = await played.lease({ release: 'reuse' }).then(async (lease) => {
+    played.service.script('release', { status: 503 }, { status: 204 });
+    vi.useFakeTimers();
+    return lease.release();
+  });
+  expect(released).toBe('reused');
+  vi.useRealTimers();
+  await played[Symbol.asyncDispose]();
+});
+
+it('leases, connects and releases while the timers are fake', async () => {
+  const played = await PlayedLease.start({
+    connect: ({ socket }) =>
+      new Promise((resolve) => {
+        socket.onMessage = resolve;
+        socket.send('{"id":1}');
+      }),
+  });
+  played.browser.onText = (_text, client) => client.send('{"id":1}');
+  played.service.script('acquire', { status: 204 }, { status: 503 }, { status: 200, json: played.session() });
+  played.service.script('release', { status: 503 }, { status: 204 });
+  vi.useFakeTimers();
+  const { error, run } = await played.run(() => 'value', { release: 'reuse' });
+  vi.useRealTimers();
+  expect(error).toBeUndefined();
+  expect(run).toMatchObject({ value: 'value', released: 'reused', acquireAttempts: 3 });
+  await played[Symbol.asyncDispose]();
+});

@@ -1,0 +1,30 @@
+import { onTestFinished, vi } from 'vitest';
+import { clock } from '../../src/shared/clock.js';
+
+const REAL = { ...clock };
+
+/**
+ * Fakes the timers of this test and of the library, which keeps those that it found when it loaded. Ends with the test, or with
+ * `useRealClock`.
+ *
+ * @param options Of `vi.useFakeTimers`: `toFake` leaves out what a test with real sockets needs.
+ */
+export function useFakeClock(options?: Parameters<typeof vi.useFakeTimers>[0]): void {
+  vi.useFakeTimers(options);
+  Object.assign(clock, {
+    setTimeout: globalThis.setTimeout,
+    clearTimeout: globalThis.clearTimeout,
+    setImmediate: globalThis.setImmediate,
+    clearImmediate: globalThis.clearImmediate,
+    setInterval: globalThis.setInterval,
+    clearInterval: globalThis.clearInterval,
+    now: () => performance.now(),
+  });
+  onTestFinished(useRealClock);
+}
+
+/** Ends the fake timers before the test ends. */
+export function useRealClock(): void {
+  vi.useRealTimers();
+  Object.assign(clock, REAL);
+}
