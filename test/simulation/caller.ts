@@ -150,8 +150,10 @@ export class Caller {
     const { grants, sendsDates } = this.#service;
     const grant = grants.findLast((one) => one.call === this.number && one.sessionId === idOf(session));
     const own = grant?.ownReplay;
+    // A nested call can lease the same session again, and another process lists anew.
+    const isOnly = this.way !== 'nested' && this.way !== 'handover';
     const isListed = ['ready', 'pending', 'none'].includes(replayStatus);
-    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && this.way !== 'handover')
+    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && isOnly)
       if (replays.every((replay) => replay.replay_id !== own))
         this.#violate('did not return its own recording');
     const list = this.way === 'handover' ? 'first' : 'last';
@@ -309,7 +311,7 @@ export class Caller {
 
   /** Without the option of a callback. */
   #heldOptions() {
-    const { timeout: _timeout, context: _context, ...options } = this.#leaseOptions();
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
     return options;
   }
 
