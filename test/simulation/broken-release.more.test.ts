@@ -59,7 +59,7 @@ it.for(['Network.clearBrowserCookies', 'Target.closeTarget', 'Target.disposeBrow
     const { send } = CdpClient.prototype;
     vi.spyOn(CdpClient.prototype, 'send').mockImplementation(function (this: CdpClient, ...args) {
       return args[0] === broken ? Promise.resolve({}) : send.apply(this, args);
-    } as typeof send);
+    });
     // Pages that stay are detected by the library itself: it destroys the browser.
     const isDetected = broken === 'Target.closeTarget';
     const { failures, released } = await runCampaign({ firstSeed: 1, lifecycles: 500 });

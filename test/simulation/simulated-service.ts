@@ -201,8 +201,8 @@ export class SimulatedService {
   }
 
   #countAcquiring({ json: { tags } }: Request, change: 1 | -1): void {
-    const { call } = tags as { call: number };
-    this.#acquiring.set(Number(call), this.acquiring(Number(call)) + change);
+    const call = Number((tags as { call: string }).call);
+    this.#acquiring.set(call, this.acquiring(call) + change);
   }
 
   /** A release is not repeated after its confirmation. A nested call can get the same session again, before or after it. */
@@ -211,7 +211,7 @@ export class SimulatedService {
     const sessionId = sessionIn(request);
     const own = this.grants.filter((grant) => grant.sessionId === sessionId && grant.call === call);
     if (own.length > 0 && own.every(({ isConfirmed }) => isConfirmed))
-      this.#world.violate(`call ${call} released ${String(sessionId)} again, after its confirmation`);
+      this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 
   async #travel(request: Request): Promise<Dispatcher.ResponseData> {
