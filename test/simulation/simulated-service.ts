@@ -196,7 +196,8 @@ export class SimulatedService {
       const stopListening = () => signal.removeEventListener('abort', hangUp);
       void this.#travel(request).finally(stopListening).then(resolve, reject);
     });
-    if (isAcquire(request)) exchanged.catch(() => this.#countAcquiring(request, -1));
+    const isOver = () => isAcquire(request) && this.#countAcquiring(request, -1);
+    exchanged.then(isOver, isOver);
     return exchanged;
   }
 
@@ -461,6 +462,7 @@ export class SimulatedService {
     const isEndless = this.#world.strikes('http: endless body');
     const size = isSlow ? random.between(1, 200) : text.length;
     let read = '';
+    if (isAcquire(request)) this.#countAcquiring(request, 1);
     try {
       for (let at = 0; at < text.length; at += size) {
         await raceSignal(clock.sleep(isSlow ? random.between(1, 3000) : 1), signal);
