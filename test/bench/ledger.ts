@@ -159,10 +159,12 @@ export class Ledger {
       const sessionId = path.split('/')[2];
       const lease = this.#leases.findLast((one) => one.sessionId === sessionId && one.holder === run);
       watch.onAnswer = () => lease && (lease.isSeenOver ||= lease.end !== undefined);
-    } else if (path.endsWith('/acquire')) {
+    } else if (path.endsWith('/acquire') || path.startsWith('/browsers?')) {
+      const isAcquire = path.endsWith('/acquire');
       const change = (by: number) => this.#acquiring.set(run, (this.#acquiring.get(run) ?? 0) + by);
-      change(1);
-      watch.onClose = () => change(-1);
+      if (isAcquire) change(1);
+      if (isAcquire) watch.onClose = () => change(-1);
+      // The service leases a browser, or a search finds the one of a lost response.
       let text = '';
       watch.onData = (more) => {
         text += more;

@@ -54,6 +54,22 @@ it('recognizes its recordings even if the callback ended before the first list w
   expect((await played.run()).run).toMatchObject({ replays: [ours], replayStatus: 'ready' });
 });
 
+it('returns the recording that the service started by itself, also beside the one of the option replays', async () => {
+  const running = { replay_id: 'own', started_at: new Date(Date.now() + 60).toISOString() };
+  const started = { replay_id: 'replay-1', started_at: new Date(Date.now() + 80).toISOString() };
+  // The recording of the option may have started before the first list.
+  list([earlier, running, started]);
+  const { run } = await played.run(undefined, { replays: 'record', replaysTimeout: 500 });
+  expect(run!.replays.map(({ replay_id }) => replay_id)).toEqual(['own', 'replay-1']);
+});
+
+it('does not return a recording of the lease before that was still being written in the first list', async () => {
+  const now = new Date().toISOString();
+  const before = { replay_id: 'before', started_at: now };
+  list([before], [{ ...before, finished_at: now }, ours]);
+  expect((await played.run()).run!.replays).toEqual([ours]);
+});
+
 it.each<[string, unknown[], number]>([
   ['none', [earlier], 0],
   ['pending', [{ replay_id: 'ours', started_at: null, finished_at: null }, earlier], 1],

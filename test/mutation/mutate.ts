@@ -2,11 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/service/http.ts`: changes the code
- * of these folders or files in every way that Stryker supports, one change at a time, and lists the changes that no
- * test detects. Arguments that begin with `--` go to Stryker: `--incremental` repeats only the changes that the last
- * run did not detect.
+ * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/service/client.ts`: changes the code
+ * of the files that decide about leases, or of these folders or files, in every way that Stryker supports, one change at a
+ * time, and lists the changes that no test detects. Arguments that begin with `--` go to Stryker: `--incremental` repeats
+ * only the changes that the last run did not detect.
  */
+const DEFAULT = [
+  ...['acquire', 'lease', 'link', 'replays'].map((name) => `src/lease/${name}.ts`),
+  ...['release', 'held-sessions', 'grant', 'browser-pool'].map((name) => `src/service/${name}.ts`),
+];
 const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
 
 interface Position {
@@ -24,7 +28,8 @@ interface Mutant {
 
 const args = process.argv.slice(2);
 const options = args.filter((argument) => argument.startsWith('--'));
-const chosen = args.filter((argument) => !argument.startsWith('--'));
+const named = args.filter((argument) => !argument.startsWith('--'));
+const chosen = named.length > 0 ? named : DEFAULT;
 const unknown = chosen.filter(
   (name) => !FOLDERS.includes(name) && !FOLDERS.includes(name.split('/')[1] ?? ''),
 );
@@ -34,7 +39,7 @@ if (unknown.length > 0)
 const lines: string[] = [];
 let [all, noticed] = [0, 0];
 for (const folder of FOLDERS) {
-  const isWhole = chosen.length === 0 || chosen.includes(folder);
+  const isWhole = chosen.includes(folder);
   const files = isWhole ? [`src/${folder}/**/*.ts`] : chosen.filter((name) => name.split('/')[1] === folder);
   if (files.length > 0) mutate(folder, files);
 }

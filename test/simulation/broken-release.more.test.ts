@@ -1,5 +1,9 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { HeldSession, HeldSessions } from '../../src/service/held-sessions.js';
+import { CdpClient } from '../../src/connect/cdp-client.js';
+import { Lease } from '../../src/lease/lease.js';
+import { HeldSessions } from '../../src/service/held-sessions.js';
+import type { ReleasePlan } from '../../src/service/release.js';
+import { kernel } from '../../src/services.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
 // A broken release shows after some thousand lifecycles.
@@ -7,53 +11,77 @@ vi.setConfig({ testTimeout: 900_000 });
 
 afterEach(() => vi.restoreAllMocks());
 
-const { sender } = HeldSessions.prototype;
-type Answer = Awaited<ReturnType<ReturnType<typeof sender>>>;
+type Sent = ReturnType<ReleasePlan['send']>;
 
-/** Replaces the requests of all releases. `send` sends the real one. */
-function breakRelease(broken: (send: () => Promise<Answer>, count: number) => Promise<Answer>): void {
+/** Replaces the requests that release a browser. `send` sends the real one. */
+function breakRelease(broken: (send: () => Sent, count: number) => Sent): void {
+  const { sender } = HeldSessions.prototype;
   let count = 0;
   vi.spyOn(HeldSessions.prototype, 'sender').mockImplementation(function (this: HeldSessions, ...args) {
     const send = sender.apply(this, args);
-    return (request, timeout) => {
-      const really = () => send(request, timeout);
-      return request.method === 'GET' ? really() : broken(really, ++count);
-    };
+    return (request, timeout) =>
+      request.method === 'GET' ? send(request, timeout) : broken(() => send(request, timeout), ++count);
   });
 }
 
-it('detects that one release in a thousand is not sent', async () => {
-  const confirmed = { status: 204, isSent: true };
-  breakRelease(async (send, count) => (count % 1000 === 0 ? confirmed : send()));
+async function brokenRules(): Promise<{ seed: number; rules: string; lifecycles: number }> {
   const { failures, lifecycles } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
+  const [{ seed, violations } = { seed: 0, violations: [] }] = failures;
+  return { seed, rules: violations.join(), lifecycles };
+}
+
+it('detects that one release in a thousand is not sent', async () => {
+  breakRelease(async (send, count) => (count % 1000 === 0 ? { status: 204, isSent: true } : send()));
+  const { rules, lifecycles } = await brokenRules();
   expect(lifecycles).toBeLessThan(5000);
-  expect(failures[0]?.violations.join()).toMatch(/lost s\d+/);
+  expect(rules).toMatch(/lost s\d+/);
 });
 
 it('detects a release that is repeated after its confirmation', async () => {
   breakRelease(async (send, count) => {
     const answer = await send();
-    if (count % 1000 === 0) await send();
-    return answer;
+    return count % 1000 === 0 ? send() : answer;
   });
-  const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
-  expect(failures[0]?.violations.join()).toContain('after its confirmation');
+  expect((await brokenRules()).rules).toContain('after its confirmation');
 });
 
 it('detects a release that is repeated without an ownership check', async () => {
   breakRelease(async (send) => {
     const answer = await send();
-    return answer.status === undefined && answer.isSent ? send() : answer;
+    return answer.isSent && answer.status === undefined ? send() : answer;
   });
-  const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 20_000 });
-  expect(failures[0]?.violations.join()).toMatch(/released s\d+, which is leased to call \d+/);
+  expect((await brokenRules()).rules).toMatch(/released s\d+, which is leased to call \d+/);
+});
+
+it.for(['Network.clearBrowserCookies', 'Target.closeTarget', 'Target.disposeBrowserContext'])(
+  'detects that a browser is reused without %s',
+  async (broken) => {
+    const { send } = CdpClient.prototype;
+    vi.spyOn(CdpClient.prototype, 'send').mockImplementation(function (this: CdpClient, ...args) {
+      return args[0] === broken ? Promise.resolve({}) : send.apply(this, args);
+    });
+    // Pages that stay are detected by the library itself: it destroys the browser.
+    const isDetected = broken === 'Target.closeTarget';
+    const { failures, released } = await runCampaign({ firstSeed: 1, lifecycles: 500 });
+    expect(released).toBeGreaterThan(0);
+    expect(failures[0]?.violations.join() ?? '').toMatch(isDetected ? /^$/ : /left .* for the next lease/);
+  },
+);
+
+it('detects that the browser of a lost response is not searched for', async () => {
+  vi.spyOn(kernel, 'find').mockReturnValue(undefined);
+  expect((await brokenRules()).rules).toMatch(/did not search for s\d+/);
 });
 
 it('detects a browser that is released during its callback, and prints the log of that world', async () => {
-  const owned = vi.spyOn(HeldSession.prototype, 'release').mockResolvedValue('reused');
-  const { failures } = await runCampaign({ firstSeed: 1, lifecycles: 1000 });
-  expect(owned).toHaveBeenCalled();
-  const explanation = await explainFailure(failures[0]!.seed);
-  expect(explanation).toContain(`SEED=${failures[0]!.seed} npm run simulate`);
+  const { call } = Lease.prototype;
+  vi.spyOn(Lease.prototype, 'call').mockImplementation(async function (this: Lease<unknown>, ...args) {
+    await this.pool.release(this.sessionId);
+    return call.apply(this, args);
+  });
+  const { seed, rules } = await brokenRules();
+  expect(rules).toMatch(/released s\d+ while a socket to its browser was open/);
+  const explanation = await explainFailure(seed);
+  expect(explanation).toContain(`SEED=${seed} npm run simulate`);
   expect(explanation).toMatch(/service: s\d+ granted to call \d+/);
 });

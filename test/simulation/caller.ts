@@ -62,6 +62,8 @@ export class Caller {
     );
     stopWatching();
     this.isSettled = true;
+    if ('error' in outcome && outcome.error instanceof this.#world.library.api.InvalidOptionError)
+      this.#violate(`could not begin: ${outcome.error.message}`);
     this.#world.tell(
       `call ${this.number} ${this.way} ${outcome.status} ${'error' in outcome ? String(outcome.error) : ''}`,
     );
@@ -148,8 +150,10 @@ export class Caller {
     const { grants, sendsDates } = this.#service;
     const grant = grants.findLast((one) => one.call === this.number && one.sessionId === idOf(session));
     const own = grant?.ownReplay;
+    // A nested call can lease the same session again, and another process lists anew.
+    const isOnly = this.way !== 'nested' && this.way !== 'handover';
     const isListed = ['ready', 'pending', 'none'].includes(replayStatus);
-    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && this.way !== 'handover')
+    if (own !== undefined && sendsDates && !this.#mayLackReplays && isListed && isOnly)
       if (replays.every((replay) => replay.replay_id !== own))
         this.#violate('did not return its own recording');
     const list = this.way === 'handover' ? 'first' : 'last';
@@ -241,7 +245,7 @@ export class Caller {
   /** `mapPooledBrowsers`: each input has one outcome, unless the loop is left or ends in an error. */
   async #map(): Promise<void> {
     const { random, clock } = this.#world;
-    const options = this.#heldOptions();
+    const { context: _context, ...options } = this.#heldOptions();
     const count = random.between(0, 20);
     const patience = random.chance(0.2) ? random.between(0, count) : count;
     const inputs = Array.from({ length: count }, (_, input) => input);
@@ -307,7 +311,7 @@ export class Caller {
 
   /** Without the option of a callback. */
   #heldOptions() {
-    const { timeout: _timeout, context: _context, ...options } = this.#leaseOptions();
+    const { timeout: _timeout, ...options } = this.#leaseOptions();
     return options;
   }
 

@@ -91,8 +91,7 @@ export class SimulatedBrowser {
       case 'Runtime.evaluate':
         return sessionId === this.unresponsive ? undefined : { result: {} };
       case 'Storage.clearDataForOrigin':
-        if (!this.#world.strikes('browser: worker survives'))
-          for (const [id, { type }] of this.#targets) if (type === 'service_worker') this.#targets.delete(id);
+        if (!this.#world.strikes('browser: worker survives')) this.#endWorkers();
         return this.#clear('storage', sessionId);
       case 'Network.clearBrowserCookies':
         return this.#clear('cookies', sessionId);
@@ -121,6 +120,10 @@ export class SimulatedBrowser {
     if (page.usedBy !== undefined && this.#world.strikes('browser: closed page opens another one'))
       this.#open(page);
     return { result: { success: true } };
+  }
+
+  #endWorkers(): void {
+    for (const [id, { type }] of this.#targets) if (type === 'service_worker') this.#targets.delete(id);
   }
 
   #clear(name: (typeof DATA)[number], sessionId?: string): object {

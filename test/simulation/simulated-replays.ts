@@ -75,7 +75,8 @@ export class SimulatedReplays {
   #show(replay: SimulatedReplay): { replay_id: string } {
     const { id, startedAt, endedAt } = replay;
     const end = isWritten(replay, this.#world) ? endedAt!.toISOString() : null;
-    return { replay_id: id, ...{ started_at: startedAt.toISOString(), finished_at: end } };
+    const facts = { replay_id: id, started_at: startedAt.toISOString(), finished_at: end };
+    return facts;
   }
 }
 

@@ -196,13 +196,14 @@ export class SimulatedService {
       const stopListening = () => signal.removeEventListener('abort', hangUp);
       void this.#travel(request).finally(stopListening).then(resolve, reject);
     });
-    if (isAcquire(request)) exchanged.catch(() => this.#countAcquiring(request, -1));
+    const isOver = () => isAcquire(request) && this.#countAcquiring(request, -1);
+    exchanged.then(isOver, isOver);
     return exchanged;
   }
 
   #countAcquiring({ json: { tags } }: Request, change: 1 | -1): void {
-    const { call } = tags as { call: unknown };
-    this.#acquiring.set(Number(call), this.acquiring(Number(call)) + change);
+    const call = Number((tags as { call: string }).call);
+    this.#acquiring.set(call, this.acquiring(call) + change);
   }
 
   /** A release is not repeated after its confirmation. A nested call can get the same session again, before or after it. */
@@ -461,6 +462,7 @@ export class SimulatedService {
     const isEndless = this.#world.strikes('http: endless body');
     const size = isSlow ? random.between(1, 200) : text.length;
     let read = '';
+    if (isAcquire(request)) this.#countAcquiring(request, 1);
     try {
       for (let at = 0; at < text.length; at += size) {
         await raceSignal(clock.sleep(isSlow ? random.between(1, 3000) : 1), signal);

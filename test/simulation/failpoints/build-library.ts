@@ -6,7 +6,8 @@ import type { Library } from '../world.js';
 import { placeFailpoints, type Failpoint } from './place-failpoints.js';
 
 /** Files whose code a lease awaits between the call and the release. */
-const WITH_FAILPOINTS = /^(lease|service)\/(?!release-process)|^connect\/connect-session|^shared\/abort/;
+const WITH_FAILPOINTS =
+  /^(lease|service)\/(?!release-process)|^connect\/(connect-session|clean-browser|cdp-client)|^shared\/abort/;
 
 /** A build of src/ with a failpoint in every `await` of the lease's path, in a folder that `remove` deletes. */
 export async function buildLibrary(): Promise<{
@@ -35,11 +36,11 @@ export async function buildLibrary(): Promise<{
   await stop();
   const load = (name: string) =>
     import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<object>;
-  const [api, service, socket] = await Promise.all([
-    load('index.js'),
-    load('service/service.js'),
-    load('connect/socket.js'),
-  ]);
-  const library = { api, ...service, ...socket } as unknown as Library;
+  const [api, services, ...parts] = await Promise.all(
+    ['index', 'services', 'service/host', 'connect/socket', 'shared/clock'].map((name) => load(`${name}.js`)),
+  );
+  // The virtual clock does not see the time of an import.
+  for (const name of ['lease/lease.js', 'connect/connect-session.js', 'map/run-job.js']) await load(name);
+  const library = Object.assign({ api, services }, ...parts) as Library;
   return { library, failpoints, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

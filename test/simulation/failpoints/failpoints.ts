@@ -67,9 +67,12 @@ export class Failpoints {
 
   readonly #loop = (id: number, items: () => AsyncIterable<unknown>): AsyncIterable<unknown> => {
     const iterator = items()[Symbol.asyncIterator]();
-    return {
-      [Symbol.asyncIterator]: () => ({ next: () => this.#await(id, () => iterator.next()) as never }),
-    };
+    const next = () =>
+      this.#await(id, () => iterator.next()).catch((error: unknown) => {
+        void iterator.return?.();
+        throw error;
+      });
+    return { [Symbol.asyncIterator]: () => ({ next: next as never }) };
   };
 
   #pass(id: number): Mode | undefined {

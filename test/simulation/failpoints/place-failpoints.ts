@@ -51,14 +51,16 @@ function awaitedBy(node: Node): Node | undefined {
   return undefined;
 }
 
-/** `raceAbort(work, …)`, `raceTimeout(ms, work, …)`, `Promise.race([work, …])`, one inside the other. */
+/** `raceAbort(work, …)`, `raceTimeout(ms, work, …)`, `Promise.race([work, …])`, `work.catch(…)`, one inside the other. */
 function workOf(node: Node): Node {
   if (node.type !== 'CallExpression') return node;
   const callee = node['callee'] as Node;
   const [first, second] = node['arguments'] as Node[];
   if (callee['name'] === 'raceAbort') return workOf(first!);
   if (callee['name'] === 'raceTimeout') return second!;
-  const isRace = callee.type === 'MemberExpression' && (callee['property'] as Node)['name'] === 'race';
+  const method = callee.type === 'MemberExpression' && (callee['property'] as Node)['name'];
+  if (method === 'catch') return workOf(callee['object'] as Node);
+  const isRace = method === 'race';
   return isRace ? workOf((first!['elements'] as Node[])[0]!) : node;
 }
 
