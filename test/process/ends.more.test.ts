@@ -139,6 +139,14 @@ describe('a token that lives 4 s', () => {
 });
 
 describe('a guard', () => {
+  it('receives each token that the client fetches', async () => {
+    const program = run('guarded-opaque');
+    await program.says('leased');
+    program.child.kill('SIGKILL');
+    await expectReleased('session-1', 'session-2');
+    for (const { headers } of service.of('release')) expect(headers.authorization).toBe('Bearer token-2');
+  });
+
   it('is replaced with all its leases when it dies', async () => {
     const program = run('guarded', '2');
     await program.says('leased');

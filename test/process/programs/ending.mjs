@@ -17,7 +17,9 @@ const token = () => {
   say(`token ${tokens}`);
   return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sig`;
 };
-const pool = new BrowserPool('test', way.includes('tokens') ? { token } : {});
+const opaque = () => `token-${++tokens}`;
+const tokenOf = { 'tokens-exit': token, 'guarded-tokens': token, 'guarded-opaque': opaque }[way];
+const pool = new BrowserPool('test', { token: tokenOf });
 const options = { connector, replays: 'off', releaseOnCrash: way.startsWith('guarded') };
 const lease = (more = {}) =>
   leaseBrowser(pool, {
@@ -48,6 +50,7 @@ if (way.endsWith('acquiring')) {
   process.exit(7);
 }
 await Promise.all(Array.from({ length: Number(count) }, () => lease()));
+if (way === 'guarded-opaque') await lease();
 say('leased');
 if (way === 'mixed-exit') {
   await lease({ releaseOnCrash: true });
