@@ -1,5 +1,5 @@
 /** The part of `npm run build` after tsc, which writes only declarations: bundles each entry, and the scripts of the pages. */
-import { chmodSync, existsSync, readdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as esbuild from 'esbuild';
 import { rollup } from 'rollup';
@@ -10,10 +10,7 @@ const BUNDLED = {
   leven: 'node_modules/leven/index.js',
   mediabunny: 'node_modules/mediabunny/dist/modules/src/index.js',
 };
-const PROGRAMS = {
-  'release-process': 'src/service/release-process.ts',
-  'local-process': 'src/local/local-process.ts',
-};
+const RELEASE_PROGRAM = resolve('src/service/release-program.ts');
 
 const typescript = {
   name: 'typescript',
@@ -23,6 +20,10 @@ const typescript = {
     const path = resolve(dirname(importer), source.replace(/\.js$/, '.ts'));
     return existsSync(path) ? path : undefined;
   },
+  async load(id) {
+    if (id !== RELEASE_PROGRAM) return undefined;
+    return `export const RELEASE_PROGRAM = ${JSON.stringify(await releaseProgram())};`;
+  },
   async transform(code, id) {
     // Packages have long comments.
     if (!id.endsWith('.ts')) return (await esbuild.transform(code, { minifyWhitespace: true })).code;
@@ -30,7 +31,11 @@ const typescript = {
   },
 };
 
+mkdirSync('dist', { recursive: true });
+// For the source, which is not built.
+writeFileSync('dist/release-process.js', await releaseProgram());
 const entries = readdirSync('src').filter((name) => name.endsWith('.ts'));
+await bundleForNode('dist', { 'local-process': 'src/local/local-process.ts' });
 await bundleForNode('dist', Object.fromEntries(entries.map((name) => [name.slice(0, -3), `src/${name}`])));
 await bundleForNode('dist/cli', { main: 'src/cli/main.ts' });
 chmodSync('dist/cli/main.js', 0o755);
@@ -43,18 +48,25 @@ await esbuild.build({
   logLevel: 'warning',
 });
 
-/** Each bundle has its own copy of the programs that the library starts as other processes. */
 async function bundleForNode(dir, input) {
-  for (const part of [PROGRAMS, input]) {
-    const bundle = await rollup({ input: part, plugins: [typescript], external: isExternal, onwarn });
-    await bundle.write({
-      dir,
-      format: 'es',
-      chunkFileNames: '[name]-[hash].js',
-      manualChunks: rootInOneFile,
-    });
-    await bundle.close();
-  }
+  const bundle = await rollup({ input, plugins: [typescript], external: isExternal, onwarn });
+  await bundle.write({ dir, format: 'es', chunkFileNames: '[name]-[hash].js', manualChunks: rootInOneFile });
+  await bundle.close();
+}
+
+/** The program that releases browsers in another process. It needs no other file, and is an argument of Node. */
+async function releaseProgram() {
+  const { outputFiles } = await esbuild.build({
+    entryPoints: ['src/service/release-process.ts'],
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'warning',
+  });
+  return outputFiles[0].text;
 }
 
 /** What the root entry loads is one file: Node needs most of the time of an import for the number of files. */

@@ -18,7 +18,7 @@ const LAYERS = {
  * Files without mocked modules share the modules that they load, which halves the time of the unit tests. The other layers
  * have a process for each file, so that the leak check can attribute a socket or browser.
  */
-const SHARED = { pool: 'threads', isolate: false } as const;
+const SHARED = { isolate: false } as const;
 
 /**
  * Needs less processor time than a whole Chromium, on which only the examples, the matrix and the test files with

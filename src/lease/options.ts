@@ -140,7 +140,8 @@ export interface ReleaseSettings {
   releaseTimeout?: number | undefined;
   /**
    * Starts a small guard process that releases the browser if this process is killed (SIGKILL, out of memory). At any other
-   * end of the process, the browser is released without the guard.
+   * end of the process, the browser is released without this option. In a worker thread, which receives no signal, each lease
+   * has a guard.
    * @default false
    */
   releaseOnCrash?: boolean | undefined;

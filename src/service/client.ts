@@ -65,6 +65,8 @@ export class ServiceClient {
   #host: Host | undefined;
   #leave: (() => Promise<void>) | undefined;
   #lastToken: string | undefined;
+  /** Receives each token that the token function returns. */
+  onToken: (token: string) => void = () => {};
   #isClosed: Promise<void> | undefined;
 
   constructor(settings: ClientSettings) {
@@ -213,6 +215,7 @@ export class ServiceClient {
     }
     hideSecret(token);
     this.#lastToken = token;
+    if (typeof this.#token === 'function') this.onToken(token);
     return token;
   }
 

@@ -1,6 +1,7 @@
 import { raceAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
+import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
 import {
   PoolConnectionError,
@@ -53,6 +54,8 @@ const UNKNOWN_WAIT = 60 * 60_000;
 const ORPHAN_TIMEOUT = 30_000;
 /** Milliseconds that the service gets to process a request whose response was lost, before a search. */
 const PROCESSING = 250;
+const LOST =
+  'The process ended before the service responded to an acquire request, which may have leased a browser.';
 /** Timeout of a search in ms. */
 const SEARCH_TIMEOUT = 5000;
 
@@ -104,10 +107,18 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
     };
   }
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
-  const search = request.onCrash ? held.search(searchTicketOf(request)) : undefined;
+  // A process that a signal ends must not lease another browser.
+  if (endTasks.isEnding) await new Promise(() => {});
+  const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
+  let ended: (() => void) | undefined;
+  const onSend = () => {
+    const onLost = () => reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
+    ended ??= held.acquiring({ search: searchTicketOf(request), onCrash: request.onCrash === true, onLost });
+    request.onSend?.();
+  };
   let response: HttpResponse | undefined;
   try {
-    response = await client.send(message, { facts, timeout, unsentSignal: signal, onSend: request.onSend });
+    response = await client.send(message, { facts, timeout, unsentSignal: signal, onSend });
     if (response.status === 204) return { kind: 'none' };
     const read = readGrant(response, request, address());
     return 'error' in read ? read : { kind: 'granted', granted: read };
@@ -117,10 +128,10 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
     if (outcome.kind !== 'unknown') return outcome;
     // The search found the browser, which is released now.
     if (await releaseLost(request)) return { ...outcome, kind: 'unavailable' };
-    emit({ type: 'outcome-unknown', ...leaseFacts(request), error: outcome.error });
+    reportUnknown(outcome.error);
     return outcome;
   } finally {
-    search?.forget();
+    ended?.();
   }
 }
 

@@ -1,9 +1,9 @@
-import { clock } from '../shared/clock.js';
+import { clock, delay } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
-import { beforeProcessEnds, END_TIMEOUT, isServedHere } from '../shared/process-end.js';
+import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
-import { CrashGuard, releaseWhileExiting, type GuardedLease } from './release-helper.js';
+import { ReleaseHelper, type HelpedLease } from './release-helper.js';
 import { releaseBrowser, type ReleasePlan, type ReleaseTicket } from './release.js';
 import { jsonOf, serviceError } from './response.js';
 import type { SearchTicket } from './search.js';
@@ -22,24 +22,18 @@ export class HeldSession {
   /** Undefined if the end of the connection releases the browser. */
   readonly ticket: ReleaseTicket | undefined;
   readonly #pool: HeldSessions;
-  readonly #guarded: GuardedLease | undefined;
-  #isSent = false;
+  readonly #helped: HelpedLease | undefined;
   #released: Promise<'reused' | 'destroyed'> | undefined;
 
   constructor(
     id: string,
     ticket: ReleaseTicket | undefined,
-    parts: { pool: HeldSessions; guarded: GuardedLease | undefined },
+    parts: { pool: HeldSessions; helped: HelpedLease | undefined },
   ) {
     this.id = id;
     this.ticket = ticket;
     this.#pool = parts.pool;
-    this.#guarded = parts.guarded;
-  }
-
-  /** Whether a release for reuse is on its way: the session may soon belong to another lease. */
-  get isSent(): boolean {
-    return this.#isSent;
+    this.#helped = parts.helped;
   }
 
   /**
@@ -54,7 +48,7 @@ export class HeldSession {
 
   /** Removes the session from those that this process must release. */
   forget(): void {
-    this.#guarded?.remove();
+    this.#helped?.remove();
     this.#pool.remove(this);
   }
 
@@ -63,10 +57,7 @@ export class HeldSession {
     // A service without `owner` leases no session again.
     const reused = reuse && ticket?.owner !== undefined ? 'reused' : 'destroyed';
     if (!ticket) return reuse ? 'reused' : 'destroyed';
-    if (reuse) {
-      this.#isSent = true;
-      this.#guarded?.markSent();
-    }
+    if (reuse) this.#helped?.markSent();
     const began = clock.now();
     let cause: unknown;
     const send = this.#pool.sender((error) => (cause = error), this.id);
@@ -94,44 +85,60 @@ function releaseError(
   return new ReleaseError(message, result, facts);
 }
 
+/** An acquire request whose response has not been read. */
+export interface OpenAcquire {
+  /** How to find the browser that it leases, if the service can be searched. */
+  readonly search: SearchTicket | undefined;
+  readonly onCrash: boolean;
+  /** Called if the process exits before the response. */
+  readonly onLost: () => void;
+}
+
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
 export class HeldSessions {
   readonly idOrName: string;
   readonly #client: ServiceClient;
   readonly #held = new Set<HeldSession>();
+  readonly #open = new Set<OpenAcquire>();
+  readonly #helper: ReleaseHelper;
   #unregister: (() => void) | undefined;
-  #guard: CrashGuard | undefined;
+  #renewal: NodeJS.Timeout | undefined;
 
   constructor(idOrName: string, client: ServiceClient) {
     this.idOrName = idOrName;
     this.#client = client;
+    this.#helper = new ReleaseHelper(() => client.lastToken);
+    client.onToken = (token) => {
+      this.#helper.sendToken(token);
+      this.#renewToken();
+    };
   }
 
   /** @param onCrash Also releases the browser if this process is killed. */
   hold(id: string, ticket: ReleaseTicket | undefined, { onCrash = false } = {}): HeldSession {
-    const guarded = onCrash && ticket ? this.#guardOf().add(ticket) : undefined;
-    const session = new HeldSession(id, ticket, { pool: this, guarded });
+    const helped = ticket && this.#helper.add(ticket, { onCrash });
+    const session = new HeldSession(id, ticket, { pool: this, helped });
     this.#held.add(session);
-    this.#unregister ??= beforeProcessEnds({
-      atExit: () => this.#releaseAtExit(),
-      beforeEnd: () => this.#releaseAll(),
-    });
+    this.#begin();
     return session;
   }
 
-  /** Lets the guard search for the browser of an open acquire request if this process is killed. */
-  search(ticket: SearchTicket | undefined): { forget(): void } | undefined {
-    if (!ticket) return undefined;
-    const guarded = this.#guardOf().add(ticket);
-    return { forget: () => this.#endGuard(() => guarded.remove()) };
+  /** Adds an acquire request that is sent. The returned function ends it. */
+  acquiring(request: OpenAcquire): () => void {
+    const { search, onCrash } = request;
+    const helped = search && this.#helper.add(search, { onCrash });
+    this.#open.add(request);
+    this.#begin();
+    return () => {
+      helped?.remove();
+      this.#open.delete(request);
+      this.#endIfIdle();
+    };
   }
 
   remove(session: HeldSession): void {
-    if (!this.#held.delete(session)) return;
-    this.#endGuard(() => {});
-    if (this.#held.size > 0) return;
-    this.#unregister?.();
-    this.#unregister = undefined;
+    this.#held.delete(session);
+    this.#endIfIdle();
   }
 
   /** Returns the function that sends the requests of a release. @param onError Receives why a request failed. */
@@ -155,27 +162,70 @@ export class HeldSessions {
     };
   }
 
-  #guardOf(): CrashGuard {
-    return (this.#guard ??= new CrashGuard(this.#client));
+  get #isIdle(): boolean {
+    return this.#held.size + this.#open.size === 0;
   }
 
-  #endGuard(remove: () => void): void {
-    remove();
-    if (this.#guard?.isEmpty) this.#guard = undefined;
+  #begin(): void {
+    if (this.#unregister) return;
+    this.#unregister = beforeProcessEnds({
+      atExit: () => this.#releaseAtExit(),
+      beforeEnd: () => this.#releaseAll(),
+    });
+    this.#renewToken();
   }
 
-  /** Releases all leases, and those that begin meanwhile. No cleanup has run, so the browsers are destroyed. */
+  #endIfIdle(): void {
+    if (!this.#isIdle) return;
+    clock.clearTimeout(this.#renewal);
+    this.#unregister?.();
+    this.#unregister = undefined;
+  }
+
+  /** Fetches a new token in time while there is something to release: at exit, nothing can wait for a token. */
+  #renewToken(): void {
+    const { refreshToken, lastToken } = this.#client;
+    clock.clearTimeout(this.#renewal);
+    if (!refreshToken || !this.#unregister) return;
+    // A new token starts the next timer.
+    const renew = () => void refreshToken().catch(() => this.#renewToken());
+    this.#renewal = clock.setTimeout(renew, renewalDelay(lastToken, Date.now())).unref();
+  }
+
+  /**
+   * Waits for the responses to open acquire requests, and releases all leases. No cleanup has run, so the browsers are
+   * destroyed.
+   */
   async #releaseAll(): Promise<void> {
     const deadline = clock.now() + END_TIMEOUT;
-    while (this.#held.size > 0 && clock.now() < deadline) {
+    while (!this.#isIdle && clock.now() < deadline) {
       const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
       await Promise.allSettled([...this.#held].map((session) => session.release(request)));
+      // A browser of a response that has just been read is held in the next turn.
+      await delay(POLL_INTERVAL);
     }
   }
 
   #releaseAtExit(): void {
-    const leases = [...this.#held].flatMap(({ ticket, isSent }) => (ticket ? [{ ticket, isSent }] : []));
-    const reachable = leases.filter(({ ticket }) => !isServedHere(new URL(ticket.destroy.url).origin));
-    if (reachable.length > 0) releaseWhileExiting(this.#client.lastToken, reachable, END_TIMEOUT);
+    for (const { onLost } of this.#open) onLost();
+    this.#helper.releaseAtExit(END_TIMEOUT);
   }
+}
+
+const POLL_INTERVAL = 10;
+/** Milliseconds after which a token of unknown lifetime is renewed. */
+const TOKEN_INTERVAL = 60_000;
+const SHORTEST_TOKEN_INTERVAL = 1000;
+
+/** Milliseconds until a token should be renewed: half of the rest of its life, if it is a JWT. */
+export function renewalDelay(token: string | undefined, now: number): number {
+  if (token === undefined) return 0;
+  const claims = jsonOf(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const { exp, iat } = (claims ?? {}) as { exp?: unknown; iat?: unknown };
+  const life = (Number(exp) - Number(iat)) * 1000;
+  const left = Number(exp) * 1000 - now;
+  // The clocks may differ: a token can't live longer than it does from its beginning, and is valid when it arrives.
+  const rest = left <= 0 || left > life ? life : left;
+  if (!(rest > 0)) return TOKEN_INTERVAL;
+  return Math.max(SHORTEST_TOKEN_INTERVAL, Math.min(TOKEN_INTERVAL, rest / 2));
 }

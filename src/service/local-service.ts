@@ -2,13 +2,13 @@ import type { ChildProcess } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { environment } from '../shared/environment.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
+import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 
 /** The settings that the process of a local service reads from its input. */
@@ -37,7 +37,6 @@ export interface LocalService {
 
 /** Name of the file with the address in the folder of a shared service. */
 export const ADDRESS_FILE = 'address.json';
-const LOCAL_PROCESS = fileURLToPath(new URL('local-process.js', import.meta.url));
 /** Milliseconds within which the first process must start a shared service. */
 const START_TIMEOUT = 60_000;
 const POLL_INTERVAL = 50;
@@ -128,9 +127,16 @@ function defaultSize(): number {
 
 function spawnLocal(settings: LocalServiceSettings): ChildProcess {
   const { spawn } = process.getBuiltinModule('node:child_process');
+  const program = packageFile('dist/local-process.js');
+  if (program === undefined) {
+    throw new LocalPoolError(
+      "baseUrl: 'local' starts a program of the package pooled-browser, which was not found. Install the package beside the " +
+        'bundle of the application, or mark it as external.',
+    );
+  }
   const { args, env } = environment.forHelper();
   // Detached: Ctrl-C in the terminal must not end the browsers before their leases.
-  const child = spawn(process.execPath, [...args, LOCAL_PROCESS], {
+  const child = spawn(process.execPath, [...args, program], {
     detached: true,
     windowsHide: true,
     stdio: ['pipe', 'pipe', 'ignore'],

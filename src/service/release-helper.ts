@@ -1,8 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
-import { clock } from '../shared/clock.js';
+import type { Writable } from 'node:stream';
+import { backoff, clock } from '../shared/clock.js';
 import { environment } from '../shared/environment.js';
-import type { ServiceClient } from './client.js';
+import { isRecord } from '../shared/json.js';
+import { isServedHere } from '../shared/process-end.js';
+import { helpers } from '../shared/process-state.js';
+import { redact } from '../shared/redact.js';
 import type { ReleaseTicket } from './release.js';
+import { RELEASE_PROGRAM } from './release-program.js';
 import type { SearchTicket } from './search.js';
 
 /** What a helper releases: a browser, or what the search for an open acquire request finds. */
@@ -21,127 +26,287 @@ export type ReleaseMessage =
   /** Release all remaining leases. The end of the input has the same meaning. */
   | { end: true };
 
-// No module of Node is imported here: `getBuiltinModule` keeps the import of the library fast, and works at exit.
-const RELEASE_PROCESS = new URL('release-process.js', import.meta.url);
-/** Interval in ms at which a guard receives the present token. */
-const TOKEN_INTERVAL = 60_000;
+/** Pauses in ms between the ends of helpers and their replacements. */
+const REPLACEMENT = { factor: 2, minTimeout: 100, maxTimeout: 30_000, randomize: false };
 const POLL_INTERVAL = 10;
+const FINISHED = 'finished\n';
+const LARGEST_OUTPUT = 8192;
+const WARNING = 'PooledBrowserWarning';
 
-/**
- * Starts the program that releases browsers, in a separate process. Messages pass through a pipe, because every user of
- * the machine can read the arguments of a process.
- */
-class ReleaseHelper {
-  readonly #process: ChildProcess;
-
-  /** @param output A file descriptor: the helper writes to it when it has finished. */
-  constructor(output: number | 'ignore' = 'ignore') {
-    const { spawn } = process.getBuiltinModule('node:child_process');
-    const { fileURLToPath } = process.getBuiltinModule('node:url');
-    const { args, env } = environment.forHelper();
-    // Detached: Ctrl-C in the terminal ends this process only.
-    this.#process = spawn(process.execPath, [...args, fileURLToPath(RELEASE_PROCESS)], {
-      detached: true,
-      windowsHide: true,
-      stdio: ['pipe', output, 'ignore'],
-      env,
-    });
-    this.#process.unref();
-    (this.#process.stdin as unknown as { unref(): void }).unref();
-    // A helper that can't start, or ends, must not break this process.
-    this.#process.on('error', () => {});
-    this.#process.stdin!.on('error', () => {});
-  }
-
-  send(message: ReleaseMessage): void {
-    this.#process.stdin!.write(`${JSON.stringify(message)}\n`);
-  }
-
-  sendToken(token: string | undefined): void {
-    if (token !== undefined) this.send({ token });
-  }
-
-  end(): void {
-    this.#process.stdin!.end();
-  }
-}
-
-/** A lease that a guard releases if this process is killed. The guard ends with its last lease. */
-export interface GuardedLease {
+/** What a helper must release, unless this process does so. */
+export interface HelpedLease {
   /** A release for reuse is on its way. */
   markSent(): void;
   remove(): void;
 }
 
-/**
- * A small process that outlives this one if it is killed (SIGKILL, out of memory), and then releases its browsers. It
- * runs only while there is a lease to guard.
- */
-export class CrashGuard {
-  readonly #helper = new ReleaseHelper();
-  readonly #leases = new Set<number>();
-  #lastLease = 0;
-  readonly #timer: NodeJS.Timeout | undefined;
+interface Held {
+  readonly ticket: HelperTicket;
+  /** A guard releases it if this process is killed. */
+  readonly isGuarded: boolean;
+  isSent: boolean;
+}
 
-  constructor({ lastToken, refreshToken }: ServiceClient) {
-    this.#helper.sendToken(lastToken);
-    if (!refreshToken) return;
-    const refresh = () => {
-      refreshToken().then(
-        (token) => this.#helper.sendToken(token),
-        () => {},
-      );
-    };
-    this.#timer = clock.setInterval(refresh, TOKEN_INTERVAL).unref();
+/**
+ * Lets another process release browsers, if this one can't. It runs while there is a lease to guard, outlives this process if
+ * that is killed (SIGKILL, out of memory, `worker.terminate()`), and then releases the browsers. If this process exits, it
+ * releases all browsers. Without a lease to guard, it starts at the exit.
+ */
+export class ReleaseHelper {
+  readonly #token: () => string | undefined;
+  readonly #held = new Map<number, Held>();
+  #last = 0;
+  /** The running guard. */
+  #guard: HelperProcess | undefined;
+  #failures = 0;
+
+  /** @param token Returns the present token. */
+  constructor(token: () => string | undefined) {
+    this.#token = token;
   }
 
-  add(ticket: HelperTicket): GuardedLease {
-    const lease = ++this.#lastLease;
-    this.#leases.add(lease);
-    this.#helper.send({ hold: ticket, lease });
-    return { markSent: () => this.#helper.send({ sent: lease }), remove: () => this.#remove(lease) };
+  /** @param onCrash Releases the browser also if this process is killed. */
+  add(ticket: HelperTicket, { onCrash }: { onCrash: boolean }): HelpedLease {
+    const { isMainThread } = process.getBuiltinModule('node:worker_threads');
+    const lease = ++this.#last;
+    // No signal reaches a worker thread, and nothing runs in a thread that is terminated.
+    const held = { ticket, isGuarded: onCrash || !isMainThread, isSent: false };
+    this.#held.set(lease, held);
+    if (held.isGuarded) {
+      if (this.#guard) this.#guard.hold(lease, held);
+      else this.#startGuard();
+    }
+    const markSent = () => {
+      held.isSent = true;
+      if (held.isGuarded) this.#guard?.send({ sent: lease });
+    };
+    return { markSent, remove: () => this.#remove(lease) };
+  }
+
+  /** Passes a new token on. */
+  sendToken(token: string): void {
+    this.#guard?.send({ token });
+  }
+
+  /**
+   * Releases all browsers at exit, when nothing asynchronous can run: a helper process sends the requests. This process waits
+   * for up to `timeout` ms, because the end of a container ends all its processes. A helper that takes longer continues alone.
+   */
+  releaseAtExit(timeout: number): void {
+    const left = [...this.#held].filter(([, { ticket }]) => !isServedHere(originOf(ticket)));
+    const guard = this.#guard;
+    this.#held.clear();
+    this.#guard = undefined;
+    if (left.length === 0) return guard?.end();
+    const deadline = clock.now() + timeout;
+    if (guard?.isReady) {
+      const rest = left.filter(([, { isGuarded }]) => !isGuarded);
+      if (guard.finish(rest, deadline)) return;
+    }
+    // Only one process may release: this guard has died, or lacks messages.
+    guard?.kill();
+    const helper = new HelperProcess(this.#token());
+    if (!helper.finish(left, deadline)) helper.warnAtExit();
+  }
+
+  #startGuard(): void {
+    const guard = new HelperProcess(this.#token());
+    this.#guard = guard;
+    for (const [lease, held] of this.#held) if (held.isGuarded) guard.hold(lease, held);
+    guard.onEnd(() => {
+      if (this.#guard !== guard) return;
+      // Until then, all messages only change what the next guard receives.
+      const replace = () => (this.#isGuarding ? this.#startGuard() : (this.#guard = undefined));
+      clock.setTimeout(replace, backoff(REPLACEMENT, ++this.#failures)).unref();
+    });
   }
 
   #remove(lease: number): void {
-    if (!this.#leases.delete(lease)) return;
-    this.#helper.send({ drop: lease });
-    if (!this.isEmpty) return;
-    clock.clearInterval(this.#timer);
-    this.#helper.end();
+    const held = this.#held.get(lease);
+    this.#held.delete(lease);
+    if (!held?.isGuarded) return;
+    this.#guard?.send({ drop: lease });
+    if (this.#isGuarding) return;
+    this.#guard?.end();
+    this.#guard = undefined;
   }
 
-  get isEmpty(): boolean {
-    return this.#leases.size === 0;
+  get #isGuarding(): boolean {
+    return [...this.#held.values()].some(({ isGuarded }) => isGuarded);
   }
+}
+
+function originOf(ticket: HelperTicket): string {
+  return new URL('search' in ticket ? ticket.search.url : ticket.destroy.url).origin;
 }
 
 /**
- * Releases leases at exit, when nothing asynchronous can run: a helper process sends the requests. This process waits
- * for up to `timeout` ms, because the end of a container ends all its processes. A helper that takes longer continues
- * alone.
+ * The program that releases browsers, in a separate process. Messages pass through a pipe, because every user of the machine
+ * can read the arguments of a process.
  */
-export function releaseWhileExiting(
-  token: string | undefined,
-  leases: readonly { ticket: ReleaseTicket; isSent: boolean }[],
-  timeout: number,
-): void {
-  const { closeSync, fstatSync } = process.getBuiltinModule('node:fs');
-  const deadline = clock.now() + timeout;
-  const output = openUnnamedFile();
-  const helper = new ReleaseHelper(output ?? 'ignore');
-  helper.sendToken(token);
-  for (const [lease, { ticket, isSent }] of leases.entries()) {
-    helper.send({ hold: ticket, lease });
-    if (isSent) helper.send({ sent: lease });
+class HelperProcess {
+  /** Undefined if the process could not start. */
+  readonly #process: ChildProcess | undefined;
+  /** A file to which the process writes its errors, and that it has finished. */
+  #output = openUnnamedFile();
+  #isOver = false;
+  #onEnd = () => {};
+
+  constructor(token: string | undefined) {
+    try {
+      this.#process = this.#start();
+    } catch (error) {
+      this.#end((error as Error).message);
+    }
+    if (token !== undefined) this.send({ token });
   }
-  helper.send({ end: true });
-  if (output === undefined) return;
-  const sleeper = new Int32Array(new SharedArrayBuffer(4));
-  while (fstatSync(output).size === 0 && clock.now() < deadline) Atomics.wait(sleeper, 0, 0, POLL_INTERVAL);
-  closeSync(output);
+
+  /** Whether the process exists, and has received all messages so far. */
+  get isReady(): boolean {
+    const input = this.#process?.stdin;
+    return !this.#isOver && input?.errored === null && input.writableLength === 0;
+  }
+
+  send(message: ReleaseMessage): void {
+    if (!this.#isOver) this.#process?.stdin!.write(lineOf(message));
+  }
+
+  hold(lease: number, { ticket, isSent }: Held): void {
+    for (const message of holding(lease, ticket, isSent)) this.send(message);
+  }
+
+  end(): void {
+    this.#process?.stdin?.end();
+  }
+
+  kill(): void {
+    this.#process?.kill('SIGKILL');
+  }
+
+  /** Calls a function when the process has ended. */
+  onEnd(call: () => void): void {
+    this.#onEnd = call;
+    if (this.#isOver) call();
+  }
+
+  /**
+   * Lets the process release all leases, and waits. Runs at exit, when the stream of the pipe writes nothing later. Returns
+   * false if the process has ended.
+   */
+  finish(leases: readonly (readonly [number, Held])[], deadline: number): boolean {
+    const holds = leases.flatMap(([lease, { ticket, isSent }]) => holding(lease, ticket, isSent));
+    const text = [...holds, { end: true } as const].map(lineOf).join('');
+    const input = this.#process?.pid === undefined ? null : this.#process.stdin;
+    if (!input || !writeNow(input, text, deadline)) return false;
+    if (this.#output === undefined) return true;
+    const isDone = () => this.#written.endsWith(FINISHED);
+    while (!isDone() && clock.now() < deadline) {
+      pause();
+      // Only a process that still runs can receive it.
+      if (!writeNow(input, '\n', deadline)) return isDone();
+    }
+    return true;
+  }
+
+  /** Reports that the process could not release anything. Warnings of Node would come too late. */
+  warnAtExit(): void {
+    if (helpers.hasWarned) return;
+    helpers.hasWarned = true;
+    process.stderr.write(`${WARNING}: ${warning(firstError(this.#written))}\n`);
+  }
+
+  #start(): ChildProcess {
+    const { spawn } = process.getBuiltinModule('node:child_process');
+    // It would run the application a second time.
+    if (process.getBuiltinModule('node:sea').isSea())
+      throw new Error('a single executable application contains no program node');
+    const { args, env } = environment.forHelper();
+    // The last argument names the process for people.
+    const program = ['--input-type=module', '--eval', RELEASE_PROGRAM, 'pooled-browser/release-process'];
+    const output = this.#output ?? 'ignore';
+    // Detached: Ctrl-C in the terminal ends this process only.
+    const options = { detached: true, windowsHide: true, env } as const;
+    const child = spawn(process.execPath, [...args, ...program], {
+      ...options,
+      stdio: ['pipe', output, output],
+    });
+    child.unref();
+    (child.stdin as unknown as { unref(): void }).unref();
+    // A helper that can't start, or ends, must not break this process.
+    child.stdin!.on('error', () => {});
+    child.once('error', ({ message }) => this.#end(message));
+    child.once('exit', (code) => this.#end(code ? firstError(this.#written) : undefined));
+    return child;
+  }
+
+  /** @param failure Why the program did not run. */
+  #end(failure?: string): void {
+    this.#isOver = true;
+    if (failure !== undefined && !helpers.hasWarned) {
+      helpers.hasWarned = true;
+      process.emitWarning(warning(failure), WARNING);
+    }
+    if (this.#output !== undefined) process.getBuiltinModule('node:fs').closeSync(this.#output);
+    this.#output = undefined;
+    this.#onEnd();
+  }
+
+  get #written(): string {
+    if (this.#output === undefined) return '';
+    const bytes = Buffer.alloc(LARGEST_OUTPUT);
+    const { readSync } = process.getBuiltinModule('node:fs');
+    return bytes.toString('utf8', 0, readSync(this.#output, bytes, 0, LARGEST_OUTPUT, 0));
+  }
 }
 
-/** Opens a file without a name, in which the helper reports that it has finished. */
+function holding(lease: number, ticket: HelperTicket, isSent: boolean): ReleaseMessage[] {
+  return [{ hold: ticket, lease }, ...(isSent ? [{ sent: lease }] : [])];
+}
+
+function lineOf(message: ReleaseMessage): string {
+  return `${JSON.stringify(message)}\n`;
+}
+
+/** Writes to a pipe at exit. A pipe takes some hundred leases at once. Returns false if nobody reads it. */
+function writeNow(pipe: Writable, text: string, deadline: number): boolean {
+  const handle: unknown = Reflect.get(pipe, '_handle');
+  const fd = isRecord(handle) ? Number(handle['fd']) : -1;
+  // Windows has no file descriptor for it.
+  if (!(fd >= 0)) {
+    pipe.write(text);
+    return true;
+  }
+  const { writeSync } = process.getBuiltinModule('node:fs');
+  let left = Buffer.from(text);
+  while (left.length > 0 && clock.now() < deadline) {
+    try {
+      left = left.subarray(writeSync(fd, left));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return false;
+      pause();
+    }
+  }
+  return true;
+}
+
+/** Blocks the thread for a moment. */
+function pause(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_INTERVAL);
+}
+
+function firstError(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  return redact(lines.find((line) => /error|bad option/i.test(line)) ?? lines[0] ?? 'it could not start');
+}
+
+function warning(failure: string): string {
+  return (
+    `The process that releases browsers when this one exits or is killed failed: ${failure}. Browsers that are leased then ` +
+    'stay leased until their inactivity timeout. Check that this process may start the program node.'
+  );
+}
+
+/** Opens a file without a name. Its space is freed with the last process that has it open. */
 function openUnnamedFile(): number | undefined {
   const { openSync, unlinkSync } = process.getBuiltinModule('node:fs');
   const { tmpdir } = process.getBuiltinModule('node:os');

@@ -2,6 +2,7 @@
  * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON (see
  * `ReleaseMessage`). At the end it releases the remaining leases, and writes one line when it has finished.
  */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { delay } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
@@ -25,9 +26,14 @@ for await (const line of createInterface({ input: process.stdin })) {
   if ('end' in message) break;
   read(message);
 }
-await Promise.allSettled([...held].map(([lease, ticket]) => finish(ticket, sent.has(lease))));
+const results = await Promise.allSettled([...held].map(([lease, ticket]) => finish(ticket, sent.has(lease))));
 process.stdout.write('finished\n');
-// The input may still be open.
+// A request of a process that exits stays open until its end, and may lease a browser until then.
+const lateSearches = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
+if (lateSearches.length > 0) {
+  if (!process.stdin.readableEnded) await once(process.stdin.resume(), 'end');
+  await Promise.allSettled(lateSearches.map((ticket) => finish(ticket, false)));
+}
 process.stdin.destroy();
 
 function read(message: Exclude<ReleaseMessage, { end: true }>): void {
@@ -40,11 +46,13 @@ function read(message: Exclude<ReleaseMessage, { end: true }>): void {
   }
 }
 
-async function finish(ticket: HelperTicket, isSent: boolean): Promise<void> {
+/** Resolves to a search that found nothing. */
+async function finish(ticket: HelperTicket, isSent: boolean): Promise<SearchTicket | undefined> {
   const isSearch = 'search' in ticket;
   if (isSearch || isSent) await delay(PROCESSING);
-  if (isSearch) await releaseFound(ticket);
-  else await release(ticket, isSent);
+  if (!isSearch) await release(ticket, isSent);
+  else if ((await releaseFound(ticket)) === 0) return ticket;
+  return undefined;
 }
 
 /** Releases the browser for destruction, so that a repeated request can't end another lease. */
@@ -53,13 +61,14 @@ async function release(ticket: ReleaseTicket, isSent: boolean): Promise<void> {
   await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, doubt, send });
 }
 
-/** Releases the browser of an acquire request whose response nobody read. */
-async function releaseFound({ search, list, idField, found }: SearchTicket): Promise<void> {
+/** Releases the browser of an acquire request whose response nobody read. Resolves to the number of browsers. */
+async function releaseFound({ search, list, idField, found }: SearchTicket): Promise<number> {
   const { json } = await send(search, REQUEST_TIMEOUT);
   const tickets = idsIn(json, { list, idField }).map(
     (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
   );
   await Promise.all(tickets.map((ticket) => release(ticket, false)));
+  return tickets.length;
 }
 
 async function send(request: CompleteRequest, timeout: number): ReturnType<ReleasePlan['send']> {

@@ -23,6 +23,9 @@ export interface EndTask {
 /** Work to do before the process ends. There is one set of signal listeners in a process. */
 export const endTasks = { tasks: new Set<EndTask>(), isEnding: false };
 
+/** Whether a warning has reported that no helper process can run. */
+export const helpers = { hasWarned: false };
+
 /** What all pools at one address share, by address. */
 export const hosts = new Map<string, object>();
 

@@ -31,7 +31,13 @@ afterEach(async () => {
 });
 
 function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
-  const defaults = { protocol: 'cdp', context: 'default', connectOptions: {}, timeout: 1000 } as const;
+  const defaults = {
+    protocol: 'cdp',
+    context: 'default',
+    connectOptions: {},
+    timeout: 1000,
+    endReason: 'over',
+  } as const;
   return { socket, pageUrl: undefined, endpoint: async () => 'ws://here/', ...defaults, ...choices };
 }
 

@@ -139,19 +139,6 @@ describe('a release that is under way when the process ends', () => {
     expect(pauses.map((pause, index) => pause >= 100 * 2 ** index - 5)).toEqual([true, true, true]);
   });
 
-  it('is sent by the guard with a token that the token function returned later', async () => {
-    service.script('release', (response, { headers }) => {
-      if (headers.authorization === 'Bearer second-token') confirm(response);
-      else reply(response, { status: 401 });
-    });
-    const program = hold('guarded-hold', ['tokens']);
-    await program.says('rotated');
-    await kill(program);
-    await expectReleased();
-    // A busy service may receive it twice.
-    expect(releases()[0]!.headers).toMatchObject({ authorization: 'Bearer second-token' });
-  });
-
   it('is sent by a guard with the certificates of this process, and without its loaders', async () => {
     const options = '--use-openssl-ca --import=data:text/javascript,0';
     const program = hold('guarded-hold', [], { NODE_OPTIONS: options });

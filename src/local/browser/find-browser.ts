@@ -1,5 +1,4 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { environment } from '../../shared/environment.js';
 import { BrowserNotFoundError } from '../../shared/lease-errors.js';
@@ -67,7 +66,6 @@ export function browserPaths(platform: string = process.platform): string[] {
 
 async function playwrightChromium(): Promise<string | undefined> {
   try {
-    createRequire(import.meta.url).resolve('playwright-core');
     const { chromium } = await import('playwright-core');
     const path = chromium.executablePath();
     return isExecutable(path) ? path : undefined;

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { packageFile } from '../../shared/package-file.js';
 import { destroyBrowser, releaseLease, thumbnail } from '../dashboard/dashboard-routes.js';
 import type { ShownPages } from '../dashboard/shown-pages.js';
 import { faultAnswer, notFound, toFault, type Answer } from '../http/answer.js';
@@ -75,8 +74,8 @@ async function asset(file: string): Promise<Answer> {
 /** Reads a script from dist, also when this file runs from its source: browsers need the compiled script. */
 async function readScript(file: string): Promise<string> {
   if (!file.endsWith('.js')) throw notFound('There is no such file.');
-  const root = dirname(createRequire(import.meta.url).resolve('pooled-browser/package.json'));
-  return await readFile(join(root, 'dist/local/pages/browser', file), 'utf8').catch(() => {
+  const path = packageFile(`dist/local/pages/browser/${file}`) ?? '';
+  return await readFile(path, 'utf8').catch(() => {
     throw notFound('There is no such script. If you run from source, build the package first.');
   });
 }

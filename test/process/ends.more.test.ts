@@ -1,0 +1,229 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeService, reply, session, type SeenRequest } from '../support/fake-service.js';
+import { PlayedBrowser } from '../support/played-browser.js';
+import { kill, processesOf, type RunningProcess } from '../support/processes.js';
+import { start, type Program } from './support.js';
+
+let service: FakeService;
+let browser: PlayedBrowser;
+
+beforeEach(async () => {
+  service = await FakeService.start();
+  browser = await PlayedBrowser.start();
+  let sessions = 0;
+  service.script('acquire', (response, { body }) => {
+    reply(response, { status: 200, json: granted(`session-${++sessions}`, body) });
+  });
+});
+
+afterEach(async () => {
+  await expect.poll(helpers).toEqual([]);
+  await service.close();
+  await browser[Symbol.asyncDispose]();
+});
+
+const granted = (session_id: string, body?: Record<string, unknown>) =>
+  session({ session_id, cdp_ws_url: browser.url, tags: body?.['tags'] });
+const run = (way: string, ...args: string[]): Program =>
+  start('ending', [way, ...args], {
+    BROWSER_POOL_BASE_URL: service.baseUrl,
+    BROWSER_POOL_ACCESS_TOKEN: 'the-token',
+  });
+const helpers = (): RunningProcess[] =>
+  processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes('release-process'));
+const released = () => service.released.map(String).toSorted((a, b) => a.localeCompare(b));
+const expectReleased = async (...ids: string[]) => {
+  await expect.poll(released).toEqual(ids);
+};
+
+describe('a lease in a worker thread', () => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)('is released after %s', async (signal) => {
+    const program = run('worker');
+    await program.says('leased');
+    program.child.kill(signal);
+    expect(await program.ended).toEqual([null, signal]);
+    await expectReleased('session-1');
+  });
+
+  it.each([
+    ['worker.terminate()', 'terminate'],
+    ['process.exit() in the main thread', 'exit'],
+  ])('is released after %s', async (_end, order) => {
+    const program = run('worker');
+    await program.says('leased');
+    program.child.stdin!.write(order);
+    await expectReleased('session-1');
+  });
+
+  it('is released once after an uncaught exception in the thread', async () => {
+    run('worker-throw');
+    await expectReleased('session-1');
+  });
+});
+
+describe('an acquire request that is open when the process ends', () => {
+  it('is awaited after SIGTERM, and its browser is released', async () => {
+    service.script('acquire', (response) => {
+      program.child.kill('SIGTERM');
+      reply(response, { status: 200, json: granted('late'), delay: 700 });
+    });
+    const program = run('acquiring');
+    expect(await program.ended).toEqual([null, 'SIGTERM']);
+    await expectReleased('late');
+    expect(service.of('acquire')).toHaveLength(1);
+  });
+
+  it('is not repeated after SIGTERM if the pool has no browser', async () => {
+    service.script('acquire', (response) => {
+      program.child.kill('SIGTERM');
+      reply(response, { status: 204, delay: 1000 });
+    });
+    const program = run('acquiring');
+    expect(await program.ended).toEqual([null, 'SIGTERM']);
+    expect(service.of('acquire')).toHaveLength(1);
+  });
+
+  it.each([
+    ['process.exit()', 'exit-acquiring', undefined],
+    ['SIGTERM without a response within 2 s', 'acquiring', 'SIGTERM'],
+    ['SIGKILL with releaseOnCrash', 'guarded-acquiring', 'SIGKILL'],
+    ['SIGKILL in a worker thread', 'worker-acquiring', 'SIGKILL'],
+  ] as const)('is searched for by another process at %s', async (_end, way, signal) => {
+    const acquired = new Promise<void>((resolve) => service.script('acquire', () => resolve()));
+    service.script('search', (response) => reply(response, { status: 200, json: [granted('found')] }));
+    const program = run(way);
+    await acquired;
+    if (signal) program.child.kill(signal);
+    else program.child.stdin!.write('exit');
+    expect(await program.ended).toEqual(signal ? [null, signal] : [7, null]);
+    await expectReleased('found');
+    if (signal !== 'SIGKILL') expect(program.output()).toContain('outcome-unknown');
+  });
+
+  it('is searched for once more after the end of the process, which closes the connection', async () => {
+    const acquired = new Promise<void>((resolve) =>
+      service.script('acquire', (response) => {
+        resolve();
+        response.on('close', () => (isClosed = true));
+      }),
+    );
+    let isClosed = false;
+    service.script('search', (response) =>
+      reply(response, { status: 200, json: isClosed ? [granted('found')] : [] }),
+    );
+    const program = run('exit-acquiring');
+    await acquired;
+    program.child.stdin!.write('exit');
+    expect(await program.ended).toEqual([7, null]);
+    await expectReleased('found');
+  });
+});
+
+describe('a token that lives 4 s', () => {
+  const numberOf = ({ headers }: SeenRequest): number =>
+    JSON.parse(Buffer.from(headers.authorization!.split('.')[1]!, 'base64url').toString()).number;
+
+  it.each([
+    ['the guard after SIGKILL', 'guarded-tokens', 'SIGKILL'],
+    ['the process that a process at exit starts', 'tokens-exit', undefined],
+  ] as const)('is renewed in time for %s, without a busy loop', async (_who, way, signal) => {
+    const program = run(way, '1');
+    await program.says('token 3');
+    if (signal) program.child.kill(signal);
+    else program.child.stdin!.write('exit');
+    await program.ended;
+    await expectReleased('session-1');
+    expect(numberOf(service.of('release')[0]!)).toBeGreaterThanOrEqual(3);
+    expect(numberOf(service.of('release')[0]!)).toBeLessThan(10);
+  });
+});
+
+describe('a guard', () => {
+  it('receives each token that the client fetches', async () => {
+    const program = run('guarded-opaque');
+    await program.says('leased');
+    program.child.kill('SIGKILL');
+    await expectReleased('session-1', 'session-2');
+    for (const { headers } of service.of('release')) expect(headers.authorization).toBe('Bearer token-2');
+  });
+
+  it('is replaced with all its leases when it dies', async () => {
+    const program = run('guarded', '2');
+    await program.says('leased');
+    for (let deaths = 0; deaths < 2; deaths++) {
+      const [guard] = helpers();
+      kill(guard!);
+      await expect.poll(() => helpers().filter(({ pid }) => pid !== guard!.pid).length).toBe(1);
+    }
+    program.child.kill('SIGKILL');
+    await program.ended;
+    await expectReleased('session-1', 'session-2');
+  });
+
+  it('that dies just before the exit does not prevent the release', async () => {
+    const program = run('guarded-exit');
+    await program.says('leased');
+    const [guard] = helpers();
+    process.kill(program.child.pid!, 'SIGSTOP');
+    kill(guard!);
+    program.child.stdin!.write('exit');
+    process.kill(program.child.pid!, 'SIGCONT');
+    expect(await program.ended).toEqual([7, null]);
+    await expectReleased('session-1');
+  });
+
+  it('also watches a browser that no caller received, until it is released', async () => {
+    service.script('acquire', (response, { body }) => {
+      reply(response, { status: 200, json: granted('orphan', body), delay: 600 });
+    });
+    service.script(
+      'release',
+      () => void program.child.kill('SIGKILL'),
+      (response) => reply(response, { status: 204 }),
+    );
+    service.script('session', (response) => {
+      const { tags } = service.of('acquire')[0]!.body!;
+      reply(response, { status: 200, json: granted('orphan', { tags }) });
+    });
+    const program = run('guarded-abort');
+    await program.ended;
+    await expect.poll(() => service.released.length).toBe(2);
+  });
+
+  it.each([
+    ['process.exit()', 'guarded-exit', 7],
+    ['an uncaught exception', 'guarded-throw', 1],
+    ['process.exit() with leases that have no guard', 'mixed-exit', 7],
+  ])('releases alone, and each browser once, at %s', async (_end, way, code) => {
+    // A service that needs a second would receive the requests of two processes.
+    service.script('release', (response) => reply(response, { status: 204, delay: 1000 }));
+    const program = run(way);
+    if (way === 'guarded-exit') program.child.stdin!.write('exit');
+    expect(await program.ended).toEqual([code, null]);
+    await expect.poll(helpers).toEqual([]);
+    const ids = way === 'mixed-exit' ? ['session-1', 'session-2'] : ['session-1'];
+    expect(released()).toEqual(ids);
+  });
+});
+
+it('a process that exits passes on more leases than a pipe takes at once', async () => {
+  const program = run('exit', '400');
+  expect(await program.ended).toEqual([7, null]);
+  await expect.poll(() => new Set(service.released).size).toBe(400);
+  expect(service.released).toHaveLength(400);
+});
+
+it.each([
+  ['a missing program, at exit', 'exit', '/none'],
+  ['a program that is not Node, at exit', 'exit', '/bin/false'],
+  ['a missing program, during the lease', 'guarded', '/none'],
+  ['a program that is not Node, during the lease', 'guarded', '/bin/false'],
+])('a helper process that can not start is reported once: %s', async (_what, way, execPath) => {
+  const program = run(way, execPath, '2');
+  let errors = '';
+  program.child.stderr!.on('data', (text) => (errors += String(text)));
+  await expect.poll(() => errors).toContain('stay leased until their inactivity timeout');
+  program.child.kill();
+  await program.ended;
+  expect(errors.match(/stay leased/g)).toHaveLength(1);
+});
