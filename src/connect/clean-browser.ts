@@ -1,4 +1,6 @@
+import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type CdpCarrier } from './cdp-client.js';
+import { countLastingRequests } from './lasting-requests.js';
 
 interface TargetInfo {
   readonly targetId: string;
@@ -6,13 +8,21 @@ interface TargetInfo {
   readonly browserContextId?: string;
 }
 
+/** Time until everything that a lease left must have ended, in ms. */
+const END_TIMEOUT = 1500;
+/** Time between two checks, in ms. */
+const CHECK_INTERVAL = 5;
+
+const RUNNING = 'A page or a worker of the lease is still running.';
+const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is still open.';
+
 /**
  * Removes everything that a lease left in a browser, so that the next lease finds nothing of it: it disposes of the contexts
  * that were opened, replaces the pages of the browser's own context by a new blank one, and clears the data of all origins
  * and the permissions there. It uses no automation library, and nothing that a page could have replaced.
  *
  * @param isOwnContextUsed False if the lease used only contexts of its own: the browser's own context stays untouched.
- * @throws If the browser refuses a command, or if something is left.
+ * @throws If the browser refuses a command, or if something may be left.
  */
 export async function cleanBrowser(
   carrier: CdpCarrier,
@@ -23,21 +33,54 @@ export async function cleanBrowser(
   const dispose = (browserContextId: string) =>
     cdp.send('Target.disposeBrowserContext', { browserContextId });
   await Promise.all([
-    ...browserContextIds.map(dispose),
     isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),
+    ...browserContextIds.map(dispose),
   ]);
-  if (isOwnContextUsed) await expectClean(cdp);
 }
 
 async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Promise<void> {
-  const old = (await targetsOf(cdp)).filter(({ browserContextId = '' }) => !others.has(browserContextId));
   // A browser with a window ends when its last page is closed.
   const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' });
-  const pages = old.filter(({ type }) => type === 'page');
-  // Closes also a page with an open dialog, or with a handler of beforeunload.
-  await Promise.all(pages.map((page) => cdp.send('Target.closeTarget', { targetId: page.targetId })));
+  const runningTargets = async () => {
+    const { targetInfos } = await cdp.send<{ targetInfos: TargetInfo[] }>('Target.getTargets');
+    return targetInfos.filter(
+      (target) =>
+        target.targetId !== targetId &&
+        /^(page|iframe)$|worker/.test(target.type) &&
+        !others.has(target.browserContextId ?? ''),
+    );
+  };
+  const lastingRequests = () => countLastingRequests((method, params) => cdp.send(method, params));
+  // Before the data is cleared: a page can write while it is closed, and a worker at any time.
+  await until(RUNNING, async () => {
+    const running = await runningTargets();
+    await Promise.all(running.map((target) => end(cdp, target)));
+    return running.length === 0;
+  });
+  let before = await lastingRequests();
+  if (before.open > 0) await until(OPEN, async () => (before = await lastingRequests()).open === 0);
   const attached = { targetId, flatten: true };
   const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+  // The response to a request of a closed page can arrive while the data is cleared.
+  await until('The browser still has a cookie of the lease.', async () => {
+    await clearData(cdp, sessionId);
+    return (await cdp.send<{ cookies: unknown[] }>('Storage.getCookies')).cookies.length === 0;
+  });
+  const [running, after] = await Promise.all([runningTargets(), lastingRequests()]);
+  if (running.length > 0) throw new Error(RUNNING);
+  if (after.started > before.started) throw new Error(OPEN);
+}
+
+/** Closes a page, also with an open dialog or a handler of beforeunload, or ends a worker. */
+async function end(cdp: CdpClient, { targetId, type }: TargetInfo): Promise<void> {
+  // Nothing shows when the last request of a shared worker has ended.
+  if (type === 'shared_worker') throw new Error('The lease used a shared worker.');
+  // Other targets end with their page. This one may have ended already.
+  if (type === 'page' || type === 'service_worker')
+    await cdp.send('Target.closeTarget', { targetId }).catch(() => {});
+}
+
+async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
   await Promise.all([
     cdp.send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }, sessionId),
     cdp.send('Network.clearBrowserCookies', {}, sessionId),
@@ -46,13 +89,11 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
   ]);
 }
 
-async function expectClean(cdp: CdpClient): Promise<void> {
-  const targets = await targetsOf(cdp);
-  const isLeft = ({ type }: TargetInfo) => /worker/.test(type);
-  if (targets.filter(({ type }) => type === 'page').length > 1 || targets.some(isLeft))
-    throw new Error('A page or a worker of the lease is still running.');
-}
-
-async function targetsOf(cdp: CdpClient): Promise<TargetInfo[]> {
-  return (await cdp.send<{ targetInfos: TargetInfo[] }>('Target.getTargets')).targetInfos;
+/** Repeats a check until it succeeds. */
+async function until(failure: string, check: () => Promise<boolean>): Promise<void> {
+  const began = clock.now();
+  while (!(await check())) {
+    if (clock.now() - began > END_TIMEOUT) throw new Error(failure);
+    await delay(CHECK_INTERVAL);
+  }
 }
