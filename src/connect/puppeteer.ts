@@ -163,7 +163,11 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
   // A dialog blocks the page until it is closed.
   page.on('dialog', cleaner.markUnsafe);
-  context.on('targetcreated', (target) => target.type() === 'page' && cleaner.markUnsafe());
+  // A pop-up, or a worker that lasts longer than the page.
+  context.on(
+    'targetcreated',
+    (target) => /page|service_worker|shared_worker/.test(target.type()) && cleaner.markUnsafe(),
+  );
   // A download lasts as long as its context. Puppeteer has no event for downloads.
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
