@@ -25,7 +25,7 @@ const server = createServer(({ url = '' }, response) => {
   if (url === '/endless') return response.writeHead(200, { 'content-type': 'text/html' }).write('<p>');
   if (url === '/file') response.setHeader('content-disposition', 'attachment; filename=file');
   response.setHeader('content-type', url.endsWith('.js') ? 'text/javascript' : 'text/html');
-  if (url !== '/' && !url.startsWith('/frame')) response.setHeader('set-cookie', 'late=1; HttpOnly');
+  if (!/^\/(frame|favicon.ico)?$/.test(url)) response.setHeader('set-cookie', 'late=1; HttpOnly');
   if (url.startsWith('/held')) return held.add(response);
   return response.end(url.endsWith('.js') ? WORKER : '<title>page</title><p>text');
 });

@@ -19,7 +19,7 @@ const held = new Set<ServerResponse>();
 const WORKER = `onfetch = () => {}; setInterval(() => fetch('/cookie'), 5);`;
 const server = createServer(({ url = '' }, response) => {
   response.setHeader('content-type', url.endsWith('.js') ? 'text/javascript' : 'text/html');
-  if (url !== '/') response.setHeader('set-cookie', 'left=1; path=/');
+  if (!/^\/(favicon.ico)?$/.test(url)) response.setHeader('set-cookie', 'left=1; path=/');
   if (url.startsWith('/held')) return held.add(response);
   return response.end(url.endsWith('.js') ? WORKER : '<p>text');
 });
