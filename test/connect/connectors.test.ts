@@ -33,7 +33,8 @@ afterEach(async () => {
 
 function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
   const defaults = { protocol: 'cdp', context: 'default', connectOptions: {}, timeout: 1000 } as const;
-  return { socket, pageUrl: undefined, endpoint: async () => 'ws://here/', ...defaults, ...choices };
+  const endpoint = async () => 'ws://here/';
+  return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
 }
 
 describe('Playwright', () => {
