@@ -1,6 +1,6 @@
 import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type CdpCarrier } from './cdp-client.js';
-import { countLastingRequests } from './lasting-requests.js';
+import { countDownloads, countKeepAliveRequests } from './lasting-requests.js';
 
 interface TargetInfo {
   readonly targetId: string;
@@ -50,25 +50,25 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
         !others.has(target.browserContextId ?? ''),
     );
   };
-  const lastingRequests = () => countLastingRequests((method, params) => cdp.send(method, params));
   // Before the data is cleared: a page can write while it is closed, and a worker at any time.
   await until(RUNNING, async () => {
     const running = await runningTargets();
     await Promise.all(running.map((target) => end(cdp, target)));
     return running.length === 0;
   });
-  let before = await lastingRequests();
-  if (before.open > 0) await until(OPEN, async () => (before = await lastingRequests()).open === 0);
   const attached = { targetId, flatten: true };
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+  const [{ sessionId }, started] = await Promise.all([
+    cdp.send<{ sessionId: string }>('Target.attachToTarget', attached),
+    closedRequests(cdp),
+  ]);
   // The response to a request of a closed page can arrive while the data is cleared.
   await until('The browser still has a cookie of the lease.', async () => {
     await clearData(cdp, sessionId);
     return (await cdp.send<{ cookies: unknown[] }>('Storage.getCookies')).cookies.length === 0;
   });
-  const [running, after] = await Promise.all([runningTargets(), lastingRequests()]);
+  const [running, startedLater] = await Promise.all([runningTargets(), closedRequests(cdp)]);
   if (running.length > 0) throw new Error(RUNNING);
-  if (after.started > before.started) throw new Error(OPEN);
+  if (startedLater !== started) throw new Error(OPEN);
 }
 
 /** Closes a page, also with an open dialog or a handler of beforeunload, or ends a worker. */
@@ -80,10 +80,21 @@ async function end(cdp: CdpClient, { targetId, type }: TargetInfo): Promise<void
     await cdp.send('Target.closeTarget', { targetId }).catch(() => {});
 }
 
+/** Waits until no request of a page that was closed is open. Resolves to the number of those that were started. */
+async function closedRequests(cdp: CdpClient): Promise<number> {
+  const send = (method: string, params: object) => cdp.send(method, params);
+  let started = 0;
+  await until(OPEN, async () => {
+    const counts = await Promise.all([countKeepAliveRequests(send), countDownloads(send)]);
+    started = counts[0].started + counts[1].started;
+    return counts[0].open + counts[1].open === 0;
+  });
+  return started;
+}
+
 async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {
   await Promise.all([
     cdp.send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }, sessionId),
-    cdp.send('Network.clearBrowserCookies', {}, sessionId),
     cdp.send('Network.clearBrowserCache', {}, sessionId),
     cdp.send('Browser.resetPermissions'),
   ]);

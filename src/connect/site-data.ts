@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
-import { countLastingRequests } from './lasting-requests.js';
+import { countKeepAliveRequests } from './lasting-requests.js';
 
 /** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */
 const CLEAR_TIMEOUT = 2000;
@@ -17,8 +17,8 @@ const BLANK = 'about:blank';
 export class SiteDataCleaner {
   readonly #send: (method: string, params?: object) => Promise<unknown>;
   #isUnsafe = false;
-  /** Number of requests that can last longer than their page, when the data was cleared last. */
-  #lastingRequests: number | undefined;
+  /** Number of keepalive requests of the browser when the data was cleared last. */
+  #keepAliveRequests: number | undefined;
   #onBlank = () => {};
 
   /** @param send Sends a CDP command to the page. */
@@ -41,14 +41,14 @@ export class SiteDataCleaner {
   /** Resolves to false, or rejects, if some data may be left. */
   async clear(): Promise<boolean> {
     if (this.#isUnsafe) return false;
-    const count = () => countLastingRequests(this.#send);
+    const count = () => countKeepAliveRequests(this.#send);
     let [before] = await inTime(() => Promise.all([count(), this.#makeBlank()]));
     // It may have ended in the meantime.
     if (before.open > 0) before = await inTime(count);
     // Requests of other pages count, too: nothing shows which page sent them.
-    if (before.open > 0 && before.started !== this.#lastingRequests) return false;
+    if (before.open > 0 && before.started !== this.#keepAliveRequests) return false;
     const [after] = await inTime(() => Promise.all([count(), this.#clearData()]));
-    this.#lastingRequests = after.started;
+    this.#keepAliveRequests = after.started;
     // A page can send requests while it is left, and an earlier navigation may have completed first.
     return after.started === before.started && !this.#isUnsafe;
   }
@@ -69,7 +69,6 @@ export class SiteDataCleaner {
   async #clearData(): Promise<void> {
     await Promise.all([
       this.#send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }),
-      this.#send('Network.clearBrowserCookies'),
       this.#send('Network.clearBrowserCache'),
       // The browser also has the name that the previous document set while it was left, and an equal name has no effect.
       this.#send('Runtime.evaluate', { expression: "window.name = 'x'; window.name = ''" }),
