@@ -7,7 +7,7 @@ import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
-import { openSingleEndpoint } from './loopback-endpoint.js';
+import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
@@ -93,13 +93,17 @@ async function connectOnce<Handles>(
     sockets += 2;
     return (await openSingleEndpoint(socket)).url;
   };
+  const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
+  const sharedEndpoint = async () => {
+    const shared = await openSharedEndpoint(openCdp);
+    sockets += 1;
+    void socket.detached.then(() => shared[Symbol.asyncDispose]());
+    return shared.url;
+  };
   const clean = (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(
-          () => openSocket(grant, { protocol: 'cdp', trust, signal: AbortSignal.timeout(timeout) }),
-          how,
-        );
+      : cleanOverCdp(() => openCdp(AbortSignal.timeout(timeout)), how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -112,6 +116,7 @@ async function connectOnce<Handles>(
       pageUrl,
       timeout,
       endpoint,
+      sharedEndpoint,
     });
     const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
     return { ...connection, ended, cut, clean, sockets: () => sockets, socket };

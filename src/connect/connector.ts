@@ -35,6 +35,11 @@ export interface ConnectRequest {
    * that is valid for one connection. Use either this URL or `socket`.
    */
   endpoint(this: void): Promise<string>;
+  /**
+   * Opens a WebSocket URL on loopback for further clients of the browser, with CDP: each connects with a new WebSocket. Its path
+   * is a secret. It is closed, with its clients, when the library can no longer use `socket`.
+   */
+  sharedEndpoint(this: void): Promise<string>;
 }
 
 /**

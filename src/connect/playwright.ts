@@ -140,6 +140,7 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   const cleaner = new SiteDataCleaner((method, params) => cdp.send(method as 'Page.enable', params));
   page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
   context.on('page', cleaner.markUnsafe);
+  context.on('serviceworker', cleaner.markUnsafe);
   // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;

@@ -62,17 +62,22 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  { socket, protocol, context: choice, connectOptions, pageUrl }: ConnectRequest,
+  { socket, protocol, context: choice, connectOptions, pageUrl, sharedEndpoint }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
-  const browser = await library.connect({
-    // Puppeteer's default resizes the leased browser.
-    defaultViewport: null,
-    ...connectOptions,
-    ...(protocol === 'bidi'
-      ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
-      : { protocol: 'cdp', transport }),
-  });
+  const [browser, url] = await Promise.all([
+    library.connect({
+      // Puppeteer's default resizes the leased browser.
+      defaultViewport: null,
+      ...connectOptions,
+      ...(protocol === 'bidi'
+        ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
+        : { protocol: 'cdp', transport }),
+    }),
+    protocol === 'cdp' ? sharedEndpoint() : undefined,
+  ]);
+  // Puppeteer has no URL of a transport. The method is synchronous, so the URL exists before it is called.
+  if (url !== undefined) browser.wsEndpoint = () => url;
   const ownContext = browser.defaultBrowserContext();
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
@@ -163,7 +168,11 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   page.on('framenavigated', (frame) => cleaner.onNavigated(frame.url(), frame === page.mainFrame()));
   // A dialog blocks the page until it is closed.
   page.on('dialog', cleaner.markUnsafe);
-  context.on('targetcreated', (target) => target.type() === 'page' && cleaner.markUnsafe());
+  // A pop-up, or a worker that lasts longer than the page.
+  context.on(
+    'targetcreated',
+    (target) => /page|service_worker|shared_worker/.test(target.type()) && cleaner.markUnsafe(),
+  );
   // A download lasts as long as its context. Puppeteer has no event for downloads.
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');

@@ -1,5 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { duration } from '../shared/errors.js';
+import { countKeepAliveRequests } from './lasting-requests.js';
 
 /** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */
 const CLEAR_TIMEOUT = 2000;
@@ -10,13 +11,14 @@ const BLANK = 'about:blank';
  * Clears what a task left in its page and context, so that the next task can use both. A new page needs a new process,
  * which costs more than a small page; so a script makes the page blank in its own process.
  *
- * A task that visited several origins, opened a popup, started a download or crashed may have left data that no command
- * reaches. Its workspace is replaced.
+ * A task that opened a popup, registered a service worker, started a download or crashed may have left something that no
+ * command reaches. So may a request that lasts longer than its page. The workspace of such a task is replaced.
  */
 export class SiteDataCleaner {
   readonly #send: (method: string, params?: object) => Promise<unknown>;
-  readonly #origins = new Set<string>();
   #isUnsafe = false;
+  /** Number of keepalive requests of the browser when the data was cleared last. */
+  #keepAliveRequests: number | undefined;
   #onBlank = () => {};
 
   /** @param send Sends a CDP command to the page. */
@@ -27,9 +29,8 @@ export class SiteDataCleaner {
   /** Must be called for every document of the page and of its frames. */
   readonly onNavigated = (url: string, isMain: boolean): void => {
     if (isMain && url === BLANK) this.#onBlank();
-    else if (/^https?:/.test(url)) this.#origins.add(new URL(url).origin);
-    // about: and data: store nothing. Every other scheme stores data in its own way.
-    else if (!/^(about|data):/.test(url)) this.markUnsafe();
+    // Other schemes than these store data in their own way.
+    else if (!/^(about|data|https?):/.test(url)) this.markUnsafe();
   };
 
   /** Marks the workspace as not reusable: no command can undo what the task did. */
@@ -39,17 +40,17 @@ export class SiteDataCleaner {
 
   /** Resolves to false, or rejects, if some data may be left. */
   async clear(): Promise<boolean> {
-    if (!this.#canClear) return false;
-    await inTime(() => this.#makeBlank());
-    // An earlier navigation may have completed first.
-    if (!this.#canClear) return false;
-    await inTime(() => this.#clearData());
-    this.#origins.clear();
-    return true;
-  }
-
-  get #canClear(): boolean {
-    return !this.#isUnsafe && this.#origins.size <= 1;
+    if (this.#isUnsafe) return false;
+    const count = () => countKeepAliveRequests(this.#send);
+    let [before] = await inTime(() => Promise.all([count(), this.#makeBlank()]));
+    // It may have ended in the meantime.
+    if (before.open > 0) before = await inTime(count);
+    // Requests of other pages count, too: nothing shows which page sent them.
+    if (before.open > 0 && before.started !== this.#keepAliveRequests) return false;
+    const [after] = await inTime(() => Promise.all([count(), this.#clearData()]));
+    this.#keepAliveRequests = after.started;
+    // A page can send requests while it is left, and an earlier navigation may have completed first.
+    return after.started === before.started && !this.#isUnsafe;
   }
 
   async #makeBlank(): Promise<void> {
@@ -67,24 +68,15 @@ export class SiteDataCleaner {
 
   async #clearData(): Promise<void> {
     await Promise.all([
-      ...[...this.#origins].flatMap((origin) => this.#clearOrigin(origin)),
-      this.#send('Network.clearBrowserCookies'),
+      this.#send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }),
       this.#send('Network.clearBrowserCache'),
-      this.#send('Runtime.evaluate', { expression: "window.name = ''" }),
+      // The browser also has the name that the previous document set while it was left, and an equal name has no effect.
+      this.#send('Runtime.evaluate', { expression: "window.name = 'x'; window.name = ''" }),
     ]);
-  }
-
-  #clearOrigin(origin: string): Promise<unknown>[] {
-    const storageId = { storageKey: `${origin}/`, isLocalStorage: false };
-    return [
-      // The blank page still belongs to this origin: its sessionStorage is reachable only from here.
-      this.#send('DOMStorage.clear', { storageId }),
-      this.#send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' }),
-    ];
   }
 }
 
-function inTime(work: () => Promise<void>): Promise<void> {
+function inTime<T>(work: () => Promise<T>): Promise<T> {
   const late = () => new Error(`The browser did not respond within ${duration(CLEAR_TIMEOUT)}.`);
   return raceTimeout(CLEAR_TIMEOUT, work, late);
 }

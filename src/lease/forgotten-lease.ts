@@ -6,7 +6,7 @@ const INTERVAL = 5000;
 /** Handles of stdout and stderr. A third one reads stdin, or leads to a parent process. */
 const OUTPUT = /^(PipeWrap|TTYWrap)$/;
 const MOST_OUTPUTS = 2;
-const SOCKET = /^(TCPSocketWrap|TLSWrap)$/;
+const SOCKET = /^(TCPSocketWrap|TCPServerWrap|TLSWrap)$/;
 
 /** The leases of this process that a caller must release. */
 const held = new Set<Lease<unknown>>();

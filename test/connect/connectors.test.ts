@@ -38,7 +38,8 @@ function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
     timeout: 1000,
     endReason: 'over',
   } as const;
-  return { socket, pageUrl: undefined, endpoint: async () => 'ws://here/', ...defaults, ...choices };
+  const endpoint = async () => 'ws://here/';
+  return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
 }
 
 describe('Playwright', () => {

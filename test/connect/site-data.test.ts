@@ -10,6 +10,7 @@ it('clears the data if the answers arrived while the event loop was blocked for 
   const send = async (_method: string, { expression = '' }: { expression?: string } = {}) => {
     await nextTurn();
     if (expression.startsWith('location.replace')) cleaner.onNavigated('about:blank', true);
+    return { histograms: [] };
   };
   const cleaner = new SiteDataCleaner(send);
   const clearing = cleaner.clear();
@@ -20,7 +21,7 @@ it('clears the data if the answers arrived while the event loop was blocked for 
 });
 
 it('fails if the page does not become blank in time', async () => {
-  const cleaner = new SiteDataCleaner(async () => {});
+  const cleaner = new SiteDataCleaner(async () => ({ histograms: [] }));
   const clearing = rejection(cleaner.clear());
   vi.advanceTimersByTime(2000);
   expect((await clearing).message).toContain('did not respond within 2 s');

@@ -231,7 +231,7 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     ['storage', 1],
     ['none', 1],
   ] as const)('%s: three tasks run in %i page(s)', async (isolation, count) => {
-    const page: Step = async (task) => (await leave(task), task.page);
+    const page: Step = async (task) => (await evaluate(`localStorage.left = '1'`)(task), task.page);
     expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
   });
 

@@ -63,7 +63,6 @@ const DISABLED_FEATURES = [
   'PreconnectToSearch',
   'ProcessPerSiteUpToMainFrameThreshold',
   'SpareRendererForSitePerProcess',
-  'ThirdPartyStoragePartitioning',
   'Translate',
   'WebUIOmniboxAimPopup',
   'WebUIOmniboxPopup',
