@@ -2,7 +2,7 @@ import { notFound, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import type { Recording } from '../replays/recording.js';
 import { videoAnswer, type Video } from '../replays/video-file.js';
-import { isSameSecret } from '../http/request.js';
+import { isSameSecret } from '../../shared/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
 /** URL of the page that shows a recording. It opens this recording only. */
