@@ -252,7 +252,7 @@ export interface AttachOptions<ConnectOptions extends object = object, P = Proto
 /** Options of `serveProxy`. Those of a lease apply to the lease of each client. */
 export interface ProxyOptions
   extends
-    Omit<AcquireSettings, 'name'>,
+    AcquireSettings,
     Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts'>,
     Omit<ReleaseSettings, 'signal'> {
   /**
@@ -274,7 +274,8 @@ export interface ProxyOptions
   /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
   idleTimeout?: number | undefined;
   /**
-   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`.
+   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`. Only
+   * with this option, `name` names the lease.
    * @default false
    */
   share?: boolean | undefined;
@@ -373,11 +374,10 @@ export const attachChecks = checksOf<Omit<AttachOptions, 'pool'>>()({
   ...reconnectChecks,
 });
 
-const { name: _name, ...unnamedChecks } = acquireChecks;
 const { signal: _signal, ...unsignalledChecks } = releaseChecks;
 
 export const proxyChecks = checksOf<ProxyOptions>()({
-  ...unnamedChecks,
+  ...acquireChecks,
   ...unsignalledChecks,
   connectTimeout: connectChecks.connectTimeout,
   connectAttempts: leaseChecks.connectAttempts,

@@ -209,7 +209,7 @@ export class ProxyServer implements PoolProxy {
   #browserOf({ name, protocol }: Place): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
     const { share, keep } = this.#plan.settings;
-    const key = name ?? (share ? '' : undefined);
+    const key = share ? '' : name;
     const known = key === undefined ? undefined : this.#named.get(key);
     if (known && !share && known.clients > 0)
       throw new Refusal(

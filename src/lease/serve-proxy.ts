@@ -1,5 +1,5 @@
 import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
-import { callSite } from '../shared/errors.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callListener } from '../shared/telemetry.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
@@ -33,8 +33,12 @@ export async function serveProxy(
 ): Promise<PoolProxy> {
   const fromHere = callSite();
   const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
+  if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: Parameters<NonNullable<ProxyOptions['onClient']>>[0]) =>
     callListener(settings.onClient, event, 'onClient');
   const plan = { pool: resolvePool(pool), settings, emit };
   return fromHere(loadServer().then(({ ProxyServer }) => ProxyServer.start(plan)));
 }
+
+const NAME_OF_MANY =
+  'The leases of a proxy can not all have one name. Remove the option name, or set share to true for one lease.';
