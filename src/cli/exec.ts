@@ -134,17 +134,15 @@ async function execLazily(
   const { createLeaseLog, describeReplays } = await import('./lease.js');
   const { serveProxy } = await import('../lease/serve-proxy.js');
   await using proxy = await serveProxy(pool, {
-    ...{
-      tags,
-      name,
-      startUrl,
-      acquireTimeout,
-      unreachableTimeout,
-      idleTimeout,
-      release,
-      releaseOnCrash,
-      replays,
-    },
+    tags,
+    name,
+    startUrl,
+    acquireTimeout,
+    unreachableTimeout,
+    idleTimeout,
+    release,
+    releaseOnCrash,
+    replays,
     share: true,
     pollTimeout: POLL_TIMEOUT,
     onEvent: createLeaseLog(acquireTimeout),

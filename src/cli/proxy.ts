@@ -101,7 +101,15 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
   };
   const { serveProxy } = await import('../lease/serve-proxy.js');
   const server = await serveProxy(pool, {
-    ...{ port, secret, keep, idleTimeout, release, tags, startUrl, acquireTimeout, unreachableTimeout },
+    port,
+    secret,
+    keep,
+    idleTimeout,
+    release,
+    tags,
+    startUrl,
+    acquireTimeout,
+    unreachableTimeout,
     releaseOnCrash,
     replays: record || recordTo !== undefined ? 'record' : 'list',
     pollTimeout: POLL_TIMEOUT,
