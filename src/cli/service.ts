@@ -19,9 +19,10 @@ export async function openPool(
   limit?: number,
 ): Promise<BrowserPool> {
   const baseUrl = addressOf(options);
-  if (baseUrl !== 'local') requireToken();
+  // The flag replaces the address of the environment, to which the token belongs.
+  const token = baseUrl === 'local' ? undefined : requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl, limit });
+  return new BrowserPool(idOrName, { baseUrl, token, limit });
 }
 
 /**
