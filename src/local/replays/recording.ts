@@ -91,6 +91,7 @@ export class Recording {
   #poster: Buffer | undefined;
   #pages: RecordedPages | undefined;
   #length: number | undefined;
+  #onWritten = (): void => {};
   #finished: Promise<void> | undefined;
 
   /** @throws if the disk has no space for a video. */
@@ -165,6 +166,8 @@ export class Recording {
     this.#ending.signal.addEventListener('abort', () => pages.close());
     void pages.closed.then(() => this.stop('browser-gone'));
     await Promise.race([first, pages.closed, sleep(FIRST_FRAME_TIMEOUT, undefined, { ref: false })]);
+    // After the first frame: the start of the encoder must not delay the start of the recording.
+    if (!this.ended) this.#onWritten = this.#host.writer.expect();
   }
 
   /** Adds an event of the client's connection to the timeline. */
@@ -217,6 +220,7 @@ export class Recording {
     this.#timeline.add('recording-ended', REASONS[reason]);
     await this.#frames.end();
     const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
+    this.#onWritten();
     if (!video) await this.#video.discard().catch(() => {});
     else await writeFile(this.#posterPath, this.#poster ?? '', { mode: 0o600 }).catch(() => {});
     this.#poster = undefined;
