@@ -46,11 +46,10 @@ it('keeps recordings in a folder that git ignores, and removes the oldest of ear
   mkdirSync(join(folder, 'notes'));
   writeFileSync(join(folder, '2026-01-01.txt'), '');
   const next = new RecordingStore(limits);
-  const later = {
-    ...recordingAt('2026-02-04T00:00:00.000Z', 'cart.spec'),
+  const later = Object.assign(recordingAt('2026-02-04T00:00:00.000Z', 'cart.spec'), {
     bytes: 10,
     frameBytes: 0,
-  } as Recording;
+  });
   const files = next.createFiles(later);
   next.add(Object.assign(later, { files, finishedAt: new Date() }));
   next.prune();
