@@ -2,7 +2,14 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  BrowserType,
+  ConnectOverCDPOptions,
+  Page,
+} from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import type {
@@ -10,14 +17,15 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
-  Isolation,
   Observation,
   ObserveRequest,
   Workspace,
 } from './connector.js';
+import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
+import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
-import { workspaceOf } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf, type WorkspaceKind } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -49,6 +57,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
     canTrace: true,
+    checkContext: checkPlaywrightContext,
     load: chromium,
     connect: async (request) => connect(await chromium(), request),
   };
@@ -56,7 +65,15 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint }: ConnectRequest,
+  {
+    socket,
+    context: choice,
+    contextOptions,
+    connectOptions,
+    endReason: reason,
+    pageUrl,
+    endpoint,
+  }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
   const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
   // Playwright writes nothing after the socket has ended.
@@ -69,20 +86,27 @@ async function connect(
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
   });
   const ownContext = browser.contexts()[0]!;
-  // Without a viewport a context has the size of the window, as the pool configured it.
-  const openContext = async (which: ContextChoice) =>
-    which === 'new' ? browser.newContext({ viewport: null }) : ownContext;
-  const context = await openContext(choice);
+  const isConnected = () => browser.isConnected();
+  const openContext = async (which: ContextChoice, given?: object) => {
+    if (which === 'default') return ownContext;
+    if (given) checkPlaywrightContext(given);
+    return withContextOptions(given, isConnected, () => browser.newContext(withWindowSize(given)));
+  };
+  const context = await openContext(choice, contextOptions);
   const pages = context.pages();
-  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
+  const newPage = () => withContextOptions(contextOptions, isConnected, () => context.newPage());
+  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await newPage());
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation) =>
-      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openWorkspace: async (isolation, given) => {
+      const kind = workspaceKind(isolation, given, hasSiteData(given));
+      const own = await openContext(kind.ownsContext ? 'new' : 'default', given);
+      return withContextOptions(given, isConnected, () => openWorkspace(browser, own, kind, given));
+    },
     openContext,
     observe,
-    isConnected: () => browser.isConnected(),
+    isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
       await Promise.all(opened.map((one) => one.close({ reason })));
@@ -100,19 +124,23 @@ async function connect(
 async function openWorkspace(
   browser: Browser,
   context: BrowserContext,
-  isolation: Isolation,
+  kind: WorkspaceKind,
+  { permissions }: BrowserContextOptions = {},
 ): Promise<Workspace<PlaywrightHandles>> {
-  const page = await context.newPage();
-  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  const page = await firstPage(context, kind);
+  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('crash', () => {
     hasCrashed = true;
   });
   return workspaceOf({
-    isolation,
+    ...kind,
     handles: { browser, context, page },
     cleaner,
-    resetLibrary: () => Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]),
+    resetLibrary: async () => {
+      await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
+      if (permissions) await context.grantPermissions(permissions);
+    },
     hasCrashed: () => hasCrashed,
   });
 }

@@ -6,15 +6,16 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
-  Isolation,
   Observation,
   ObserveRequest,
   Workspace,
 } from './connector.js';
+import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
+import { checkPuppeteerContext, hasSiteData, openPuppeteerContext } from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { workspaceOf } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf, type WorkspaceKind } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -55,6 +56,7 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
   return {
     library: 'puppeteer',
     refusal: (protocol, isolation) => (protocol === 'bidi' && isolation === 'storage' ? REFUSAL : undefined),
+    checkContext: checkPuppeteerContext,
     load: library,
     connect: async (request) => connect(await library(), request),
   };
@@ -62,7 +64,15 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  { socket, protocol, context: choice, connectOptions, pageUrl, sharedEndpoint }: ConnectRequest,
+  {
+    socket,
+    protocol,
+    context: choice,
+    contextOptions,
+    connectOptions,
+    pageUrl,
+    sharedEndpoint,
+  }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
   const [browser, url] = await Promise.all([
@@ -81,18 +91,25 @@ async function connect(
   const ownContext = browser.defaultBrowserContext();
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
-  const openContext = async (which: ContextChoice) =>
-    which === 'new' ? browser.createBrowserContext() : ownContext;
-  const context = await openContext(choice);
-  const page = await usablePage(context, pageUrl);
+  const isConnected = () => browser.connected;
+  const openContext = async (which: ContextChoice, given?: object) => {
+    if (which === 'default') return ownContext;
+    if (given) checkPuppeteerContext(given);
+    return withContextOptions(given, isConnected, () => openPuppeteerContext(browser, given));
+  };
+  const context = await openContext(choice, contextOptions);
+  const page = await withContextOptions(contextOptions, isConnected, () => usablePage(context, pageUrl));
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation) =>
-      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openWorkspace: async (isolation, given) => {
+      const kind = workspaceKind(isolation, given, hasSiteData(given));
+      const own = await openContext(kind.ownsContext ? 'new' : 'default', given);
+      return withContextOptions(given, isConnected, () => openWorkspace(browser, own, kind));
+    },
     openContext,
     observe,
-    isConnected: () => browser.connected,
+    isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
       await Promise.all(opened.map((one) => one.close()));
@@ -132,16 +149,16 @@ function pageTargets(context: BrowserContext): Target[] {
 async function openWorkspace(
   browser: Browser,
   context: BrowserContext,
-  isolation: Isolation,
+  kind: WorkspaceKind,
 ): Promise<Workspace<PuppeteerHandles<'new'>>> {
-  const page = await context.newPage();
-  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  const page = await firstPage(context, kind);
+  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('error', () => {
     hasCrashed = true;
   });
   return workspaceOf({
-    isolation,
+    ...kind,
     handles: { browser, context, page },
     cleaner,
     resetLibrary: () => context.clearPermissionOverrides(),
