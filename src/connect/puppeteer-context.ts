@@ -142,24 +142,27 @@ export async function openPuppeteerContext(
     await context.close().catch(() => {});
     throw error;
   }
+  const given = [viewport, userAgent, extraHTTPHeaders, timezoneId, credentials];
+  if (given.every((one) => one === undefined)) return context;
+  const applied = new WeakMap<Page, Promise<unknown>>();
   const apply = async (page: Page) => {
-    await Promise.all([
+    const settings = () => [
       viewport !== undefined && page.setViewport(viewport),
       userAgent !== undefined && page.setUserAgent({ userAgent }),
       extraHTTPHeaders && page.setExtraHTTPHeaders(extraHTTPHeaders),
       timezoneId !== undefined && page.emulateTimezone(timezoneId),
       credentials && page.authenticate(credentials),
-    ]);
+    ];
+    if (!applied.has(page)) applied.set(page, Promise.all(settings()));
+    await applied.get(page);
     return page;
   };
-  if ([viewport, userAgent, extraHTTPHeaders, timezoneId, credentials].every((one) => one === undefined))
-    return context;
   // The caller of `newPage` must not get a page before its settings.
   const newPage = context.newPage.bind(context);
   context.newPage = async (options) => apply(await newPage(options));
   context.on('targetcreated', (target: Target) => {
-    // A pop-up. It may be closed before Puppeteer has set it up.
-    if (target.type() === 'page' && target.opener())
+    // Pop-ups, too. A page may be closed before Puppeteer has set it up.
+    if (target.type() === 'page')
       target
         .page()
         .then((page) => page && apply(page))
