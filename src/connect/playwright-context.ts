@@ -71,8 +71,8 @@ function expectFile(path: string): void {
 }
 
 /** Whether a new context begins with data of sites. */
-export function hasSiteData(options: object | undefined): boolean {
-  return (options as BrowserContextOptions | undefined)?.storageState !== undefined;
+export function hasSiteData(options: BrowserContextOptions | undefined): boolean {
+  return options?.storageState !== undefined;
 }
 
 /** Without a viewport, a context has the size of the window, as the pool configured it. */

@@ -17,6 +17,7 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
+  Isolation,
   Observation,
   ObserveRequest,
   Workspace,
@@ -25,7 +26,7 @@ import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
-import { firstPage, workspaceKind, workspaceOf, type WorkspaceKind } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -87,23 +88,19 @@ async function connect(
   });
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
-  const openContext = async (which: ContextChoice, given?: object) => {
+  const openContext: OpenContext = async (which, given) => {
     if (which === 'default') return ownContext;
     if (given) checkPlaywrightContext(given);
     return withContextOptions(given, isConnected, () => browser.newContext(withWindowSize(given)));
   };
   const context = await openContext(choice, contextOptions);
-  const pages = context.pages();
   const newPage = () => withContextOptions(contextOptions, isConnected, () => context.newPage());
+  const pages = context.pages();
   const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await newPage());
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation, given) => {
-      const kind = workspaceKind(isolation, given, hasSiteData(given));
-      const own = await openContext(kind.ownsContext ? 'new' : 'default', given);
-      return withContextOptions(given, isConnected, () => openWorkspace(browser, own, kind, given));
-    },
+    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
     isConnected,
@@ -121,13 +118,18 @@ async function connect(
   };
 }
 
+type OpenContext = (which: ContextChoice, contextOptions?: BrowserContextOptions) => Promise<BrowserContext>;
+
 async function openWorkspace(
   browser: Browser,
-  context: BrowserContext,
-  kind: WorkspaceKind,
-  { permissions }: BrowserContextOptions = {},
+  openContext: OpenContext,
+  isolation: Isolation,
+  contextOptions: BrowserContextOptions | undefined,
 ): Promise<Workspace<PlaywrightHandles>> {
-  const page = await firstPage(context, kind);
+  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
+  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
+  const isConnected = () => browser.isConnected();
+  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
   const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('crash', () => {
@@ -139,7 +141,7 @@ async function openWorkspace(
     cleaner,
     resetLibrary: async () => {
       await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
-      if (permissions) await context.grantPermissions(permissions);
+      if (contextOptions?.permissions) await context.grantPermissions(contextOptions.permissions);
     },
     hasCrashed: () => hasCrashed,
   });

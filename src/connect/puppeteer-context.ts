@@ -145,15 +145,17 @@ export async function openPuppeteerContext(
   const given = [viewport, userAgent, extraHTTPHeaders, timezoneId, credentials];
   if (given.every((one) => one === undefined)) return context;
   const applied = new WeakMap<Page, Promise<unknown>>();
+  const set = async (page: Page) => {
+    const pending: Promise<unknown>[] = [];
+    if (viewport !== undefined) pending.push(page.setViewport(viewport));
+    if (userAgent !== undefined) pending.push(page.setUserAgent({ userAgent }));
+    if (extraHTTPHeaders) pending.push(page.setExtraHTTPHeaders(extraHTTPHeaders));
+    if (timezoneId !== undefined) pending.push(page.emulateTimezone(timezoneId));
+    if (credentials) pending.push(page.authenticate(credentials));
+    await Promise.all(pending);
+  };
   const apply = async (page: Page) => {
-    const settings = () => [
-      viewport !== undefined && page.setViewport(viewport),
-      userAgent !== undefined && page.setUserAgent({ userAgent }),
-      extraHTTPHeaders && page.setExtraHTTPHeaders(extraHTTPHeaders),
-      timezoneId !== undefined && page.emulateTimezone(timezoneId),
-      credentials && page.authenticate(credentials),
-    ];
-    if (!applied.has(page)) applied.set(page, Promise.all(settings()));
+    if (!applied.has(page)) applied.set(page, set(page));
     await applied.get(page);
     return page;
   };

@@ -6,16 +6,22 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
+  Isolation,
   Observation,
   ObserveRequest,
   Workspace,
 } from './connector.js';
 import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
-import { checkPuppeteerContext, hasSiteData, openPuppeteerContext } from './puppeteer-context.js';
+import {
+  checkPuppeteerContext,
+  hasSiteData,
+  openPuppeteerContext,
+  type PuppeteerContextOptions,
+} from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { firstPage, workspaceKind, workspaceOf, type WorkspaceKind } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -64,27 +70,19 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  {
-    socket,
-    protocol,
-    context: choice,
-    contextOptions,
-    connectOptions,
-    pageUrl,
-    sharedEndpoint,
-  }: ConnectRequest,
+  { socket, protocol, context: choice, contextOptions, ...request }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
   const [browser, url] = await Promise.all([
     library.connect({
       // Puppeteer's default resizes the leased browser.
       defaultViewport: null,
-      ...connectOptions,
+      ...request.connectOptions,
       ...(protocol === 'bidi'
         ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
         : { protocol: 'cdp', transport }),
     }),
-    protocol === 'cdp' ? sharedEndpoint() : undefined,
+    protocol === 'cdp' ? request.sharedEndpoint() : undefined,
   ]);
   // Puppeteer has no URL of a transport. The method is synchronous, so the URL exists before it is called.
   if (url !== undefined) browser.wsEndpoint = () => url;
@@ -92,21 +90,19 @@ async function connect(
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
   const isConnected = () => browser.connected;
-  const openContext = async (which: ContextChoice, given?: object) => {
+  const openContext: OpenContext = async (which, given) => {
     if (which === 'default') return ownContext;
     if (given) checkPuppeteerContext(given);
     return withContextOptions(given, isConnected, () => openPuppeteerContext(browser, given));
   };
   const context = await openContext(choice, contextOptions);
-  const page = await withContextOptions(contextOptions, isConnected, () => usablePage(context, pageUrl));
+  const page = await withContextOptions(contextOptions, isConnected, () =>
+    usablePage(context, request.pageUrl),
+  );
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation, given) => {
-      const kind = workspaceKind(isolation, given, hasSiteData(given));
-      const own = await openContext(kind.ownsContext ? 'new' : 'default', given);
-      return withContextOptions(given, isConnected, () => openWorkspace(browser, own, kind));
-    },
+    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
     isConnected,
@@ -146,12 +142,21 @@ function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
 }
 
+type OpenContext = (
+  which: ContextChoice,
+  contextOptions?: PuppeteerContextOptions,
+) => Promise<BrowserContext>;
+
 async function openWorkspace(
   browser: Browser,
-  context: BrowserContext,
-  kind: WorkspaceKind,
+  openContext: OpenContext,
+  isolation: Isolation,
+  contextOptions: PuppeteerContextOptions | undefined,
 ): Promise<Workspace<PuppeteerHandles<'new'>>> {
-  const page = await firstPage(context, kind);
+  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
+  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
+  const isConnected = () => browser.connected;
+  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
   const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('error', () => {

@@ -21,8 +21,9 @@ export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextCho
 export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
   extends AttachOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
 
-/** With context options, there is a new context. */
+/** @inline */
 interface OwnContext {
+  /** With context options, there is a new context. */
   contextOptions: PuppeteerContextOptions;
 }
 
