@@ -43,7 +43,7 @@ const PATH =
 
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
-  '64 letters, digits, ".", "_" and "-".';
+  '64 letters, digits, ".", "_" and "-", and is not json, session or devtools.';
 
 /** The page that `/json/list` shows: the browser does not exist yet. */
 const ANY_PAGE = 'any';

@@ -139,7 +139,7 @@ it.runIf(hasTerminals)(
     await browser.close();
     await proxy.prints(/0 leased, 0 connected, 0 waiting, 1 released/);
     proxy.child.stdin!.write('\x03');
-  expect(await proxy.ended).toMatchObject({ code: 0 });
+    expect(await proxy.ended).toMatchObject({ code: 0 });
   },
 );
 
