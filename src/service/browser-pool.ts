@@ -48,7 +48,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
     const given = readOptions(poolChecks, options, 'BrowserPool');
-    const { service = kernel, insecure, local } = given;
+    const { service = kernel, insecure, local, proxy, ca } = given;
     checkService(service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
     const baseUrl = given.baseUrl ?? addressOf(given.service);
@@ -57,7 +57,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     if (token === undefined && url.protocol !== 'local:' && service.auth !== 'none')
       throw new InvalidOptionError('token', NO_TOKEN);
     this.baseUrl = url.href;
-    this.#client = new ServiceClient({ service, url, token, insecure, local });
+    this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
       background: new BackgroundWork(),
