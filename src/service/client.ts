@@ -10,6 +10,7 @@ import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.j
 import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
 import { authorize, completeRequest, type CompleteRequest } from './complete-request.js';
 import type { DownloadedReplay } from './download-replay.js';
+import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
 import {
   downloadChecks,
@@ -94,6 +95,11 @@ export class ServiceClient {
   get trust(): Trust {
     const { insecure, network } = this.#settings;
     return { baseUrl: this.host.url, insecure, network };
+  }
+
+  /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
+  queueOf(idOrName: string): FairQueue {
+    return this.host.queueOf(this.service.limit === undefined ? idOrName : '');
   }
 
   /** The token of the last request: when a process exits, it can't wait for a token function. */
