@@ -266,8 +266,9 @@ export class ServiceClient {
       .catch((error: unknown) => {
         if (signal?.aborted) throw signal.reason;
         if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
-        const isLate = abort.signal.aborted;
-        throw fail(isLate ? `no response arrived within ${duration(timeout)}` : explain(error), error);
+        if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
+        const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
+        throw fail(`${explain(error)}${advice}`, error);
       });
     const { statusCode: status } = response;
     if (onContent && status === 200) {
@@ -286,6 +287,9 @@ export class ServiceClient {
     return { status, headers: response.headers, ...read };
   }
 }
+
+/** An acquire request that waits sends nothing. */
+const IDLE_ADVICE = '. If the proxy closes idle connections, decrease pollTimeout';
 
 /** The fields of a recording that this library reads. */
 const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];

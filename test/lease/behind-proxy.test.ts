@@ -1,10 +1,7 @@
-import { once } from 'node:events';
 import { mkdtemp, readFile } from 'node:fs/promises';
-import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createServer as createTlsServer } from 'node:tls';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import {
   BrowserPool,
   leaseBrowser,
@@ -15,61 +12,22 @@ import {
 } from '../../src/index.js';
 import { cdp } from '../../src/services.js';
 import { rejection } from '../service/support.js';
+import { behindProxy, CREDENTIALS } from '../support/behind-proxy.js';
 import { expectNoSecrets } from '../support/collected.js';
-import { FakeService, session, TOKEN } from '../support/fake-service.js';
+import { session, TOKEN } from '../support/fake-service.js';
 import { ForwardProxy } from '../support/forward-proxy.js';
 import { plainConnector } from '../support/plain-connector.js';
-import { PlayedBrowser } from '../support/played-browser.js';
-import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
+import { hasOpenSsl } from '../support/self-signed.js';
 
 const RUN = { connector: plainConnector, replays: 'off', release: 'reuse', connectAttempts: 1 } as const;
-/** A user name and a password that need an encoding in a URL. */
-const CREDENTIALS = 'ada@test:canary-p@ss/word';
-
-/** A service and a browser at host names that only the proxy resolves. */
-async function behindProxy({ scheme = '', ...options }: { scheme?: '' | 's'; credentials?: string } = {}) {
-  const service = await FakeService.start();
-  const browser = await PlayedBrowser.start();
-  const portOf = async (url: string) =>
-    scheme === 's' ? await serveTls(Number(new URL(url).port)) : new URL(url).port;
-  const hosts = { 'service.test': await portOf(service.baseUrl), 'browser.test': await portOf(browser.url) };
-  const proxy = await ForwardProxy.start({ hosts, ...options });
-  const webSocket = `ws${scheme}://browser.test/`;
-  const json = session({ cdp_ws_url: webSocket, webdriver_ws_url: webSocket });
-  service.script('acquire', { status: 200, json });
-  onTestFinished(async () => {
-    await proxy.die();
-    await service.close();
-    await browser[Symbol.asyncDispose]();
-  });
-  const poolWith = (settings: BrowserPoolOptions = {}) => {
-    const baseUrl = `http${scheme}://service.test`;
-    const pool = new BrowserPool('pool', { baseUrl, token: TOKEN, insecure: true, ...settings });
-    onTestFinished(() => pool.close());
-    return pool;
-  };
-  return { proxy, service, browser, poolWith };
-}
-
-const CERTIFICATE = hasOpenSsl ? selfSigned() : { key: '', cert: '' };
-
-/** Returns the port of a TLS server in front of another port. */
-async function serveTls(port: number): Promise<number> {
-  const server = createTlsServer(CERTIFICATE, (client) => {
-    const to = connect(port, '127.0.0.1').on('error', () => client.destroy());
-    client.on('error', () => to.destroy()).on('close', () => to.destroy());
-    client.pipe(to).pipe(client);
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 it.runIf(hasOpenSsl)(
   'sends requests, WebSockets and downloads through a proxy with a password, and trusts the authority of the option ca',
   async () => {
-    const { proxy, service, poolWith } = await behindProxy({ scheme: 's', credentials: CREDENTIALS });
-    const pool = poolWith({ proxy: proxy.url, ca: CERTIFICATE.cert });
+    const { proxy, service, ca, poolWith } = await behindProxy({
+      isEncrypted: true,
+      credentials: CREDENTIALS,
+    });
+    const pool = poolWith({ proxy: proxy.url, ca });
     const events: RunEvent[] = [];
     const run = () =>
       withPooledBrowser(pool, () => 'value', { ...RUN, onEvent: (event) => events.push(event) });

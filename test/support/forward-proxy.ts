@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
-interface ProxyOptions {
+export interface ProxyOptions {
   /** The port of 127.0.0.1 for each host name. No other name is resolved. */
   readonly hosts: Readonly<Record<string, string | number>>;
   /** User name and password that a client needs, with a colon between them. */
