@@ -2,7 +2,7 @@ import type { Grant } from '../service/browser-service.js';
 import type { SpareConnection } from '../service/spare-connection.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
-import { duration, MissingLibraryError } from '../shared/errors.js';
+import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
@@ -16,6 +16,7 @@ export interface ConnectPlan {
   readonly settings: {
     readonly protocol: Protocol;
     readonly context: ContextChoice;
+    readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
   };
@@ -66,7 +67,7 @@ export async function connectSession<Handles>(
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
-    if (error instanceof MissingLibraryError) throw error;
+    if (error instanceof MissingLibraryError || error instanceof InvalidOptionError) throw error;
     const timeout = new ConnectError(
       `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
     );
@@ -83,7 +84,7 @@ async function connectOnce<Handles>(
   { settings, trust, spare, pageUrl }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
@@ -112,6 +113,7 @@ async function connectOnce<Handles>(
       socket,
       protocol,
       context,
+      contextOptions,
       connectOptions,
       endReason: endReason(grant.id),
       pageUrl,
