@@ -22,10 +22,10 @@ async function runPython(): Promise<void> {
   await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
   await using proxy = await serveProxy(pool);
   // pip install playwright
-  if (succeeds('python3', '-c', 'import playwright'))
-    return run(['python3', pathOf('agent.py'), proxy.url, url]);
+  const hasPlaywright = succeeds('python3', '-c', 'import playwright');
   const address = { BROWSER_POOL_CDP_WS_URL: proxy.url.replace('http', 'ws') };
-  return run(['python3', pathOf('title.py'), url], address);
+  if (hasPlaywright) await run(['python3', pathOf('agent.py'), proxy.url, url]);
+  else await run(['python3', pathOf('title.py'), url], address);
 }
 
 async function run([command, ...args]: string[], env?: Record<string, string>): Promise<void> {

@@ -4,8 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { Site } from '../examples/support.js';
 import { FakeService, session, TOKEN } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { PlayedBrowser } from '../support/played-browser.js';
@@ -109,17 +110,19 @@ it('loses no lease when a client and the proxy are killed, with --release-on-cra
 it('serves lighthouse, which takes only a port, with --no-secret', async () => {
   const proxy = start('--no-secret');
   const { port } = new URL(await addressOf(proxy));
-  const page = titled('Shop').replace('<title>', '<h1>Welcome</h1><title>');
-  const site = await import('../examples/support.js').then(({ Site }) =>
-    Site.open((_request, response) => response.setHeader('content-type', 'text/html').end(page.slice(15))),
+  await using site = await Site.open((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<title>Shop</title><h1>Welcome</h1>'),
   );
-  onTestFinished(() => site[Symbol.asyncDispose]());
   const report = join(proxy.folder, 'report.json');
   const args = [
     resolve('node_modules/lighthouse/cli/index.js'),
     site.url,
-    ...['--port', port, '--quiet', '--output', 'json', '--output-path', report],
-    ...['--only-audits', 'document-title', '--no-enable-error-reporting'],
+    `--port=${port}`,
+    '--quiet',
+    '--output=json',
+    `--output-path=${report}`,
+    '--only-audits=document-title',
+    '--no-enable-error-reporting',
   ];
   const lighthouse = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   expect(await once(lighthouse, 'close')).toEqual([0, null]);
