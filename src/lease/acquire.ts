@@ -1,4 +1,5 @@
 import type { LeaseRequest } from '../service/browser-service.js';
+import { leaseMark } from '../service/lease-mark.js';
 import { requestGrant, type AcquireOutcome, type Granted } from '../service/grant.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { unreachable } from '../service/reachability.js';
@@ -141,7 +142,8 @@ async function requestOnce(call: AcquiringCall, deadline: LinkedAbort, state: St
     counts.acquireAttempts++;
     const id = globalThis.crypto.randomUUID();
     const record = replays === 'record';
-    const lease: LeaseRequest = { pool: pool.idOrName, id, name, tags, startUrl, wait, keepAlive, record };
+    const what = { name, tags, startUrl, wait, keepAlive, record };
+    const lease: LeaseRequest = { pool: pool.idOrName, id, mark: leaseMark(), ...what };
     const onSend = () => (state.isOpen = true);
     const outcome = await requestGrant({ pool, lease, signal, emit, onCrash: releaseOnCrash, onSend });
     state.isOpen = false;

@@ -26,7 +26,7 @@ import { acquireBrowser } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
 import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import type { RunEvent, RunStep } from './events.js';
-import { Link, loadConnect } from './link.js';
+import { expectLasting, Link, loadConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -361,6 +361,7 @@ export class Lease<Handles> {
   async detach(): Promise<DetachedLease> {
     this.signal.throwIfAborted();
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
+    expectLasting(this, 'detach');
     await this.end({ status: 'ok', leave: true });
     const { pool } = this;
     const { grant, lease, ticket } = this.#browser!;
@@ -497,7 +498,8 @@ export class Lease<Handles> {
 
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
-    return this.pool[INTERNALS].client.service.owner !== undefined || !this.#browser!.ticket;
+    const { ticket, grant } = this.#browser!;
+    return this.pool[INTERNALS].client.service.owner !== undefined || (!ticket && !grant.endsWithConnection);
   }
 
   async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {

@@ -10,6 +10,7 @@ import type { DownloadedReplay } from './download-replay.js';
 import { requestGrant } from './grant.js';
 import { HeldSessions } from './held-sessions.js';
 import { serviceUrl } from './host.js';
+import { leaseMark } from './lease-mark.js';
 import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
@@ -86,7 +87,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const id = globalThis.crypto.randomUUID();
-    const lease = { pool: this.idOrName, id, name, tags, startUrl, wait, keepAlive: true, record: false };
+    const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
+    const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
     const outcome = await requestGrant({
       pool: this,
       lease,
