@@ -14,9 +14,10 @@ import type { ServiceOptions } from './options.js';
  */
 export async function openPool(idOrName: string, options: ServiceOptions): Promise<BrowserPool> {
   const baseUrl = addressOf(options);
-  if (baseUrl !== 'local') requireToken();
+  // The flag replaces the address of the environment, to which the token belongs.
+  const token = baseUrl === 'local' ? undefined : requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl });
+  return new BrowserPool(idOrName, { baseUrl, token });
 }
 
 /**

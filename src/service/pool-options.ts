@@ -47,7 +47,10 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
    * the address that the service has by itself.
    */
   baseUrl?: string | undefined;
-  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
+  /**
+   * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
+   * without that variable, for `kernel` at any address. It is not sent to other services.
+   */
   token?: Token | undefined;
   /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
   limit?: number | undefined;
