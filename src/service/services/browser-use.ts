@@ -11,11 +11,11 @@ import {
   type LeaseRequest,
 } from '../browser-service.js';
 
-/** A browser of Browser Use. */
+/** A browser of Browser Use. `util.inspect` and JSON show it without its CDP URL. */
 export interface BrowserUseSession {
   /** Identifier of the session. */
   readonly id: string;
-  /** URL for the Chrome DevTools Protocol: a WebSocket, or an https address that names it. */
+  /** URL for the Chrome DevTools Protocol: a WebSocket, or an https address that names it. A secret. */
   readonly cdpUrl: string;
   /** URL of a page to watch and control the browser. */
   readonly liveUrl?: string | null;
@@ -93,6 +93,8 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
         session,
         cdpUrl: session.cdpUrl,
         liveViewUrl: optionalTextAt(session, 'liveUrl'),
+        // Its host name is all that protects the browser.
+        secretFields: ['cdpUrl'],
       };
     },
     release: (id) => ({ method: 'PATCH', path: path`/browsers/${id}`, body: { action: 'stop' } }),

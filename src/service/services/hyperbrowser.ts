@@ -86,6 +86,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
       // The request for the video's own URL works only after the end; the session's page shows the recording.
       list: (id) => ({ method: 'GET', path: path`/api/session/${id}` }),
       read: (json, id) => {
+        objectAt(json, [], []);
         const isRecorded = ['enableWebRecording', 'enableVideoWebRecording'].some(
           (field) => valueAt(json, ['launchState', field]) === true,
         );

@@ -60,7 +60,10 @@ export function webdriver({ url, capabilities }: WebDriverOptions = {}): Browser
     grant: (json, _lease, at) => {
       const session = objectAt<WebDriverSession>(json, ['value'], ['sessionId']);
       objectAt(session, ['capabilities'], []);
-      return { id: session.sessionId, session, ...socketsOf(session, at) };
+      const sockets = socketsOf(session, at);
+      if (sockets.cdpUrl === undefined && sockets.bidiUrl === undefined)
+        throw new Error('lacks the capability webSocketUrl, and a debugging port on this machine');
+      return { id: session.sessionId, session, ...sockets };
     },
     release: (id) => ({ method: 'DELETE', path: path`/session/${id}` }),
     // The Grid's queue has a timeout. It ends a session that a node created too late.
