@@ -209,6 +209,29 @@ async function pauseBefore(
   await delay(pause, deadline.signal, client.service.waits === 'never' ? wake : undefined);
 }
 
+/**
+ * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
+ *
+ * @throws AcquireTimeoutError
+ */
+export async function waitForConnection(
+  call: AcquiringCall,
+  deadline: LinkedAbort,
+  { error, refusals }: { error: Error; refusals: number },
+): Promise<void> {
+  const { pool, settings, emit } = call;
+  emit({ type: 'waiting', ...progress(call, deadline), error });
+  const queue = pool[INTERNALS].client.host.queueOf(pool.idOrName);
+  const state = { keepAlive: false, failures: refusals, retries: refusals, brokenGrants: 0, isOpen: false };
+  try {
+    if (refusals > settings.retry.retries) throw error;
+    const wake = (resolve: () => void) => queue.onRelease(resolve);
+    await delay(backoff(settings.retry, refusals), deadline.signal, wake);
+  } catch {
+    throw explain(error, call, deadline, { ...state, lastError: error, isFailing: true });
+  }
+}
+
 /** Milliseconds. Zero counts as missing: the requests would follow each other without a pause. */
 function retryAfterOf(outcome: AcquireOutcome): number | undefined {
   const error = 'error' in outcome ? outcome.error : undefined;

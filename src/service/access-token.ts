@@ -22,7 +22,7 @@ export function tokenOf(service: BrowserService, url: URL): Token | undefined {
   if (token !== undefined && isForThis) return token;
   const own = ownTokenOf(service, url);
   if (own !== undefined || service.isTokenOptional) return own;
-  const variables = [VARIABLE, ...(isAtHome(service, url) ? (service.tokenVariables ?? []) : [])];
+  const variables = [VARIABLE, ...usualVariables(service, url)];
   if (token === undefined)
     throw new InvalidOptionError(
       'token',
@@ -38,13 +38,13 @@ export function tokenOf(service: BrowserService, url: URL): Token | undefined {
 
 /** The token of the variable that users of this service set. */
 function ownTokenOf(service: BrowserService, url: URL): Token | undefined {
-  if (!isAtHome(service, url)) return undefined;
-  const [name, token] = environment.firstOf(service.tokenVariables ?? []) ?? [];
+  const [name, token] = environment.firstOf(usualVariables(service, url)) ?? [];
   return name === undefined ? undefined : readOption(tokenCheck, name, token);
 }
 
-function isAtHome({ baseUrl }: BrowserService, url: URL): boolean {
-  return baseUrl !== undefined && URL.canParse(baseUrl) && new URL(baseUrl).origin === url.origin;
+function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
+  const isThere = usualToken && URL.canParse(usualToken.at) && new URL(usualToken.at).origin === url.origin;
+  return isThere ? usualToken.variables : [];
 }
 
 /** Undefined also for `local`: those browsers need no token, so the token is that of another service. */

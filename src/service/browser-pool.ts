@@ -192,7 +192,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */
 export function namedPool(idOrName: string): BrowserPool {
   const { service, baseUrl = '' } = serviceOfEnvironment();
-  const token = environment.accessToken() ?? environment.firstOf(service.tokenVariables ?? [])?.[1];
+  const token = environment.accessToken() ?? environment.firstOf(service.usualToken?.variables ?? [])?.[1];
   const key = [idOrName, service.name, baseUrl].join(' ');
   const known = namedPools.get(key) as { pool: BrowserPool; token: string | undefined } | undefined;
   if (known && known.token === token) return known.pool;

@@ -143,10 +143,10 @@ export interface BrowserService<Session extends object = object> {
   /** Default: `{ header: 'authorization', scheme: 'Bearer' }`. */
   readonly auth?: ServiceAuth;
   /**
-   * Environment variables with the key of this service at `baseUrl`. The first one that is set is read if neither the option
-   * `token` nor `BROWSER_POOL_ACCESS_TOKEN` is.
+   * Environment variables with the key of the service at an address. The first one that is set is read if neither the option
+   * `token` nor `BROWSER_POOL_ACCESS_TOKEN` is. It is sent to that address only, also by copies of this object.
    */
-  readonly tokenVariables?: readonly string[];
+  readonly usualToken?: { readonly variables: readonly string[]; readonly at: string };
   /** The service also works without a token. */
   readonly isTokenOptional?: boolean;
   /** Parameters of the service's URLs whose values are secrets. */

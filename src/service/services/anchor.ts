@@ -83,7 +83,10 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     name: 'anchor',
     baseUrl: 'https://api.anchorbrowser.io',
     auth: { header: 'anchor-api-key' },
-    tokenVariables: ['ANCHORBROWSER_API_KEY', 'ANCHOR_API_KEY'],
+    usualToken: {
+      variables: ['ANCHORBROWSER_API_KEY', 'ANCHOR_API_KEY'],
+      at: 'https://api.anchorbrowser.io',
+    },
     secretParameters: ['apiKey'],
     idField: 'id',
     waits: 'never',

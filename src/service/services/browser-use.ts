@@ -78,7 +78,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     name: 'browser-use',
     baseUrl: 'https://api.browser-use.com/api/v3',
     auth: { header: 'x-browser-use-api-key' },
-    tokenVariables: ['BROWSER_USE_API_KEY'],
+    usualToken: { variables: ['BROWSER_USE_API_KEY'], at: 'https://api.browser-use.com/api/v3' },
     idField: 'id',
     waits: 'never',
     acquire: (lease) => ({

@@ -94,7 +94,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     name: 'browserbase',
     baseUrl: 'https://api.browserbase.com',
     auth: { header: 'x-bb-api-key' },
-    tokenVariables: ['BROWSERBASE_API_KEY'],
+    usualToken: { variables: ['BROWSERBASE_API_KEY'], at: 'https://api.browserbase.com' },
     secretParameters: ['signingKey', 'apiKey'],
     idField: 'id',
     waits: 'never',

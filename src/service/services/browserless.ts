@@ -55,11 +55,15 @@ const LONGEST_ID = 32;
  * With `session`, the Session API of its cloud, by its documentation; not run against the service.
  */
 export function browserless(options: BrowserlessOptions = {}): BrowserService<BrowserlessSession> {
+  const baseUrl = options.baseUrl ?? 'https://production-sfo.browserless.io';
   const common = {
     name: 'browserless',
-    baseUrl: options.baseUrl ?? 'https://production-sfo.browserless.io',
+    baseUrl,
     auth: { query: 'token' },
-    tokenVariables: ['BROWSERLESS_TOKEN', 'BROWSERLESS_API_TOKEN', 'BROWSERLESS_API_KEY'],
+    usualToken: {
+      variables: ['BROWSERLESS_TOKEN', 'BROWSERLESS_API_TOKEN', 'BROWSERLESS_API_KEY'],
+      at: baseUrl,
+    },
     isTokenOptional: true,
     secretParameters: ['token'],
     idField: 'id',

@@ -62,7 +62,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
     name: 'hyperbrowser',
     baseUrl: 'https://api.hyperbrowser.ai',
     auth: { header: 'x-api-key' },
-    tokenVariables: ['HYPERBROWSER_API_KEY'],
+    usualToken: { variables: ['HYPERBROWSER_API_KEY'], at: 'https://api.hyperbrowser.ai' },
     secretParameters: ['token'],
     idField: 'id',
     waits: 'never',

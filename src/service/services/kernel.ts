@@ -119,7 +119,7 @@ const PAGE = 100;
 export const kernel: BrowserService<BrowserSession> = {
   name: 'kernel',
   baseUrl: 'https://api.onkernel.com',
-  tokenVariables: ['KERNEL_API_KEY'],
+  usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
   secretParameters: ['jwt'],
   idField: 'session_id',
   waits: 'asked',

@@ -68,7 +68,7 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     name: 'steel',
     baseUrl: 'https://api.steel.dev',
     auth: { header: 'steel-api-key' },
-    tokenVariables: ['STEEL_API_KEY'],
+    usualToken: { variables: ['STEEL_API_KEY'], at: 'https://api.steel.dev' },
     secretParameters: ['apiKey'],
     idField: 'id',
     waits: 'never',
