@@ -1,8 +1,8 @@
 import type { Grant } from '../service/browser-service.js';
 import type { SpareConnection } from '../service/spare-connection.js';
-import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
+import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
-import { duration, MissingLibraryError } from '../shared/errors.js';
+import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
@@ -16,6 +16,7 @@ export interface ConnectPlan {
   readonly settings: {
     readonly protocol: Protocol;
     readonly context: ContextChoice;
+    readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
   };
@@ -66,7 +67,7 @@ export async function connectSession<Handles>(
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
-    if (error instanceof MissingLibraryError) throw error;
+    if (error instanceof MissingLibraryError || error instanceof InvalidOptionError) throw error;
     const timeout = new ConnectError(
       `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
     );
@@ -83,7 +84,7 @@ async function connectOnce<Handles>(
   { settings, trust, spare, pageUrl }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
@@ -100,10 +101,11 @@ async function connectOnce<Handles>(
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };
-  const clean = (how: { isOwnContextUsed: boolean }) =>
+  // WebDriver BiDi has no commands that clear a browser.
+  const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(() => openCdp(AbortSignal.timeout(timeout)), how);
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -111,6 +113,7 @@ async function connectOnce<Handles>(
       socket,
       protocol,
       context,
+      contextOptions,
       connectOptions,
       endReason: endReason(grant.id),
       pageUrl,
@@ -133,13 +136,44 @@ function endReason(sessionId: string): string {
   );
 }
 
-/** WebDriver BiDi has no commands that clear a browser. */
-async function cleanOverCdp(open: () => Promise<Socket>, how: { isOwnContextUsed: boolean }): Promise<void> {
-  const socket = await open();
+/**
+ * Removes what an earlier lease left in a browser that nothing could destroy.
+ *
+ * @throws ConnectError; the signal's reason.
+ */
+export async function cleanSession(
+  grant: Grant,
+  { settings, trust, signal }: Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const limit = new LinkedAbort(signal, settings.connectTimeout);
+  const { signal: during } = limit;
+  const over = new Promise<void>((resolve) => onAbort(during, resolve));
+  try {
+    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during });
+    await cleanOverCdp(socket, over, how);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const message =
+      'The browser still has data of an earlier lease, and could not be cleaned: restart the browser.';
+    throw new ConnectError(message, { sessionId: grant.id, cause });
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
+async function cleanOverCdp(
+  socket: Socket,
+  over: Promise<unknown>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const cut = () => socket.cut('closed-by-us');
+  void over.then(cut);
   try {
     await cleanBrowser(socket.takeOver(), how);
   } finally {
-    socket.cut('closed-by-us');
+    cut();
   }
 }
 

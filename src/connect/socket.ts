@@ -50,6 +50,8 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** Called whenever a message was handed to the network. */
+  onSent: () => void = () => {};
   /** The library can no longer use the socket, though it is open. */
   isTakenOver = false;
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
@@ -139,7 +141,22 @@ export class Socket {
   send(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
     this.#calls.noteCommand(data);
-    this.#websocket.send(data as Buffer, { binary: isBinary });
+    this.#websocket.send(data as Buffer, { binary: isBinary }, () => this.onSent());
+  }
+
+  /** Number of bytes that wait for a slow network or browser. */
+  get unsent(): number {
+    return this.#websocket.bufferedAmount;
+  }
+
+  /** Stops reading, for a receiver that is slower than the browser. */
+  pause(): void {
+    this.#websocket.pause();
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (this.#websocket.isPaused) this.#websocket.resume();
   }
 
   /** The methods of the library's commands that have no response yet, in their order. */
@@ -200,6 +217,8 @@ export class Socket {
    * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
    */
   #beat(): void {
+    // A pong waits unread behind the messages that the receiver is too slow for.
+    if (this.#websocket.isPaused) this.#missedPings = 0;
     const connection: (NetSocket & WriteQueue) | undefined = this.#connection;
     const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
     // The ping itself is written. It counts only while more than it waits to be written.
