@@ -37,6 +37,7 @@ export {
 } from './service/services/browser-use.js';
 export {
   LEASE_TAG,
+  leaseTags,
   listAt,
   MARK_TAG,
   objectAt,

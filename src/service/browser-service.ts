@@ -219,6 +219,12 @@ export const LEASE_TAG = 'pooled-browser-lease';
 /** The tag with `LeaseRequest.mark`. */
 export const MARK_TAG = 'pooled-browser-owner';
 
+/** The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. */
+export function leaseTags({ id, mark, name, tags }: LeaseRequest): Record<string, string> {
+  const found = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
+  return mark === undefined ? found : { ...found, [MARK_TAG]: mark };
+}
+
 /** Encodes the values of a path: path`/v1/sessions/${id}`. */
 export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return parts.reduce((all, part, at) => all + encodeURIComponent(values[at - 1]!) + part);

@@ -70,7 +70,12 @@ const isActive = ({ endedAt }: ContractSession) => !endedAt;
 function browserbaseSession({ id, body, createdAt, endedAt }: ContractSession): Json {
   const { projectId = 'project-1', region = 'us-west-2', keepAlive = false, userMetadata = {} } = body;
   return {
-    ...{ id, projectId, region, keepAlive, userMetadata, proxyBytes: 0 },
+    id,
+    projectId,
+    region,
+    keepAlive,
+    userMetadata,
+    proxyBytes: 0,
     createdAt: iso(createdAt),
     startedAt: iso(createdAt),
     updatedAt: iso(createdAt),
@@ -91,7 +96,11 @@ function steelSession({ id, body, createdAt, endedAt }: ContractSession, address
     websocketUrl: `${address}/cdp`,
     debugUrl: `https://api.steel.dev/v1/sessions/${id}/player`,
     sessionViewerUrl: `https://app.steel.dev/sessions/${id}`,
-    ...{ creditsUsed: 0, eventCount: 0, proxyBytesUsed: 0, proxySource: null, optimizeBandwidth: {} },
+    creditsUsed: 0,
+    eventCount: 0,
+    proxyBytesUsed: 0,
+    proxySource: null,
+    optimizeBandwidth: {},
   };
 }
 
@@ -107,7 +116,8 @@ function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, 
     updatedAt: iso(createdAt),
     sessionUrl: `https://app.hyperbrowser.ai/sessions/${id}`,
     launchState: { enableWebRecording, enableVideoWebRecording },
-    ...{ creditsUsed: null, creditBreakdown: {} },
+    creditsUsed: null,
+    creditBreakdown: {},
     wsEndpoint: `${address}/cdp?sessionId=${id}&token=${SECRET}`,
     liveUrl: `https://live.hyperbrowser.ai/?token=${SECRET}`,
     token: SECRET,
@@ -124,7 +134,11 @@ function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, ad
     startedAt: iso(createdAt),
     timeoutAt: '2036-01-01T00:00:00.000Z',
     finishedAt: iso(endedAt) ?? null,
-    ...{ proxyUsedMb: '0', proxyCost: '0', browserCost: '0', agentSessionId: null, recordingUrl: null },
+    proxyUsedMb: '0',
+    proxyCost: '0',
+    browserCost: '0',
+    agentSessionId: null,
+    recordingUrl: null,
     metadata: body['metadata'] ?? {},
   };
 }
@@ -261,7 +275,9 @@ export const CONTRACTS: readonly Contract[] = [
           const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
           return {
             items: items.map((one) => browserUseSession(one, address)),
-            ...{ totalItems: all.length, pageNumber: Number(query.get('pageNumber')), pageSize: 100 },
+            totalItems: all.length,
+            pageNumber: Number(query.get('pageNumber')),
+            pageSize: 100,
           };
         },
       ],
@@ -299,7 +315,7 @@ export const CONTRACTS: readonly Contract[] = [
     service: webdriver(),
     key: { header: 'authorization', value: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
     create: { route: /^POST \/session$/, status: 200 },
-    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { value: null } as Json },
+    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { value: null } },
     queues: true,
     session: ({ id, body }) => ({
       value: {

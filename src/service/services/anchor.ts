@@ -1,7 +1,6 @@
 import {
-  LEASE_TAG,
+  leaseTags,
   listAt,
-  MARK_TAG,
   objectAt,
   optionalTextAt,
   path,
@@ -90,23 +89,18 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     secretParameters: ['apiKey'],
     idField: 'id',
     waits: 'never',
-    acquire: ({ id, mark, name, tags = {}, startUrl, record }) => ({
+    acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',
       body: {
         ...create,
         session: {
-          ...(startUrl !== undefined && { initial_url: startUrl }),
+          ...(lease.startUrl !== undefined && { initial_url: lease.startUrl }),
           ...settings,
-          ...(record && { recording: { active: true } }),
+          ...(lease.record && { recording: { active: true } }),
           tags: [
             ...(settings?.tags ?? []),
-            ...Object.entries({
-              ...tags,
-              ...(name !== undefined && { name }),
-              [LEASE_TAG]: id,
-              ...(mark !== undefined && { [MARK_TAG]: mark }),
-            }).map(([key, value]) => `${key}:${value}`),
+            ...Object.entries(leaseTags(lease)).map(([key, value]) => `${key}:${value}`),
           ],
         },
       },
@@ -123,23 +117,25 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     },
     // "Invalid API key or browser session ID": the session may have ended, or the key may have expired.
     release: (id) => ({ method: 'DELETE', path: path`/v1/sessions/${id}`, unclear: [401] }),
-    replays: {
-      list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/recordings` }),
-      read: (json) =>
-        listAt(json, 'data', 'items').map((recording) => {
-          const link = optionalTextAt(recording, 'file_link');
-          const createdAt = optionalTextAt(recording, 'created_at');
-          return {
-            ...textAs('replay_id', optionalTextAt(recording, 'id')),
-            ...textAs('replay_view_url', link),
-            // The file is created when the recording has ended.
-            ...(link !== undefined && textAs('finished_at', createdAt)),
-          };
-        }),
-    },
+    replays,
     probe: { method: 'GET', path: '/v1/sessions/all/status' },
   };
 }
+
+const replays: Required<BrowserService>['replays'] = {
+  list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/recordings` }),
+  read: (json) =>
+    listAt(json, 'data', 'items').map((recording) => {
+      const link = optionalTextAt(recording, 'file_link');
+      const createdAt = optionalTextAt(recording, 'created_at');
+      return {
+        ...textAs('replay_id', optionalTextAt(recording, 'id')),
+        ...textAs('replay_view_url', link),
+        // The file is created when the recording has ended.
+        ...(link !== undefined && textAs('finished_at', createdAt)),
+      };
+    }),
+};
 
 function textAs<Name extends string>(
   name: Name,

@@ -1,5 +1,6 @@
 import {
   LEASE_TAG,
+  leaseTags,
   listAt,
   MARK_TAG,
   objectAt,
@@ -9,6 +10,7 @@ import {
   valueAt,
   type BrowserService,
   type LeaseRequest,
+  type ServiceRequest,
 } from '../browser-service.js';
 
 /** A browser of Browser Use. `util.inspect` and JSON show it without its CDP URL. */
@@ -65,15 +67,6 @@ const PAGE = 100;
  * @param create Fields of the request that creates a browser.
  */
 export function browserUse(create: BrowserUseOptions = {}): BrowserService<BrowserUseSession> {
-  const labelsOf = ({ id, mark, name, tags }: LeaseRequest) => {
-    const labels = { ...create.metadata, ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
-    const hasRoom = mark !== undefined && Object.keys(labels).length < MOST_LABELS;
-    return hasRoom ? { ...labels, [MARK_TAG]: mark } : labels;
-  };
-  const listActive = (page: number) => ({
-    method: 'GET' as const,
-    path: path`/browsers?filterBy=active&pageSize=${`${PAGE}`}&pageNumber=${`${page + 1}`}`,
-  });
   return {
     name: 'browser-use',
     baseUrl: 'https://api.browser-use.com/api/v3',
@@ -84,7 +77,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',
-      body: { ...create, ...(lease.record && { enableRecording: true }), metadata: labelsOf(lease) },
+      body: { ...create, ...(lease.record && { enableRecording: true }), metadata: labelsOf(create, lease) },
     }),
     grant: (json) => {
       const session = objectAt<BrowserUseSession>(json, [], ['id', 'cdpUrl']);
@@ -100,26 +93,45 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     release: (id) => ({ method: 'PATCH', path: path`/browsers/${id}`, body: { action: 'stop' } }),
     // The newest come first: the lost one is on the first page.
     find: () => ({ ...listActive(0), list: ['items'], at: ['metadata', LEASE_TAG] }),
-    replays: {
-      list: (id) => ({ method: 'GET', path: path`/browsers/${id}` }),
-      read: (json, id) => {
-        if (valueAt(json, ['recordingAvailable']) === false) return [];
-        const started = { replay_id: id, started_at: textAt(json, 'startedAt') };
-        const link = optionalTextAt(json, 'recordingUrl');
-        if (link === undefined) return [started];
-        return [{ ...started, finished_at: textAt(json, 'finishedAt'), replay_view_url: link }];
-      },
-    },
-    sessions: {
-      list: listActive,
-      read: (json) =>
-        listAt(json, 'items').map((session) => ({
-          id: textAt(session, 'id'),
-          lease: optionalTextAt(session, 'metadata', LEASE_TAG),
-          mark: optionalTextAt(session, 'metadata', MARK_TAG),
-          name: optionalTextAt(session, 'metadata', 'name'),
-          createdAt: optionalTextAt(session, 'startedAt'),
-        })),
-    },
+    replays,
+    sessions,
+  };
+}
+
+const replays: Required<BrowserService>['replays'] = {
+  list: (id) => ({ method: 'GET', path: path`/browsers/${id}` }),
+  read: (json, id) => {
+    if (valueAt(json, ['recordingAvailable']) === false) return [];
+    const started = { replay_id: id, started_at: textAt(json, 'startedAt') };
+    const link = optionalTextAt(json, 'recordingUrl');
+    if (link === undefined) return [started];
+    return [{ ...started, finished_at: textAt(json, 'finishedAt'), replay_view_url: link }];
+  },
+};
+
+const sessions: Required<BrowserService>['sessions'] = {
+  list: listActive,
+  read: (json) =>
+    listAt(json, 'items').map((session) => ({
+      id: textAt(session, 'id'),
+      lease: optionalTextAt(session, 'metadata', LEASE_TAG),
+      mark: optionalTextAt(session, 'metadata', MARK_TAG),
+      name: optionalTextAt(session, 'metadata', 'name'),
+      createdAt: optionalTextAt(session, 'startedAt'),
+    })),
+};
+
+/** The mark of the lease is left out if there is no room for it. */
+function labelsOf({ metadata }: BrowserUseOptions, { mark, ...lease }: LeaseRequest): Record<string, string> {
+  const labels = { ...metadata, ...leaseTags(lease) };
+  const hasRoom = mark !== undefined && Object.keys(labels).length < MOST_LABELS;
+  return hasRoom ? { ...labels, [MARK_TAG]: mark } : labels;
+}
+
+function listActive(page: number): ServiceRequest {
+  const number = `${page + 1}`;
+  return {
+    method: 'GET',
+    path: path`/browsers?filterBy=active&pageSize=${`${PAGE}`}&pageNumber=${number}`,
   };
 }

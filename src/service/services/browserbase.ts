@@ -1,5 +1,6 @@
 import {
   LEASE_TAG,
+  leaseTags,
   listAt,
   MARK_TAG,
   objectAt,
@@ -98,20 +99,14 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     secretParameters: ['signingKey', 'apiKey'],
     idField: 'id',
     waits: 'never',
-    acquire: ({ id, mark, name, tags, keepAlive, record }) => ({
+    acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',
       body: {
-        ...(keepAlive && { keepAlive }),
+        ...(lease.keepAlive && { keepAlive: true }),
         ...create,
-        ...(record && { browserSettings: { ...browserSettings, recordSession: true } }),
-        userMetadata: {
-          ...userMetadata,
-          ...tags,
-          ...(name !== undefined && { name }),
-          [LEASE_TAG]: id,
-          ...(mark !== undefined && { [MARK_TAG]: mark }),
-        },
+        ...(lease.record && { browserSettings: { ...browserSettings, recordSession: true } }),
+        userMetadata: { ...userMetadata, ...leaseTags(lease) },
       },
     }),
     grant: (json) => {
@@ -135,30 +130,34 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
       list: [],
       at: ['userMetadata', LEASE_TAG],
     }),
-    replays: {
-      list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/replays` }),
-      // One for each page. Their playlists (HLS) need the key, so the link is that of the session's own page.
-      read: (json, id) =>
-        listAt(json, 'pages').map((page) => ({
-          replay_id: textAt(page, 'pageId'),
-          ...timeAt(page, 'startTimeMs', 'started_at'),
-          ...timeAt(page, 'endTimeMs', 'finished_at'),
-          replay_view_url: `https://www.browserbase.com/sessions/${id}`,
-        })),
-    },
-    sessions: {
-      list: (page) => (page === 0 ? { method: 'GET', path: '/v1/sessions?status=RUNNING' } : undefined),
-      read: (json) =>
-        listAt(json).map((session) => ({
-          id: textAt(session, 'id'),
-          lease: optionalTextAt(session, 'userMetadata', LEASE_TAG),
-          mark: optionalTextAt(session, 'userMetadata', MARK_TAG),
-          name: optionalTextAt(session, 'userMetadata', 'name'),
-          createdAt: optionalTextAt(session, 'createdAt'),
-        })),
-    },
+    replays,
+    sessions,
   };
 }
+
+const replays: Required<BrowserService>['replays'] = {
+  list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/replays` }),
+  // One for each page. Their playlists (HLS) need the key, so the link is that of the session's own page.
+  read: (json, id) =>
+    listAt(json, 'pages').map((page) => ({
+      replay_id: textAt(page, 'pageId'),
+      ...timeAt(page, 'startTimeMs', 'started_at'),
+      ...timeAt(page, 'endTimeMs', 'finished_at'),
+      replay_view_url: `https://www.browserbase.com/sessions/${id}`,
+    })),
+};
+
+const sessions: Required<BrowserService>['sessions'] = {
+  list: (page) => (page === 0 ? { method: 'GET', path: '/v1/sessions?status=RUNNING' } : undefined),
+  read: (json) =>
+    listAt(json).map((session) => ({
+      id: textAt(session, 'id'),
+      lease: optionalTextAt(session, 'userMetadata', LEASE_TAG),
+      mark: optionalTextAt(session, 'userMetadata', MARK_TAG),
+      name: optionalTextAt(session, 'userMetadata', 'name'),
+      createdAt: optionalTextAt(session, 'createdAt'),
+    })),
+};
 
 /** A time of a recording, where it is one: the types do not say whether it counts from 1970 or from its beginning. */
 function timeAt(page: unknown, from: string, to: 'started_at' | 'finished_at') {

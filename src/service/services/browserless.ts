@@ -86,7 +86,11 @@ function connectionService(
     grant: (_json, { id }, at) => {
       const trackingId = id.slice(0, LONGEST_ID);
       const url = new URL(socketUrl(at, browser));
-      const all = { ...parameters, ...(launch && { launch: JSON.stringify(launch) }), trackingId };
+      const all: Record<string, string | number | boolean> = {
+        ...parameters,
+        ...(launch && { launch: JSON.stringify(launch) }),
+        trackingId,
+      };
       for (const [name, value] of Object.entries(all)) url.searchParams.set(name, String(value));
       if (at.token !== undefined) url.searchParams.set('token', at.token);
       return { id: trackingId, session: { id: trackingId }, cdpUrl: url.href, endsWithConnection: true };

@@ -82,33 +82,31 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
       };
     },
     release: (id) => ({ method: 'PUT', path: path`/api/session/${id}/stop` }),
-    replays: {
-      // The request for the video's own URL works only after the end; the session's page shows the recording.
-      list: (id) => ({ method: 'GET', path: path`/api/session/${id}` }),
-      read: (json, id) => {
-        objectAt(json, [], []);
-        const isRecorded = ['enableWebRecording', 'enableVideoWebRecording'].some(
-          (field) => valueAt(json, ['launchState', field]) === true,
-        );
-        if (!isRecorded) return [];
-        const { createdAt, sessionUrl } = objectAt<HyperbrowserSession>(
-          json,
-          [],
-          ['createdAt', 'sessionUrl'],
-        );
-        return [
-          {
-            replay_id: id,
-            started_at: createdAt!,
-            ...endOf(json),
-            replay_view_url: sessionUrl!,
-          },
-        ];
-      },
-    },
+    replays,
     probe: { method: 'GET', path: '/api/sessions?status=active&page=1&limit=1' },
   };
 }
+
+const replays: Required<BrowserService>['replays'] = {
+  // The request for the video's own URL works only after the end; the session's page shows the recording.
+  list: (id) => ({ method: 'GET', path: path`/api/session/${id}` }),
+  read: (json, id) => {
+    objectAt(json, [], []);
+    const isRecorded = ['enableWebRecording', 'enableVideoWebRecording'].some(
+      (field) => valueAt(json, ['launchState', field]) === true,
+    );
+    if (!isRecorded) return [];
+    const { createdAt, sessionUrl } = objectAt<HyperbrowserSession>(json, [], ['createdAt', 'sessionUrl']);
+    return [
+      {
+        replay_id: id,
+        started_at: createdAt!,
+        ...endOf(json),
+        replay_view_url: sessionUrl!,
+      },
+    ];
+  },
+};
 
 /** The recording ends with the session. */
 function endOf(session: unknown): { finished_at?: string } {
