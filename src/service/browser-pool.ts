@@ -48,7 +48,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
     const given = readOptions(poolChecks, options, 'BrowserPool');
-    const { insecure, local } = given;
+    const { insecure, local, proxy, ca } = given;
     if (given.service !== undefined) checkService(given.service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
     const { service, baseUrl } = given.service
@@ -57,7 +57,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
-    this.#client = new ServiceClient({ service, url, token, insecure, local });
+    this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
       background: new BackgroundWork(),
