@@ -50,6 +50,7 @@ export type {
   ArtifactsOptions,
   AttachOptions,
   ConnectSettings,
+  DownloadsOptions,
   HeldLeaseOptions,
   LeaseOptions,
   ReconnectSettings,
@@ -60,6 +61,7 @@ export type {
 } from './lease/options.js';
 export {
   runOf,
+  type Download,
   type FailedRun,
   type LeaseOutcome,
   type ReleaseChoice,

@@ -4,11 +4,13 @@ import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
 import { duration, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import { webSocketFault, type Trust } from '../shared/urls.js';
+import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import { DownloadWatch, type DownloadListener, type Downloads } from './downloads.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
+import { createTemporaryFolder, type TemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
 export interface ConnectPlan {
@@ -28,6 +30,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Receives the files that the browser downloads. */
+  readonly downloads?: DownloadListener | undefined;
 }
 
 /** A connection with the socket that carries it. */
@@ -42,6 +46,8 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a listener. */
+  readonly downloads: Downloads | undefined;
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
   /** The socket that carries it. */
@@ -77,13 +83,16 @@ export async function connectSession<Handles>(
   }
 }
 
+const NEEDS_CDP = 'the option downloads needs the CDP URL of the session, which it does not have';
+
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl }: ConnectPlan,
+  { settings, trust, spare, pageUrl, downloads: listener }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
@@ -100,6 +109,11 @@ async function connectOnce<Handles>(
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };
+  const downloads =
+    protocol === 'cdp' || listener
+      ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
+      : undefined;
+  socket.tap = downloads;
   const clean = (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
@@ -107,6 +121,8 @@ async function connectOnce<Handles>(
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
+    const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
+    savesDownloads?.prepare(await temporaryFolder(socket));
     const connecting = connector.connect({
       socket,
       protocol,
@@ -118,8 +134,13 @@ async function connectOnce<Handles>(
       endpoint,
       sharedEndpoint,
     });
-    const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
-    return { ...connection, ended, cut, clean, sockets: () => sockets, socket };
+    const opening = async () => {
+      const connection = await connecting;
+      await savesDownloads?.saveAll();
+      return connection;
+    };
+    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    return { ...connection, ended, cut, clean, downloads, sockets: () => sockets, socket };
   } catch (error) {
     cut();
     throw error;
@@ -131,6 +152,18 @@ function endReason(sessionId: string): string {
     `The lease of session ${sessionId} has ended: its callback returned, or it was released. ` +
     'Await each call, or use leaseBrowser for work that outlives a callback.'
   );
+}
+
+/** A folder that lasts as long as a socket. */
+async function temporaryFolder({ ended }: Socket): Promise<TemporaryFolder> {
+  const folder = await createTemporaryFolder();
+  void ended.then(() => folder.remove());
+  return folder;
+}
+
+/** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
+function isElsewhere({ cdpUrl, bidiUrl }: Grant): boolean {
+  return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
 }
 
 /** WebDriver BiDi has no commands that clear a browser. */

@@ -1,10 +1,5 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import { beforeProcessEnds } from '../shared/process-end.js';
 import type {
   Connection,
   Connector,
@@ -17,6 +12,7 @@ import type {
 } from './connector.js';
 import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 import { workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
@@ -49,6 +45,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
     canTrace: true,
+    savesDownloads: true,
     load: chromium,
     connect: async (request) => connect(await chromium(), request),
   };
@@ -58,8 +55,9 @@ async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
-  // Playwright writes nothing after the socket has ended.
+  const [url, artifacts] = await Promise.all([endpoint(), createTemporaryFolder()]);
+  // Playwright would remove its own folder some time after the connection has ended: a process that ends before that leaves the
+  // folder behind. It writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
@@ -82,6 +80,12 @@ async function connect(
       openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
     openContext,
     observe,
+    pageId: async ({ page }) => {
+      const cdp = await page.context().newCDPSession(page);
+      const { frameTree } = await cdp.send('Page.getFrameTree');
+      await cdp.detach();
+      return frameTree.frame.id;
+    },
     isConnected: () => browser.isConnected(),
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
@@ -144,20 +148,4 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;
-}
-
-/**
- * Creates the folder for Playwright's files, such as downloads. Playwright would remove its own folder some time after
- * the connection has ended: a process that ends before that leaves the folder behind.
- */
-export async function createArtifactsFolder(): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'pooled-browser-artifacts-'));
-  const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
-  return {
-    path,
-    remove: async () => {
-      await rm(path, { recursive: true }).catch(() => {});
-      unregister();
-    },
-  };
 }

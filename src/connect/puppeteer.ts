@@ -92,6 +92,12 @@ async function connect(
       openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
     openContext,
     observe,
+    pageId: async ({ page }) => {
+      const cdp = await page.createCDPSession();
+      const { frameTree } = await cdp.send('Page.getFrameTree');
+      await cdp.detach();
+      return frameTree.frame.id;
+    },
     isConnected: () => browser.connected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
