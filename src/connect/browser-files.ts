@@ -57,9 +57,9 @@ export class BrowserFiles {
   readonly #onEvent: (data: Frame) => void;
   readonly #closed = new AbortController();
   readonly #connect = lazy(() => this.#openSocket());
-  /** The ids of the blank page's own downloads, and what waits for their end. */
-  readonly #saves = new Map<string, (event: DownloadEvent) => void>();
-  #onSaveBegun: ((guid: string) => void) | undefined;
+  /** The id of the blank page's own download, and what waits for its end. */
+  #saving: string | undefined;
+  #onSaved: (event: DownloadEvent) => void = () => {};
   #page: Promise<BlankPage> | undefined;
   #pageId: string | undefined;
   /** Files are emptied one after the other. */
@@ -170,10 +170,9 @@ export class BrowserFiles {
       downloadPath: folder,
       eventsEnabled: true,
     });
-    const begun = new Promise<string>((resolve) => (this.#onSaveBegun = resolve));
+    // The download can end before the response to the call.
+    const ended = new Promise<DownloadEvent>((resolve) => (this.#onSaved = resolve));
     await this.#call(page, await this.#newInput(page), SAVE_EMPTY, name);
-    const guid = await this.#unlessClosed(begun);
-    const ended = new Promise<DownloadEvent>((resolve) => this.#saves.set(guid, resolve));
     const { state, filePath = path } = await this.#unlessClosed(ended);
     if (state !== 'completed' || filePath !== path) throw new Error(`${path} could not be emptied`);
   }
@@ -247,14 +246,10 @@ export class BrowserFiles {
 
   #receive(data: Frame): void {
     const { method, params } = readMessage(data);
-    const { guid = '', frameId, state } = params;
-    if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) return this.#onSaveBegun?.(guid);
-    const onEnd = this.#saves.get(guid);
-    if (!onEnd) return this.#onEvent(data);
-    if (state !== 'inProgress') {
-      this.#saves.delete(guid);
-      onEnd(params);
-    }
+    const { guid, frameId, state } = params;
+    if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) this.#saving = guid;
+    else if (guid === undefined || guid !== this.#saving) this.#onEvent(data);
+    else if (state !== 'inProgress') this.#onSaved(params);
   }
 
   #openPage(): Promise<BlankPage> {
