@@ -193,7 +193,12 @@ export class BrowserFiles {
     return result.objectId!;
   }
 
-  async #call({ sessionId }: BlankPage, objectId: string, code: string, ...args: unknown[]): Promise<unknown> {
+  async #call(
+    { sessionId }: BlankPage,
+    objectId: string,
+    code: string,
+    ...args: unknown[]
+  ): Promise<unknown> {
     const cdp = await this.#connect();
     const { result, exceptionDetails } = await cdp.send<Answer>(
       'Runtime.callFunctionOn',

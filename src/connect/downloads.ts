@@ -195,7 +195,8 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   async leaveNothing(): Promise<void> {
-    await Promise.all(this.#emptied);
+    // More files can be added meanwhile.
+    for (const emptied of this.#emptied) await emptied;
     await this.#files.closePage();
   }
 
@@ -243,7 +244,8 @@ export class DownloadWatch implements SocketTap, Downloads {
     const text = String(data);
     if (![...this.#hidden].some((id) => text.includes(id))) return false;
     // Later messages name only the session or the page.
-    for (const [, id] of text.matchAll(/"(?:targetId|sessionId|context)":\s*"([\w-]+)"/g)) this.#hidden.add(id!);
+    for (const [, id] of text.matchAll(/"(?:targetId|sessionId|context)":\s*"([\w-]+)"/g))
+      this.#hidden.add(id!);
     return true;
   }
 
@@ -273,7 +275,14 @@ export class DownloadWatch implements SocketTap, Downloads {
 
   #begin(guid: string, { url = '', suggestedFilename = '', frameId = '' }: Params): void {
     if (this.#downloads.has(guid) || this.#finished.has(guid)) return;
-    const download: BrowserDownload = { guid, url, suggestedFilename, page: undefined, received: 0, total: 0 };
+    const download: BrowserDownload = {
+      guid,
+      url,
+      suggestedFilename,
+      page: undefined,
+      received: 0,
+      total: 0,
+    };
     this.#downloads.set(guid, download);
     this.#notePage(guid, this.#pageOfDownload.get(guid) ?? frameId);
     this.#plan.listener?.begun(download);
@@ -288,9 +297,16 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   /** Returns a promise for the end of a download whose file the browser has. */
-  #progress(guid: string, { state, filePath, receivedBytes, totalBytes }: Params): Promise<boolean> | undefined {
+  #progress(
+    guid: string,
+    { state, filePath, receivedBytes, totalBytes }: Params,
+  ): Promise<boolean> | undefined {
     const download = this.#downloads.get(guid);
-    if (!download) return undefined;
+    if (!download) {
+      const late = state === 'completed' ? this.#finishLate(guid, filePath) : undefined;
+      if (late) this.#emptied.push(late);
+      return late;
+    }
     const { listener } = this.#plan;
     download.received = receivedBytes ?? download.received;
     download.total = totalBytes ?? download.total;
@@ -299,7 +315,8 @@ export class DownloadWatch implements SocketTap, Downloads {
       if (!finished) this.#finished.set(guid, (finished = this.#finish(download, filePath)));
       return finished;
     }
-    if (state === 'canceled') this.#fail(download, new Error('it was canceled, or its response was incomplete'));
+    if (state === 'canceled')
+      this.#fail(download, new Error('it was canceled, or its response was incomplete'));
     else {
       listener?.progressed(download);
       if (listener && Math.max(download.received, download.total) > this.#maxSize) this.#refuse(download);
@@ -312,11 +329,30 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   #refuse(download: BrowserDownload): void {
-    if (this.#fail(download, this.#tooLarge(Math.max(download.received, download.total)))) void this.cancel(download);
+    if (this.#fail(download, this.#tooLarge(Math.max(download.received, download.total))))
+      void this.cancel(download);
   }
 
   #tooLarge(size: number): Error {
-    return new Error(`it has ${size} bytes, and the largest allowed file ${this.#maxSize} (option downloads.maxSize)`);
+    return new Error(
+      `it has ${size} bytes, and the largest allowed file ${this.#maxSize} (option downloads.maxSize)`,
+    );
+  }
+
+  /** Another socket may have reported the end before, or the browser completed a download that it was told to cancel. */
+  #finishLate(guid: string, filePath: string | undefined): Promise<boolean> | undefined {
+    return this.#finished.get(guid)?.then(async (isHere) => {
+      const folders = this.#foldersOf(guid, filePath);
+      // A file of this machine is removed with its folder.
+      if (!isHere && folders && !(await isFile(join(folders.here, guid))))
+        this.#empty(filePath ?? `${folders.there}/${guid}`);
+      return isHere;
+    });
+  }
+
+  /** An old browser sends no path. All folders of a connection are the same then. */
+  #foldersOf(guid: string, filePath: string | undefined): Folders | undefined {
+    return this.#folders.find(({ there }) => filePath === undefined || isIn(filePath, there, guid));
   }
 
   /** Returns false if the download has ended before. */
@@ -349,21 +385,19 @@ export class DownloadWatch implements SocketTap, Downloads {
     download: BrowserDownload,
     filePath: string | undefined,
   ): Promise<{ path: string; isShared: boolean } | undefined> {
-    const { guid, received } = download;
-    if (received > this.#maxSize) throw this.#tooLarge(received);
-    // An old browser sends no path. All folders of a connection are the same then.
-    const folders = this.#folders.find(({ there }) => filePath === undefined || isIn(filePath, there, guid));
+    const { guid } = download;
+    const folders = this.#foldersOf(guid, filePath);
     const from = filePath ?? `${folders?.there}/${guid}`;
     // Where the caller lets the browser save its downloads.
-    if (!folders && (await isFile(from))) return { path: from, isShared: true };
+    if (!folders && (await isFile(from))) return { path: this.#accept(download, from), isShared: true };
     const here = await this.#folderFor(folders);
     if (here === undefined) return undefined;
     const path = join(here, guid);
     const isShared = here === folders?.here && folders.isShared;
-    if (await isFile(path)) return { path, isShared };
+    if (await isFile(path)) return { path: this.#accept(download, path), isShared };
     try {
       await this.#files.copy(from, path, {
-        check: (size) => this.#check(size, download),
+        check: (size) => this.#checkCopy(size, download),
         onPart: (copied) => this.#plan.listener?.progressed(download, copied),
       });
     } finally {
@@ -380,7 +414,13 @@ export class DownloadWatch implements SocketTap, Downloads {
     throw new Error('there is no folder for it on this machine');
   }
 
-  #check(size: number, { received }: BrowserDownload): void {
+  /** Without a listener, only the copy is limited: the file of a browser on this machine is the library's own. */
+  #accept({ received }: BrowserDownload, path: string): string {
+    if (this.#plan.listener && received > this.#maxSize) throw this.#tooLarge(received);
+    return path;
+  }
+
+  #checkCopy(size: number, { received }: BrowserDownload): void {
     if (size > this.#maxSize) throw this.#tooLarge(size);
     if (size !== received) throw new Error(`the browser shows ${size} of its ${received} bytes`);
   }

@@ -1,17 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import {
-  access,
-  chmod,
-  copyFile,
-  link,
-  mkdir,
-  mkdtemp,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { access, chmod, copyFile, link, mkdir, mkdtemp, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { InvalidOptionError } from '../shared/errors.js';
 
@@ -109,9 +98,7 @@ export async function placeFile(
 
 /** Keeps the characters that have no meaning in a path, at a terminal or for a shell that lists the folder. */
 function safeFileName(name: string): { stem: string; ending: string } {
-  const safe = name
-    .replaceAll(/[^\p{L}\p{M}\p{N} ._()+@=,-]+/gu, '-')
-    .replaceAll(/^[\s.-]+|[\s.-]+$/g, '');
+  const safe = name.replaceAll(/[^\p{L}\p{M}\p{N} ._()+@=,-]+/gu, '-').replaceAll(/^[\s.-]+|[\s.-]+$/g, '');
   const [, stem = '', ending = ''] = /^(.*?)(\.[^.]*)?$/u.exec(safe)!;
   const short = [...stem].slice(0, LONGEST_STEM).join('').trim() || 'download';
   return {

@@ -649,7 +649,13 @@ export class Lease<Handles> {
   get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
     const downloads = this.downloads?.files ?? [];
     const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
-    return { ...this.counts, timings, cleanupErrors: this.cleanupErrors, artifacts: this.#artifacts, downloads };
+    return {
+      ...this.counts,
+      timings,
+      cleanupErrors: this.cleanupErrors,
+      artifacts: this.#artifacts,
+      downloads,
+    };
   }
 
   /** Ends the call: emits its last event, and keeps the run for `runOf`. */

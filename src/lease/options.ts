@@ -380,7 +380,9 @@ export type LeaseSettings = Checked<typeof allChecks>;
 export type DownloadsSettings = Checked<typeof downloads>;
 
 /** Returns the option `downloads` with its defaults. */
-export function downloadsOf({ downloads: given }: Pick<LeaseSettings, 'downloads'>): DownloadsSettings | undefined {
+export function downloadsOf({
+  downloads: given,
+}: Pick<LeaseSettings, 'downloads'>): DownloadsSettings | undefined {
   return typeof given === 'string' ? readOptions(downloads, { folder: given }, 'downloads') : given;
 }
 

@@ -183,6 +183,12 @@ export class Backlog<Input> {
   #add(next: PulledInput<Input>): void {
     this.#room--;
     this.#unfinished++;
-    this.#ready.push({ ...next, position: this.#pulled++, attempts: next.attempts ?? 0, artifacts: [], downloads: [] });
+    this.#ready.push({
+      ...next,
+      position: this.#pulled++,
+      attempts: next.attempts ?? 0,
+      artifacts: [],
+      downloads: [],
+    });
   }
 }
