@@ -14,9 +14,10 @@ import type { ServiceOptions } from './options.js';
  */
 export async function openPool(idOrName: string, options: ServiceOptions): Promise<BrowserPool> {
   const baseUrl = addressOf(options);
-  if (baseUrl !== 'local') requireToken();
+  // The flag replaces the address of the environment, to which the token belongs.
+  const token = baseUrl === 'local' ? undefined : requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl });
+  return new BrowserPool(idOrName, { baseUrl, token });
 }
 
 /**
@@ -61,7 +62,8 @@ export const NO_ADDRESS =
   'for Chromium on this machine: export BROWSER_POOL_BASE_URL=local';
 
 const NO_SERVICE =
-  'The address is local, but browsers of this machine and their recordings end with the program that leases the browsers. ' +
+  'The address is local, but browsers of this machine end with the program that leases them. Their recordings stay in ' +
+  'the folder pooled-browser-recordings, or in that of BROWSER_POOL_LOCAL_RECORDINGS. ' +
   'Pass --base-url with the address of a service.';
 
 const NO_TOKEN =

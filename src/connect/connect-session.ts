@@ -1,6 +1,6 @@
 import type { Grant } from '../service/browser-service.js';
 import type { SpareConnection } from '../service/spare-connection.js';
-import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
+import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
 import { duration, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
@@ -114,10 +114,11 @@ async function connectOnce<Handles>(
       ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
       : undefined;
   socket.tap = downloads;
-  const clean = (how: { isOwnContextUsed: boolean }) =>
+  // WebDriver BiDi has no commands that clear a browser.
+  const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(() => openCdp(AbortSignal.timeout(timeout)), how);
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -166,13 +167,44 @@ function isElsewhere({ cdpUrl, bidiUrl }: Grant): boolean {
   return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
 }
 
-/** WebDriver BiDi has no commands that clear a browser. */
-async function cleanOverCdp(open: () => Promise<Socket>, how: { isOwnContextUsed: boolean }): Promise<void> {
-  const socket = await open();
+/**
+ * Removes what an earlier lease left in a browser that nothing could destroy.
+ *
+ * @throws ConnectError; the signal's reason.
+ */
+export async function cleanSession(
+  grant: Grant,
+  { settings, trust, signal }: Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const limit = new LinkedAbort(signal, settings.connectTimeout);
+  const { signal: during } = limit;
+  const over = new Promise<void>((resolve) => onAbort(during, resolve));
+  try {
+    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during });
+    await cleanOverCdp(socket, over, how);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const message =
+      'The browser still has data of an earlier lease, and could not be cleaned: restart the browser.';
+    throw new ConnectError(message, { sessionId: grant.id, cause });
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
+async function cleanOverCdp(
+  socket: Socket,
+  over: Promise<unknown>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const cut = () => socket.cut('closed-by-us');
+  void over.then(cut);
   try {
     await cleanBrowser(socket.takeOver(), how);
   } finally {
-    socket.cut('closed-by-us');
+    cut();
   }
 }
 

@@ -53,6 +53,8 @@ export class LeasedBrowser<Handles, Input, Value> {
     this.#retired.dispose();
     // After an abort the browser is destroyed, and the pool replaces it.
     if (this.#fault) this.#abort.abort(this.#fault);
+    // The end of the job must not prevent the cleaning of an idle browser.
+    else if (!signal.aborted) this.#abort.dispose();
     const error: unknown = signal.reason;
     const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
     await this.#lease.disconnected;

@@ -9,6 +9,7 @@ import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.j
 import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
 import { authorize, completeRequest, type CompleteRequest } from './complete-request.js';
 import type { DownloadedReplay } from './download-replay.js';
+import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
 import {
   downloadChecks,
@@ -85,6 +86,11 @@ export class ServiceClient {
     this.#host = Host.at(this.#settings.url, this.#settings.local);
     this.#leave = this.#host.join();
     return this.#host;
+  }
+
+  /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
+  queueOf(idOrName: string): FairQueue {
+    return this.host.queueOf(this.service.limit === undefined ? idOrName : '');
   }
 
   /** The token of the last request: when a process exits, it can't wait for a token function. */

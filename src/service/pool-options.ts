@@ -9,6 +9,7 @@ import {
   group,
   milliseconds,
   optional,
+  text,
   wholeNumber,
   type Check,
 } from '../shared/options.js';
@@ -27,6 +28,13 @@ export interface LocalOptions {
    * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
    */
   size?: number | undefined;
+  /**
+   * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
+   * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
+   * recording. Default: the environment variable `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings` in the
+   * working directory.
+   */
+  recordings?: string | undefined;
   /**
    * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
    * browsers belong to this process.
@@ -47,7 +55,10 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
    * the address that the service has by itself.
    */
   baseUrl?: string | undefined;
-  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
+  /**
+   * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
+   * without that variable, for `kernel` at any address. It is not sent to other services.
+   */
   token?: Token | undefined;
   /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
   limit?: number | undefined;
@@ -150,7 +161,13 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   limit: optional(wholeNumber(1)),
   insecure: optional(flag(), false),
   local: optional(
-    group(checksOf<LocalOptions>()({ size: optional(wholeNumber(1)), owner: optional(wholeNumber(1)) })),
+    group(
+      checksOf<LocalOptions>()({
+        size: optional(wholeNumber(1)),
+        recordings: optional(text()),
+        owner: optional(wholeNumber(1)),
+      }),
+    ),
   ),
 });
 

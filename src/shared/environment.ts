@@ -4,6 +4,8 @@ export const environment = {
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
   /** Maximum number of browsers of a local service. */
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
+  /** Folder of the recordings of a local service. */
+  localRecordings: () => read('BROWSER_POOL_LOCAL_RECORDINGS'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
   /** URL of the Redis that holds the queues, such as `redis://:password@host:6379`. */

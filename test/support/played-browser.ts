@@ -79,7 +79,14 @@ export function answerOwnCommand(text: string): string | undefined {
   if (!(id > FIRST_OWN_ID)) return undefined;
   return JSON.stringify({
     id,
-    result: { browserContextIds: [], targetInfos: [], targetId: 'page', sessionId: 'page' },
+    result: {
+      browserContextIds: [],
+      targetInfos: [],
+      targetId: 'page',
+      sessionId: 'page',
+      cookies: [],
+      histograms: [],
+    },
   });
 }
 
