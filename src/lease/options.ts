@@ -16,6 +16,7 @@ import {
   off,
   oneOf,
   optional,
+  readOption,
   readOptions,
   text,
   wholeNumber,
@@ -340,7 +341,14 @@ const connectChecks = checksOf<ConnectSettings>()({
   protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
   context: optional(oneOf('default', 'new'), 'default'),
   connectOptions: optional(check<object>('an object', isRecord), {}),
-  downloads: optional(anyOf('a folder, or { folder, maxSize, timeout }', text(), group(downloads))),
+  // `downloadsOf` checks the object: here, the error would not name its wrong part.
+  downloads: optional(
+    anyOf(
+      'a folder, or { folder, maxSize, timeout }',
+      text(),
+      check<DownloadsOptions>('an object', isRecord),
+    ),
+  ),
 });
 
 const reconnectChecks = checksOf<ReconnectSettings>()({
@@ -383,7 +391,8 @@ export type DownloadsSettings = Checked<typeof downloads>;
 export function downloadsOf({
   downloads: given,
 }: Pick<LeaseSettings, 'downloads'>): DownloadsSettings | undefined {
-  return typeof given === 'string' ? readOptions(downloads, { folder: given }, 'downloads') : given;
+  if (given === undefined) return undefined;
+  return readOption(group(downloads), 'downloads', typeof given === 'string' ? { folder: given } : given);
 }
 
 /** The checked option `artifacts`. */
@@ -412,6 +421,7 @@ export function readLeaseOptions<C extends Checks>(
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
   if (settings.artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);
+  downloadsOf(settings);
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   return settings;
