@@ -222,8 +222,11 @@ export class BrowserFiles {
     const cut = () => socket.cut('closed-by-us');
     signal.addEventListener('abort', cut);
     if (signal.aborted) cut();
-    void socket.ended.then(() => this.close());
     this.#isOpen = true;
+    void socket.ended.then(() => {
+      this.#isOpen = false;
+      this.close();
+    });
     return new CdpClient(socket.takeOver(), (data) => this.#receive(data));
   }
 

@@ -96,19 +96,8 @@ async function connectOnce<Handles>(
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  let sockets = 1;
-  const endpoint = async () => {
-    // Both ends of the library's connection to the endpoint are in this process.
-    sockets += 2;
-    return (await openSingleEndpoint(socket)).url;
-  };
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
-  const sharedEndpoint = async () => {
-    const shared = await openSharedEndpoint(openCdp);
-    sockets += 1;
-    void socket.detached.then(() => shared[Symbol.asyncDispose]());
-    return shared.url;
-  };
+  const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
   const downloads =
     protocol === 'cdp' || listener
       ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
@@ -132,8 +121,7 @@ async function connectOnce<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
-      endpoint,
-      sharedEndpoint,
+      ...endpoints,
     });
     const opening = async () => {
       const connection = await connecting;
@@ -141,11 +129,29 @@ async function connectOnce<Handles>(
       return connection;
     };
     const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
-    return { ...connection, ended, cut, clean, downloads, sockets: () => sockets, socket };
+    const countSockets = () => sockets() + (downloads?.sockets ?? 0);
+    return { ...connection, ended, cut, clean, downloads, sockets: countSockets, socket };
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+/** The URLs that a connector can open, and the number of sockets of this process. */
+function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<Socket>) {
+  let sockets = 1;
+  const endpoint = async () => {
+    // Both ends of the library's connection to the endpoint are in this process.
+    sockets += 2;
+    return (await openSingleEndpoint(socket)).url;
+  };
+  const sharedEndpoint = async () => {
+    const shared = await openSharedEndpoint(openCdp);
+    sockets += 1;
+    void socket.detached.then(() => shared[Symbol.asyncDispose]());
+    return shared.url;
+  };
+  return { endpoint, sharedEndpoint, sockets: () => sockets };
 }
 
 function endReason(sessionId: string): string {

@@ -60,8 +60,8 @@ export class ArtifactFolder {
 }
 
 /** Longest part of a file name in characters, each of which may take four of the 255 bytes. */
-const LONGEST_STEM = 40;
-const LONGEST_ENDING = 10;
+const SHORT_STEM = /^.{0,40}/u;
+const SHORT_ENDING = /^.{0,10}/u;
 /** Windows opens a device under such a name, with any ending. */
 const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
 
@@ -100,10 +100,10 @@ export async function placeFile(
 function safeFileName(name: string): { stem: string; ending: string } {
   const safe = name.replaceAll(/[^\p{L}\p{M}\p{N} ._()+@=,-]+/gu, '-').replaceAll(/^[\s.-]+|[\s.-]+$/g, '');
   const [, stem = '', ending = ''] = /^(.*?)(\.[^.]*)?$/u.exec(safe)!;
-  const short = [...stem].slice(0, LONGEST_STEM).join('').trim() || 'download';
+  const short = SHORT_STEM.exec(stem)![0].trim() || 'download';
   return {
     stem: DEVICE.test(short) ? `${short}-` : short,
-    ending: [...ending].slice(0, LONGEST_ENDING).join(''),
+    ending: SHORT_ENDING.exec(ending)![0],
   };
 }
 

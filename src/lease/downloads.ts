@@ -126,7 +126,7 @@ export class LeaseDownloads implements DownloadListener {
     const why = isAborted() ? new Error('its lease or task was aborted') : (failure as Error);
     const cut = [...this.#running.keys()].filter(({ page }) => owns(page));
     for (const download of cut) this.failed(download, why);
-    if (!signal.aborted && !leaves) await Promise.all(cut.map((download) => downloads?.cancel(download)));
+    if (downloads && !signal.aborted && !leaves) await Promise.all(cut.map((one) => downloads.cancel(one)));
     const claimed = this.#unclaimed.filter(({ download: { page } }) => owns(page));
     this.#unclaimed = this.#unclaimed.filter((one) => !claimed.includes(one));
     return claimed.map(({ file }) => file);
