@@ -10,14 +10,19 @@ import type { ServiceOptions } from './options.js';
 /**
  * Creates a client of a pool. Nothing is sent yet.
  *
+ * @param limit Most leases at once.
  * @throws CliError when the address or the token is missing.
  */
-export async function openPool(idOrName: string, options: ServiceOptions): Promise<BrowserPool> {
+export async function openPool(
+  idOrName: string,
+  options: ServiceOptions,
+  limit?: number,
+): Promise<BrowserPool> {
   const baseUrl = addressOf(options);
   // The flag replaces the address of the environment, to which the token belongs.
   const token = baseUrl === 'local' ? undefined : requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl, token });
+  return new BrowserPool(idOrName, { baseUrl, token, limit });
 }
 
 /**

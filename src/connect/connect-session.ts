@@ -2,7 +2,7 @@ import type { Grant } from '../service/browser-service.js';
 import type { SpareConnection } from '../service/spare-connection.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord } from '../shared/json.js';
-import { duration, MissingLibraryError } from '../shared/errors.js';
+import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
@@ -18,6 +18,7 @@ export interface ConnectPlan {
   readonly settings: {
     readonly protocol: Protocol;
     readonly context: ContextChoice;
+    readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
   };
@@ -72,7 +73,7 @@ export async function connectSession<Handles>(
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
-    if (error instanceof MissingLibraryError) throw error;
+    if (error instanceof MissingLibraryError || error instanceof InvalidOptionError) throw error;
     const timeout = new ConnectError(
       `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
     );
@@ -91,7 +92,7 @@ async function connectOnce<Handles>(
   { settings, trust, spare, pageUrl, downloads: listener }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
@@ -117,6 +118,7 @@ async function connectOnce<Handles>(
       socket,
       protocol,
       context,
+      contextOptions,
       connectOptions,
       endReason: endReason(grant.id),
       pageUrl,

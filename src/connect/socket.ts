@@ -60,6 +60,8 @@ export class Socket {
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
   /** Sees each message. */
   tap: SocketTap | undefined;
+  /** Called whenever a message was handed to the network. */
+  onSent: () => void = () => {};
   /** The library can no longer use the socket, though it is open. */
   isTakenOver = false;
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
@@ -150,7 +152,22 @@ export class Socket {
     if (this.isTakenOver) return;
     const command = this.tap?.command(data) ?? data;
     this.#calls.noteCommand(command);
-    this.#websocket.send(command as Buffer, { binary: isBinary });
+    this.#websocket.send(command as Buffer, { binary: isBinary }, () => this.onSent());
+  }
+
+  /** Number of bytes that wait for a slow network or browser. */
+  get unsent(): number {
+    return this.#websocket.bufferedAmount;
+  }
+
+  /** Stops reading, for a receiver that is slower than the browser. */
+  pause(): void {
+    this.#websocket.pause();
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (this.#websocket.isPaused) this.#websocket.resume();
   }
 
   /** The methods of the library's commands that have no response yet, in their order. */
@@ -214,6 +231,8 @@ export class Socket {
    * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
    */
   #beat(): void {
+    // A pong waits unread behind the messages that the receiver is too slow for.
+    if (this.#websocket.isPaused) this.#missedPings = 0;
     const connection: (NetSocket & WriteQueue) | undefined = this.#connection;
     const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
     // The ping itself is written. It counts only while more than it waits to be written.

@@ -362,10 +362,10 @@ export class Lease<Handles> {
   }
 
   /** Opens a page for tasks, and measures the round trip. */
-  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+  async openWorkspace(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>> {
     const { connection } = this.link;
     connection.socket.ping();
-    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    if (connection.openWorkspace) return connection.openWorkspace(isolation, contextOptions);
     throw new InvalidOptionError(
       'connector',
       'The connector has no openWorkspace, which mapPooledBrowsers needs.',

@@ -1,7 +1,9 @@
 import type { Replay } from '../service/browser-service.js';
 import type { Download } from '../lease/run.js';
 import type { BrowserSession } from '../service/services/kernel.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
+import { TaskResultError } from '../shared/lease-errors.js';
 import { redact, withoutColors } from '../shared/redact.js';
 
 interface OutcomeFacts<Input, Session extends object> {
@@ -80,6 +82,11 @@ export interface TaskFacts<Input, Session extends object = BrowserSession> {
 export type TaskCallback<Handles, Input, Value, Session extends object = BrowserSession> = (
   task: Handles & TaskFacts<Input, Session>,
 ) => Value | PromiseLike<Value>;
+
+/** Whether another attempt can have another result: not if the task returned no data, or if its options were refused. */
+export function isRetryable(reason: unknown): boolean {
+  return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
+}
 
 /** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
 export interface OutcomeSink {
