@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { raceEnd } from '../shared/abort.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './connector.js';
+import { countDownloads } from './lasting-requests.js';
 import type { Frame, Socket, SocketTap } from './socket.js';
 import type { TemporaryFolder } from './temporary-folder.js';
 
@@ -10,6 +12,8 @@ import type { TemporaryFolder } from './temporary-folder.js';
 const HEAD = 200;
 /** Longest message that can contain the id of our own page and matters to a library, in bytes. */
 const LONGEST_TARGET_EVENT = 16 * 1024;
+/** Above the ids of every library, and below those that clean the browser. */
+const FIRST_ID = 2 ** 29;
 /** A name from outside that becomes part of a path. Chromium's are UUIDs. */
 const GUID = /^[\w-]{1,100}$/;
 
@@ -55,8 +59,8 @@ export interface DownloadListener {
 
 /** What the lease does with the downloads of a connection. */
 export interface Downloads {
-  /** Makes sure that the events of downloads that have begun were received. */
-  flush(): Promise<void>;
+  /** Whether the browser has begun a download that it has not announced. */
+  isOneComing(): Promise<boolean>;
   /** Ends a download. */
   cancel(download: BrowserDownload): Promise<void>;
   /** The page behind the id of a page. */
@@ -119,6 +123,9 @@ export class DownloadWatch implements SocketTap, Downloads {
   readonly #pageOfSession = new Map<string, string>();
   readonly #pageOfDownload = new Map<string, string>();
   readonly #emptied: Promise<unknown>[] = [];
+  /** What waits for the responses to our commands on the library's socket. */
+  readonly #asked = new Map<string, (result: unknown) => void>();
+  #lastId = FIRST_ID;
   #own: TemporaryFolder | undefined;
   /** Whether any message can be about a download. */
   #isActive: boolean;
@@ -175,8 +182,11 @@ export class DownloadWatch implements SocketTap, Downloads {
   message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
     if (!this.#isActive || !(data instanceof Uint8Array)) return data;
     const head = headOf(data);
-    const response = RESPONSE.exec(head);
-    if (response) return this.#opening.delete(response[1]!) ? this.#onContext(data) : data;
+    const id = RESPONSE.exec(head)?.[1];
+    if (id !== undefined) {
+      if (this.#answer(id, data)) return undefined;
+      return this.#opening.delete(id) ? this.#onContext(data) : data;
+    }
     const method = METHOD.exec(head)?.[1] ?? '';
     if (this.#isHidden(data)) return undefined;
     if (/^(Browser|Page)\.download/.test(method)) return this.#read(data);
@@ -184,9 +194,11 @@ export class DownloadWatch implements SocketTap, Downloads {
     return data;
   }
 
-  async flush(): Promise<void> {
-    // The library's socket and ours have no order among each other.
-    if (this.#files.isOpen) await this.#files.send('Browser.getVersion', {});
+  async isOneComing(): Promise<boolean> {
+    const ask = (method: string, params: object) =>
+      this.#files.isOpen ? this.#files.send(method, params) : this.#askBeside(method, params);
+    const { open } = await countDownloads(ask);
+    return open > [...this.#downloads.keys()].filter((guid) => !this.#finished.has(guid)).length;
   }
 
   async cancel({ guid }: BrowserDownload): Promise<void> {
@@ -203,6 +215,23 @@ export class DownloadWatch implements SocketTap, Downloads {
     // More files can be added meanwhile.
     for (const emptied of this.#emptied) await emptied;
     await this.#files.closePage();
+  }
+
+  /** Sends a command over the socket of the library, which does not see it. A second WebSocket would cost more. */
+  async #askBeside(method: string, params: object): Promise<unknown> {
+    const id = String(++this.#lastId);
+    const result = new Promise<unknown>((resolve) => this.#asked.set(id, resolve));
+    this.#plan.socket.send(JSON.stringify({ id: this.#lastId, method, params }));
+    return raceEnd(result, this.#plan.socket.detached, () => new Error('The WebSocket has ended.'));
+  }
+
+  /** Returns false for the response to a command of the library. */
+  #answer(id: string, data: Frame): boolean {
+    const onResult = this.#asked.get(id);
+    if (!onResult) return false;
+    const message = parseJson(String(data));
+    onResult(isRecord(message) ? (message['result'] ?? {}) : {});
+    return this.#asked.delete(id);
   }
 
   /** Reads where a library lets the browser save its downloads. Returns another command if the browser can't save there. */

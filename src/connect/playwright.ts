@@ -101,12 +101,7 @@ async function connect(
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
-    pageId: async ({ page }) => {
-      const cdp = await page.context().newCDPSession(page);
-      const { frameTree } = await cdp.send('Page.getFrameTree');
-      await cdp.detach();
-      return frameTree.frame.id;
-    },
+    pageId,
     isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
@@ -178,4 +173,11 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;
+}
+
+async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string> {
+  const cdp = await page.context().newCDPSession(page);
+  const { frameTree } = await cdp.send('Page.getFrameTree');
+  await cdp.detach();
+  return frameTree.frame.id;
 }

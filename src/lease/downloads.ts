@@ -1,6 +1,7 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from '../connect/downloads.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { delay } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { DownloadError } from '../shared/lease-errors.js';
 import { excerpt } from '../shared/redact.js';
@@ -10,6 +11,9 @@ import type { Download } from './run.js';
 
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
+/** How often, and how many ms apart, the browser is asked for downloads that it has not announced. */
+const MOST_CHECKS = 20;
+const CHECK_INTERVAL = 25;
 /** The beginning of a `data:` URL, in characters: the rest is the content of the file. */
 const LONGEST_DATA_URL = 100;
 
@@ -114,7 +118,9 @@ export class LeaseDownloads implements DownloadListener {
     const isAborted = () => isCut || signal.aborted;
     let isLate = false;
     const wait = async () => {
-      await downloads?.flush();
+      // A response that becomes a download arrives before the browser announces the download.
+      for (let check = 0; check < MOST_CHECKS && (await downloads?.isOneComing()) && !isLate; check++)
+        await delay(CHECK_INTERVAL);
       // The page of a download can still become known, and a download can cause another one.
       const running = () => [...this.#running].filter(([{ page }]) => !page || owns(page));
       while (!isLate && running().length > 0) await Promise.all(running().map(([, { ended }]) => ended));

@@ -55,14 +55,16 @@ afterAll(() => {
   site.close();
 });
 
-/** Clicks on a link, and returns when the response has arrived: the libraries have no common event of a download. */
+/** Clicks on a link, and returns when its download is certain. Puppeteer has no event of a download. */
 async function click({ page }: AnyLease, id: string): Promise<void> {
-  const { waitForResponse } = page as unknown as {
-    waitForResponse(test: (one: { url(): string }) => boolean): Promise<void>;
-  };
-  const arrived = waitForResponse.call(page, (response) => response.url().endsWith(id));
+  const { waitForEvent, waitForResponse } = page as unknown as Record<
+    string,
+    (what: unknown) => Promise<void>
+  >;
+  const isIt = (response: { url(): string }) => response.url().endsWith(id);
+  const begun = waitForEvent?.call(page, 'download') ?? waitForResponse!.call(page, isIt);
   await page.evaluate(`document.getElementById('${id}').click()`);
-  await arrived;
+  await begun;
 }
 
 describe.each([
