@@ -29,6 +29,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Called when a page of the browser's own context is opened or navigated. */
+  readonly onOwnContextUsed: () => void;
 }
 
 /** A connection with the socket that carries it. */
@@ -81,7 +83,7 @@ export async function connectSession<Handles>(
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl }: ConnectPlan,
+  { settings, trust, spare, pageUrl, onOwnContextUsed }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
@@ -118,6 +120,7 @@ async function connectOnce<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
+      onOwnContextUsed,
       endpoint,
       sharedEndpoint,
     });

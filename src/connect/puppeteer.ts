@@ -99,6 +99,10 @@ async function connect(
   const page = await withContextOptions(contextOptions, isConnected, () =>
     usablePage(context, request.pageUrl),
   );
+  const onTarget = (target: Target) => {
+    if (target.browserContext() === ownContext && target.type() === 'page') request.onOwnContextUsed();
+  };
+  browser.on('targetcreated', onTarget).on('targetchanged', onTarget);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),

@@ -38,6 +38,7 @@ export interface LinkedLease {
   readonly signal: AbortSignal;
   readonly emit: (step: RunStep) => void;
   abort(reason: unknown): void;
+  noteOwnContext(this: void): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
 
@@ -206,7 +207,7 @@ function connect<Handles>(
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId } = lease;
+  const { settings, emit, pool, grant, sessionId, noteOwnContext: onOwnContextUsed } = lease;
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
@@ -214,7 +215,7 @@ function connect<Handles>(
       const { host, insecure } = pool[INTERNALS].client;
       const trust = { baseUrl: host.url, insecure };
       const spare = await host.spare();
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onOwnContextUsed };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

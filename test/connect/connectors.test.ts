@@ -37,6 +37,7 @@ function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
     connectOptions: {},
     timeout: 1000,
     endReason: 'over',
+    onOwnContextUsed: () => {},
   } as const;
   const endpoint = async () => 'ws://here/';
   return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
@@ -112,6 +113,7 @@ describe('Puppeteer', () => {
     const browser = {
       defaultBrowserContext: () => own,
       browserContexts: () => [own],
+      on: () => browser,
       waitForTarget: async (isPage: (target: object) => boolean) => onWait(isPage),
     };
     const connector = puppeteer({ puppeteer: { connect: async () => browser as unknown as Browser } });
