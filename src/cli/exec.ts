@@ -3,7 +3,6 @@ import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
@@ -106,7 +105,7 @@ async function exec(
   let code: number;
   try {
     const { grant } = lease;
-    const trust = trustOf(pool);
+    const { trust } = pool[INTERNALS].client;
     const variables = await variablesOf(grant, trust);
     await using endpoint = options.localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
@@ -181,12 +180,6 @@ async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEn
     BROWSER_POOL_WEBDRIVER_WS_URL: await urlFor('bidi', grant.bidiUrl),
     BROWSER_POOL_LIVE_VIEW_URL: grant.liveViewUrl,
   };
-}
-
-/** Which WebSocket URLs the sessions of a pool may have, once a browser is leased. */
-function trustOf(pool: BrowserPool): Trust {
-  const { host, insecure } = pool[INTERNALS].client;
-  return { baseUrl: host.url, insecure };
 }
 
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */

@@ -43,7 +43,14 @@ export async function withService<T>(
   const { kernel } = await import('../service/services/kernel.js');
   const token = readOption(tokenCheck, 'token', given);
   const url = checkBaseUrl(baseUrl);
-  const client = new ServiceClient({ service: kernel, url, token, insecure: false, local: undefined });
+  const client = new ServiceClient({
+    service: kernel,
+    url,
+    token,
+    insecure: false,
+    local: undefined,
+    network: {},
+  });
   try {
     return await use(client);
   } finally {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket as NetSocket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { openConnection } from '../service/connection.js';
 import { explain } from '../service/reachability.js';
 import { messageOfBody } from '../service/response.js';
 import type { SpareConnection } from '../service/spare-connection.js';
@@ -10,6 +10,7 @@ import { sentence } from '../shared/errors.js';
 import { PendingCalls } from './pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
+import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import type { CdpCarrier } from './cdp-client.js';
 
@@ -71,23 +72,31 @@ export class Socket {
    *
    * @param spare A connection that may be open already, and is remembered for the next WebSocket.
    */
-  static async open(address: string, signal: AbortSignal, spare?: SpareConnection): Promise<Socket> {
+  static async open(
+    address: string,
+    signal: AbortSignal,
+    { network = {}, spare }: { network?: NetworkSettings; spare?: SpareConnection | undefined } = {},
+  ): Promise<Socket> {
     const url = new URL(address);
-    const connection = spare?.take(url);
+    const connection = (await spare?.take(url)) as NetSocket | undefined;
     spare?.note(url);
-    if (!connection) return Socket.#open(url, signal);
-    return Socket.#open(url, signal, () => connection as Duplex).catch((error: unknown) => {
-      // The server may have closed the connection because it was idle.
+    const open = () =>
+      Socket.#open(url, signal, () => openConnection(url, routeTo(url, network), { signal }));
+    if (!connection) return open();
+    return Socket.#open(url, signal, async () => connection).catch((error: unknown) => {
+      // The server, or a proxy, may have closed the connection because it was idle.
       if (error instanceof ConnectError && error.status !== undefined) throw error;
-      return Socket.#open(url, signal);
+      return open();
     });
   }
 
-  static async #open(url: URL, signal: AbortSignal, createConnection?: () => Duplex): Promise<Socket> {
+  static async #open(url: URL, signal: AbortSignal, connect: () => Promise<NetSocket>): Promise<Socket> {
     const { WebSocket } = await loadWs();
+    const connection = await connect();
+    if (signal.aborted) connection.destroy();
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
-      ...(createConnection && { createConnection }),
+      createConnection: () => connection,
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,

@@ -79,8 +79,7 @@ export class ProxiedBrowser {
       this.over.throwIfAborted();
       const { grant, sessionId } = lease;
       if (this.#use === 'once') return void (await use(lease.handles.socket, sessionId));
-      const { host, insecure } = this.#plan.pool[INTERNALS].client;
-      const trust = { baseUrl: host.url, insecure };
+      const { trust } = this.#plan.pool[INTERNALS].client;
       // What a client sets in a browser ends with its connection, and must not reach the next client.
       const socket = await openSocket(grant, { protocol, trust, signal });
       endsNow = await use(socket, sessionId).finally(() => socket.cut('closed-by-us'));
