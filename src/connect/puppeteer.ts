@@ -99,16 +99,14 @@ async function connect(
   const page = await withContextOptions(contextOptions, isConnected, () =>
     usablePage(context, request.pageUrl),
   );
-  const onTarget = (target: Target) => {
-    if (target.browserContext() === ownContext && target.type() === 'page') request.onOwnContextUsed();
-  };
-  browser.on('targetcreated', onTarget).on('targetchanged', onTarget);
+  watchContext(ownContext, request.onOwnContextUsed);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
+    pageId,
     isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
@@ -119,6 +117,12 @@ async function connect(
       await browser.disconnect();
     },
   };
+}
+
+/** Calls a function when a page of a context is opened or navigated. */
+function watchContext(context: BrowserContext, onUse: () => void): void {
+  const onTarget = (target: Target) => target.type() === 'page' && onUse();
+  context.on('targetcreated', onTarget).on('targetchanged', onTarget);
 }
 
 /** Time until Puppeteer must see a page, in ms. */
@@ -203,4 +207,11 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
+}
+
+async function pageId({ page }: Pick<PuppeteerHandles, 'page'>): Promise<string> {
+  const cdp = await page.createCDPSession();
+  const { frameTree } = await cdp.send('Page.getFrameTree');
+  await cdp.detach();
+  return frameTree.frame.id;
 }
