@@ -22,6 +22,13 @@ const HELP = `
 doctor checks the version of Node, the installed libraries, the address and the answer of the
 service, the token and the pool. Then it leases a browser with each library and protocol, calculates
 1 + 1 in a page, and releases the browser. The exit code is 0 when nothing is wrong, otherwise 1.
+
+How a program gets a browser of the pool:
+  leaseBrowser, withPooledBrowser   your own TypeScript or JavaScript
+  pooled-browser exec               one program in any language, for its whole time; --lazy: from its
+                                    first connection
+  pooled-browser proxy              programs that connect by URL, such as MCP servers, also many: a
+                                    browser for each connection
 ${ABOUT_TOKEN}
 
 Examples:

@@ -1,9 +1,11 @@
 /**
  * `npm run bench -- overhead`: a whole lease through `withPooledBrowser`, against raw HTTP with the automation library
- * alone, against the same requests by hand, and against the public service's own SDK. ROUNDS (default 120).
+ * alone, against the same requests by hand, and against the public service's own SDK. ROUNDS (default 120; 0: none). Then a connection
+ * through `pooled-browser proxy`, against one without it. PROXY_ROUNDS (default 7).
  */
 import { BrowserPool } from 'pooled-browser';
 import { compare, printComparison, servePool, setting, time } from './bench.js';
+import { compareProxy, DIRECT, memoryOfIdleClient } from './proxy-cost.js';
 import {
   byHand,
   byHandWithAllSteps,
@@ -15,6 +17,7 @@ import {
 } from './ways.js';
 
 const ROUNDS = setting('ROUNDS', 120);
+const PROXY_ROUNDS = setting('PROXY_ROUNDS', 7);
 const WARM_UP = Math.min(30, ROUNDS);
 /** Each connect of Playwright leaves a JavaScript world in the page, which slows the next connect down. */
 const ROUNDS_A_BROWSER = 10;
@@ -24,8 +27,10 @@ await using served = await servePool();
 const pool = new BrowserPool('bench', served.service);
 const rows: string[][] = [];
 // Playwright is last, because it leaves the most memory in use.
-for (const driver of DRIVERS.toReversed()) rows.push(...(await measure(driver)));
-printComparison(rows, PEERS);
+for (const driver of ROUNDS > 0 ? DRIVERS.toReversed() : []) rows.push(...(await measure(driver)));
+if (rows.length > 0) printComparison(rows, PEERS);
+printComparison(await compareProxy(served.service, PROXY_ROUNDS), [DIRECT]);
+console.log(`Memory of an idle client in the proxy: ${(await memoryOfIdleClient()).toFixed(0)} kB\n`);
 await served[Symbol.asyncDispose]();
 process.exit();
 
