@@ -110,7 +110,7 @@ export interface AcquireRequest {
  * The tag by which this library recognizes its own lease, because a session id can belong to one lease after another. A lease
  * that already has the maximum number of tags has none, and is recognized by its name.
  */
-const LEASE_TAG = 'pooled-browser-lease';
+export const LEASE_TAG = 'pooled-browser-lease';
 const MOST_TAGS = 50;
 const hasRoom = ({ tags = {} }: LeaseRequest) => Object.keys(tags).length < MOST_TAGS;
 
