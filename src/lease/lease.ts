@@ -354,10 +354,10 @@ export class Lease<Handles> {
   }
 
   /** Opens a page for tasks, and measures the round trip. */
-  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+  async openWorkspace(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>> {
     const { connection } = this.link;
     connection.socket.ping();
-    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    if (connection.openWorkspace) return connection.openWorkspace(isolation, contextOptions);
     throw new InvalidOptionError(
       'connector',
       'The connector has no openWorkspace, which mapPooledBrowsers needs.',
@@ -612,8 +612,7 @@ export class Lease<Handles> {
     if (!how) return;
     const { settings, signal, grant } = this;
     const { cleanSession } = await loadConnect();
-    const { host, insecure } = this.pool[INTERNALS].client;
-    const trust = { baseUrl: host.url, insecure };
+    const { trust } = this.pool[INTERNALS].client;
     await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }
