@@ -1,4 +1,4 @@
-import { LEASE_TAG } from '../../service/browser-service.js';
+import { LEASE_TAG, MARK_TAG } from '../../service/browser-service.js';
 import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
 import { replayPageUrl } from '../pages/replay-page.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
@@ -63,9 +63,9 @@ function leaseFacts({ idleSince }: PooledChromium, lease: Lease | undefined) {
   };
 }
 
-/** The tags that people chose: the library's own tag is an id, by which it finds its lease. */
+/** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
 function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG));
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
 }
 
 function liveLinks(pools: PoolSet, lease: Lease) {
