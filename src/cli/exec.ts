@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
+import type { ExposedNetwork } from '../connect/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
@@ -9,7 +10,13 @@ import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
 import { EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
+import {
+  ABOUT_TOKEN,
+  addLeaseOptions,
+  exposeOption,
+  type ExposeOptions,
+  type LeaseOptions,
+} from './options.js';
 import { openPool } from './service.js';
 import { note } from './terminal.js';
 
@@ -22,6 +29,7 @@ export function define(command: Command, interruption: Interruption): void {
     .argument('<command>', 'program to run, in any language')
     .argument('[args...]', 'arguments of the program')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
+    .addOption(exposeOption())
     .addHelpText('after', HELP)
     .action(async (pool: string, program: string, args: string[], options: ExecOptions) =>
       exec(pool, [program, ...args], options, interruption),
@@ -53,6 +61,10 @@ The WebSocket URLs contain a secret. Do not pass them as arguments, which all us
 programs that take the URL only as an argument, --local-endpoint opens a CDP address on 127.0.0.1
 with a random path instead of the secret. It works while the command runs. The command finds it in
 BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
+
+With --expose-network localhost:3000, the browser reaches that server on this machine while the
+command runs. The rules: localhost:3000, <loopback>, *.internal, 10.0.0.1, *, separated by commas.
+Every page in the browser can send requests to these hosts, also pages of other sites.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
@@ -67,7 +79,7 @@ Examples:
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
   $ pooled-browser exec agents --local-endpoint -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
-interface ExecOptions extends LeaseOptions {
+interface ExecOptions extends LeaseOptions, ExposeOptions {
   localEndpoint?: true;
 }
 
@@ -81,18 +93,22 @@ async function exec(
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseSession } = await import('./lease.js');
-  const lease = await leaseSession(pool, { ...options, signal });
+  const { exposeNetwork, localEndpoint, ...request } = options;
+  const lease = await leaseSession(pool, { ...request, signal });
   let code: number;
+  let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
     const trust = trustOf(pool);
     const variables = await variablesOf(grant, trust);
-    await using endpoint = options.localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
+    if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
+    await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
     const url = endpoint?.url;
     const words = command.map((word) => (url ? word.replaceAll('{endpoint}', url) : word));
     code = await runCommand(words, { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: url }, interruption);
   } finally {
+    await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
   if (code !== EXIT.ok) throw new ExitStatus(code);
@@ -152,6 +168,39 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
     });
   });
 }
+
+/** Answers the requests of the browser to some hosts, over a connection beside that of the command. */
+async function expose(
+  grant: Grant,
+  trust: Trust,
+  hosts: string,
+  signal: AbortSignal,
+): Promise<ExposedNetwork> {
+  const { openSocket } = await import('../connect/connect-session.js');
+  const { ExposedNetwork } = await import('../connect/exposed-network.js');
+  const { describeExposed } = await import('./lease.js');
+  const seen = new Set<string>();
+  const exposed = new ExposedNetwork({
+    hosts,
+    acceptsInsecureCerts: false,
+    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
+    onRequest: (host) => {
+      if (!seen.has(host)) note(describeExposed(host));
+      seen.add(host);
+    },
+    onLost: () => note(LOST),
+  });
+  try {
+    await exposed.open(signal);
+  } catch (error) {
+    exposed.cut();
+    throw error;
+  }
+  return exposed;
+}
+
+const LOST =
+  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 /** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
 async function openLocalEndpoint(grant: Grant, trust: Trust): Promise<LoopbackEndpoint> {

@@ -26,6 +26,7 @@ export interface CdpCarrier {
 /** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
+  readonly #onEvent: (method: string, params: unknown) => void;
   readonly #pending = new Map<
     number,
     { resolve: (result: unknown) => void; reject: (error: Error) => void }
@@ -33,8 +34,10 @@ export class CdpClient {
   #lastId = FIRST_ID;
   #hasEnded = false;
 
-  constructor(carrier: CdpCarrier) {
+  /** @param onEvent Called with each event. */
+  constructor(carrier: CdpCarrier, onEvent: (method: string, params: unknown) => void = () => {}) {
     this.#carrier = carrier;
+    this.#onEvent = onEvent;
     carrier.listen((data) => this.#receive(data));
     void carrier.ended.then(() => {
       this.#hasEnded = true;
@@ -52,7 +55,8 @@ export class CdpClient {
   }
 
   #receive(data: Frame): void {
-    const { id, result, error } = JSON.parse(String(data)) as Message;
+    const { id, method, params, result, error } = JSON.parse(String(data)) as Message;
+    if (method !== undefined) this.#onEvent(method, params);
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (!pending) return;
     this.#pending.delete(id!);

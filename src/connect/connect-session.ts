@@ -7,6 +7,7 @@ import { ConnectError } from '../shared/lease-errors.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import type { ExposedWebSockets } from './exposed-websocket.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
@@ -18,6 +19,7 @@ export interface ConnectPlan {
     readonly context: ContextChoice;
     readonly connectOptions: object;
     readonly connectTimeout: number;
+    readonly exposeNetwork?: string | undefined;
   };
   /** Decides which WebSocket URLs are allowed. */
   readonly trust: Trust;
@@ -28,6 +30,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Called with the exposed host of each request. */
+  readonly onExposed: (host: string) => void;
 }
 
 /** A connection with the socket that carries it. */
@@ -45,7 +49,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip'>;
+  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip' | 'cut'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
@@ -77,10 +81,54 @@ export async function connectSession<Handles>(
   }
 }
 
+/** Connects, and exposes hosts of this machine with the option `exposeNetwork`. */
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl }: ConnectPlan,
+  plan: ConnectPlan,
+  signal: AbortSignal,
+): Promise<OpenConnection<Handles>> {
+  const { settings, trust, onExposed } = plan;
+  const { exposeNetwork: hosts, connectOptions } = settings;
+  if (hosts === undefined) return connectLibrary(connector, grant, plan, signal);
+  const { ExposedNetwork } = await import('./exposed-network.js');
+  // An option of Puppeteer.
+  const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
+  const exposed = new ExposedNetwork({
+    hosts,
+    acceptsInsecureCerts: acceptInsecureCerts === true,
+    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
+    onRequest: onExposed,
+    onLost: () => void connecting.then(({ socket }) => socket.cut('dropped')),
+  });
+  const connecting = connectLibrary(connector, grant, { ...plan, webSockets: exposed.webSockets }, signal);
+  try {
+    const [connection] = await Promise.all([connecting, exposed.open(signal)]);
+    void connection.ended.then(() => exposed.cut());
+    return {
+      ...connection,
+      sockets: () => connection.sockets() + 1,
+      // No response to a request of the lease may arrive while the browser is cleaned.
+      cleanup: async () => void (await Promise.all([connection.cleanup(), exposed.stop()])),
+      cut: () => {
+        exposed.cut();
+        connection.cut();
+      },
+    };
+  } catch (error) {
+    exposed.cut();
+    connecting.then(
+      (connection) => connection.cut(),
+      () => {},
+    );
+    throw error;
+  }
+}
+
+async function connectLibrary<Handles>(
+  connector: Connector<Handles>,
+  grant: Grant,
+  { settings, trust, spare, pageUrl, webSockets }: ConnectPlan & { webSockets?: ExposedWebSockets },
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
@@ -117,6 +165,7 @@ async function connectOnce<Handles>(
       timeout,
       endpoint,
       sharedEndpoint,
+      exposedWebSockets: webSockets,
     });
     const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
     return { ...connection, ended, cut, clean, sockets: () => sockets, socket };

@@ -15,6 +15,7 @@ import type {
   ObserveRequest,
   Workspace,
 } from './connector.js';
+import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { SiteDataCleaner } from './site-data.js';
 import { workspaceOf } from './workspace.js';
@@ -56,8 +57,9 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint }: ConnectRequest,
+  request: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
+  const { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint } = request;
   const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
   // Playwright writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
@@ -68,6 +70,7 @@ async function connect(
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
   });
+  if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
   // Without a viewport a context has the size of the window, as the pool configured it.
   const openContext = async (which: ContextChoice) =>

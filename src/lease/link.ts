@@ -37,6 +37,8 @@ export interface LinkedLease {
   readonly sessionId: string;
   readonly signal: AbortSignal;
   readonly emit: (step: RunStep) => void;
+  /** The hosts of `exposeNetwork` that were requested. */
+  readonly exposedHosts: Set<string>;
   abort(reason: unknown): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
@@ -206,7 +208,12 @@ function connect<Handles>(
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId } = lease;
+  const { settings, emit, pool, grant, sessionId, exposedHosts } = lease;
+  const onExposed = (host: string) => {
+    if (exposedHosts.has(host)) return;
+    exposedHosts.add(host);
+    emit({ type: 'host-exposed', sessionId, host });
+  };
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
@@ -214,7 +221,7 @@ function connect<Handles>(
       const { host, insecure } = pool[INTERNALS].client;
       const trust = { baseUrl: host.url, insecure };
       const spare = await host.spare();
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onExposed };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

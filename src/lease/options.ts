@@ -1,4 +1,5 @@
 import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
+import { faultInHosts } from '../connect/exposed-hosts.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { leaseName, leaseTags, pageUrl } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -8,6 +9,7 @@ import {
   anyOf,
   callback,
   check,
+  checked,
   checksOf,
   flag,
   group,
@@ -187,6 +189,12 @@ export interface ConnectSettings<
   context?: Context | undefined;
   /** The automation library's own connect options. */
   connectOptions?: ConnectOptions | undefined;
+  /**
+   * Hosts of this machine's network that all pages of the leased browser may reach, also those of other sites, in the syntax of
+   * Playwright's option of this name: `'localhost:3000'`, `'<loopback>'`, `'*.test.internal,10.0.0.1:8080'`, `'*'`. This
+   * process sends their requests. Needs a CDP URL of the session, with any protocol. Default: none.
+   */
+  exposeNetwork?: string | undefined;
 }
 
 /** Options of a lease that are common to all functions. */
@@ -312,6 +320,7 @@ const connectChecks = checksOf<ConnectSettings>()({
   protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
   context: optional(oneOf('default', 'new'), 'default'),
   connectOptions: optional(check<object>('an object', isRecord), {}),
+  exposeNetwork: optional(checked<string>(faultInHosts)),
 });
 
 const reconnectChecks = checksOf<ReconnectSettings>()({

@@ -58,6 +58,7 @@ function connect(
     spare: new SpareConnection(),
     signal,
     onPagesClosed: (urls) => void told.push(urls),
+    onExposed: () => {},
   });
 }
 
