@@ -91,6 +91,7 @@ async function connectOnce<Handles>(
   const { settings, trust, onExposed } = plan;
   const { exposeNetwork: hosts, connectOptions } = settings;
   if (hosts === undefined) return connectLibrary(connector, grant, plan, signal);
+  if (grant.cdpUrl === undefined) throw new ConnectError(NO_CDP, { sessionId: grant.id });
   const { ExposedNetwork } = await import('./exposed-network.js');
   // An option of Puppeteer.
   const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
@@ -124,6 +125,9 @@ async function connectOnce<Handles>(
     throw error;
   }
 }
+
+const NO_CDP =
+  'The session has no CDP URL, which the option exposeNetwork needs with any protocol: remove the option.';
 
 async function connectLibrary<Handles>(
   connector: Connector<Handles>,

@@ -31,9 +31,11 @@ const site = `http://127.0.0.1:${port}`;
 const pool = new BrowserPool('bench', served.service);
 const LIBRARIES: Record<string, Run> = {
   Playwright: async (fn, exposeNetwork) =>
-    (await playwright.withPooledBrowser(pool, ({ page }) => fn(page), { exposeNetwork, context: 'new' })).value,
+    (await playwright.withPooledBrowser(pool, ({ page }) => fn(page), { exposeNetwork, context: 'new' }))
+      .value,
   Puppeteer: async (fn, exposeNetwork) =>
-    (await puppeteer.withPooledBrowser(pool, ({ page }) => fn(page), { exposeNetwork, context: 'new' })).value,
+    (await puppeteer.withPooledBrowser(pool, ({ page }) => fn(page), { exposeNetwork, context: 'new' }))
+      .value,
 };
 
 for (const [library, run] of Object.entries(LIBRARIES)) {

@@ -18,11 +18,14 @@ const tags = Array.from({ length: REQUESTS }, (_, index) => {
   return index % 10 > 3 ? `<img src="/${index}.png">` : `<script async src="/${index}.js"></script>`;
 });
 const page = `<!doctype html><title>app</title>${tags.join('\n')}`;
-const plain = '<!doctype html><title>a page</title><script src="/a.js"></script><img src="/b.png"><link rel="stylesheet" href="/c.css">';
+const plain =
+  '<!doctype html><title>a page</title><script src="/a.js"></script><img src="/b.png"><link rel="stylesheet" href="/c.css">';
 
 const server = createServer(({ url }, response) => {
   const type = url.split('.')[1];
   const body = url === '/' ? page : (bodies[type] ?? plain);
-  response.writeHead(200, { 'content-type': TYPES[type] ?? 'text/html', 'cache-control': 'no-store' }).end(body);
+  response
+    .writeHead(200, { 'content-type': TYPES[type] ?? 'text/html', 'cache-control': 'no-store' })
+    .end(body);
 });
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
