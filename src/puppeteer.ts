@@ -4,6 +4,7 @@
  * @module pooled-browser/puppeteer
  */
 export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './connect/puppeteer.js';
+export type { PuppeteerContextOptions } from './connect/puppeteer-context.js';
 export { mapPooledBrowsers, type PuppeteerMapOptions } from './map/puppeteer.js';
 export {
   attachBrowser,

@@ -29,9 +29,10 @@ export function browsersFor({ length }: readonly Job[]): number {
   return Math.max(1, length - 1);
 }
 
-/** Runs jobs at once on a local pool. Rejects only when the signal aborts. */
+/** Runs jobs at once on a local pool, which records each into the folder. Rejects only when the signal aborts. */
 export async function runJobs(
   jobs: readonly Job[],
+  folder: string,
   print: PrintStep,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
@@ -39,7 +40,7 @@ export async function runJobs(
   await Promise.all(jobs.map(({ load }) => load()));
   print('libraries', `loaded: ${[...new Set(jobs.map(({ needs: [library] }) => library))].join(', ')}`);
   const size = browsersFor(jobs);
-  await using local = await startPool({ pools: [{ name: 'demo', size }] }, signal);
+  await using local = await startPool({ pools: [{ name: 'demo', size }], recording: { folder } }, signal);
   print('pool', `${size} ${size === 1 ? 'browser' : 'browsers'} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);
@@ -57,7 +58,7 @@ export async function runJobs(
 }
 
 /** In ms. Polls are short, so that the waiting job shows that it waits; the default is 25 s. */
-const TIMEOUTS = { acquireTimeout: 60_000, pollTimeout: 1000, timeout: 30_000 };
+const TIMEOUTS = { acquireTimeout: 60_000, pollTimeout: 1000, timeout: 30_000, replaysTimeout: 60_000 };
 
 async function runJob(job: Job, shop: Order, log: Log, signal: AbortSignal): Promise<Outcome> {
   const onEvent = (event: RunEvent) => {
@@ -66,7 +67,7 @@ async function runJob(job: Job, shop: Order, log: Log, signal: AbortSignal): Pro
   };
   const name = `demo-${job.name.replace(' ', '-')}`;
   try {
-    const run = await job.order(shop, { ...TIMEOUTS, name, signal, onEvent });
+    const run = await job.order(shop, { ...TIMEOUTS, replays: 'record', name, signal, onEvent });
     return { job, run, receipt: run.value };
   } catch (error) {
     signal.throwIfAborted();
@@ -96,8 +97,14 @@ function describeStep(event: RunEvent): string | undefined {
       return `callback ended: ${event.status}`;
     case 'cleaned-up':
       return event.error ? `cleanup failed${cause}` : 'cleaned up: its pages and contexts are closed';
+    case 'recording-started':
+      return 'recording started';
+    case 'recording-stopped':
+      return `recording stopped${cause}`;
     case 'replays':
-      return `replays: ${event.status}`;
+      return event.status === 'pending'
+        ? 'replay listed: its video is being written'
+        : `replay: ${event.status}`;
     case 'released':
       return `released: ${event.released === 'reused' ? 'back in the pool' : 'destroyed'}`;
     case 'ended':

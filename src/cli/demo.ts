@@ -17,7 +17,8 @@ export function define(command: Command, { signal }: Interruption): void {
 }
 
 const HELP = `
-The demo needs no network and no account, and leaves nothing behind.
+The demo needs no network and no account. It leaves only the recordings, in the folder pooled-browser-recordings, or in
+that of BROWSER_POOL_LOCAL_RECORDINGS.
 
 Example:
   $ pooled-browser demo`;
@@ -34,7 +35,8 @@ async function demo(signal: AbortSignal): Promise<void> {
     if (missing !== '') print(paint('yellow', `Left out: ${name}. To add it: npm install ${missing}`));
   }
   print('');
-  const outcomes = await runJobs(jobs, printStep, signal);
+  const { recordingsFolder } = await import('../service/local-service.js');
+  const outcomes = await runJobs(jobs, recordingsFolder(), printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;
   if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);
@@ -81,9 +83,16 @@ function summarize(outcomes: readonly Outcome[]): string {
   const read = outcomes.map(({ job, receipt, error }) => {
     return [`${job.name} read`, receipt ?? `nothing: ${error?.message}`];
   });
-  const note = 'Replays "none": this pool recorded nothing. A service that records returns links here.';
-  return [paint('bold', head!), ...lines, '', ...formatTable(read), '', note].join('\n');
+  const links = outcomes.map(({ job, run }) => {
+    const [replay] = run?.replays ?? [];
+    return [`${job.name} replay`, replay?.replay_view_url ?? 'none'];
+  });
+  return [paint('bold', head!), ...lines, '', ...formatTable(read), '', REPLAYS, ...formatTable(links)].join(
+    '\n',
+  );
 }
+
+const REPLAYS = 'The replays stay after the demo. Open each in a browser:';
 
 /** Runs with the two variables that `serve` prints, with either library. */
 const CODE = `

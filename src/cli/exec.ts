@@ -4,20 +4,20 @@ import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
 import type { ExposedNetwork } from '../connect/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
-import { EXIT, exitCodeOf, ExitStatus } from './errors.js';
+import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import {
   ABOUT_TOKEN,
   addLeaseOptions,
   exposeOption,
+  time,
   type ExposeOptions,
   type LeaseOptions,
 } from './options.js';
-import { openPool } from './service.js';
+import { openPool, POLL_TIMEOUT } from './service.js';
 import { note } from './terminal.js';
 
 export function define(command: Command, interruption: Interruption): void {
@@ -30,10 +30,19 @@ export function define(command: Command, interruption: Interruption): void {
     .argument('[args...]', 'arguments of the program')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
     .addOption(exposeOption())
+    .option('--lazy', 'lease the browser when the command connects for the first time: see below')
+    .option(
+      '--idle-timeout <time>',
+      'with --lazy: release the browser after this time without a command',
+      time,
+    )
     .addHelpText('after', HELP)
-    .action(async (pool: string, program: string, args: string[], options: ExecOptions) =>
-      exec(pool, [program, ...args], options, interruption),
-    );
+    .action(async (pool: string, program: string, args: string[], options: ExecOptions) => {
+      const whole = [program, ...args];
+      if (options.lazy) return execLazily(pool, whole, { ...options, ...releaseOf(command) }, interruption);
+      if (options.idleTimeout !== undefined) throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
+      return exec(pool, whole, options, interruption);
+    });
 }
 
 /** Without `--`, an option of the program to run looks like one of this command. */
@@ -65,6 +74,10 @@ BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
 With --expose-network localhost:3000, the browser reaches that server on this machine while the
 command runs. The rules: localhost:3000, <loopback>, *.internal, 10.0.0.1, *, separated by commas.
 Every page in the browser can send requests to these hosts, also pages of other sites.
+
+With --lazy, the command starts without a browser. All addresses lead to this machine, and the
+browser is leased when the command connects for the first time; the session id and the live view are
+not in the environment. Afterwards the browser is cleaned up and reused, unless --release is set.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
@@ -77,10 +90,18 @@ Examples:
   $ pooled-browser exec scrapers --name nightly --release-on-crash -- ./nightly.sh
   $ pooled-browser exec agents -- sh -c \\
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
-  $ pooled-browser exec agents --local-endpoint -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
+  $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
 interface ExecOptions extends LeaseOptions, ExposeOptions {
   localEndpoint?: true;
+  lazy?: true;
+  /** In ms. */
+  idleTimeout?: number;
+}
+
+/** A browser that its proxy cleans need not be destroyed. */
+function releaseOf(command: Command): { release?: 'auto' } {
+  return command.getOptionValueSource('release') === 'default' ? { release: 'auto' } : {};
 }
 
 /** Runs a command with a leased browser, and ends with the exit code of the command. */
@@ -99,18 +120,66 @@ async function exec(
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
-    const trust = trustOf(pool);
+    const { trust } = pool[INTERNALS].client;
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
-    const url = endpoint?.url;
-    const words = command.map((word) => (url ? word.replaceAll('{endpoint}', url) : word));
-    code = await runCommand(words, { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: url }, interruption);
+    code = await runCommand(
+      command,
+      { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url },
+      interruption,
+    );
   } finally {
     await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
+  if (code !== EXIT.ok) throw new ExitStatus(code);
+}
+
+/** Runs a command with addresses of this machine, which lease a browser when the command connects. */
+async function execLazily(
+  poolName: string,
+  command: readonly string[],
+  options: Omit<ExecOptions, 'release'> & { release: 'auto' | ExecOptions['release'] },
+  interruption: Interruption,
+): Promise<void> {
+  const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout, idleTimeout, ...ending } = options;
+  const { release, releaseOnCrash, replays, exposeNetwork } = ending;
+  await using pool = await openPool(poolName, options);
+  const { createLeaseLog, describeReplays } = await import('./lease.js');
+  const { serveProxy } = await import('../lease/serve-proxy.js');
+  await using proxy = await serveProxy(pool, {
+    tags,
+    name,
+    startUrl,
+    acquireTimeout,
+    unreachableTimeout,
+    idleTimeout,
+    release,
+    releaseOnCrash,
+    replays,
+    exposeNetwork,
+    share: true,
+    pollTimeout: POLL_TIMEOUT,
+    onEvent: createLeaseLog(acquireTimeout),
+    onClient: (event) => {
+      if (event.type === 'released') describeReplays(event.summary).forEach(note);
+      if (event.type === 'refused')
+        note(`A connection was refused with status ${event.status}: ${event.reason}`);
+    },
+  });
+  const cdp = proxy.url.replace('http', 'ws');
+  const variables = {
+    BROWSER_POOL_SESSION_ID: undefined,
+    BROWSER_POOL_CDP_WS_URL: cdp,
+    BROWSER_POOL_WEBDRIVER_WS_URL: `${cdp}/session`,
+    BROWSER_POOL_LIVE_VIEW_URL: undefined,
+    BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
+  };
+  interruption.signal.throwIfAborted();
+  const code = await runCommand(command, variables, interruption);
+  await proxy.close();
   if (code !== EXIT.ok) throw new ExitStatus(code);
 }
 
@@ -131,18 +200,14 @@ async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEn
   };
 }
 
-/** Which WebSocket URLs the sessions of a pool may have, once a browser is leased. */
-function trustOf(pool: BrowserPool): Trust {
-  const { host, insecure } = pool[INTERNALS].client;
-  return { baseUrl: host.url, insecure };
-}
-
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
 async function runCommand(
-  [command, ...args]: readonly string[],
+  words: readonly string[],
   variables: NodeJS.ProcessEnv,
   interruption: Interruption,
 ): Promise<number> {
+  const { BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint } = variables;
+  const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
   const child = spawn(command!, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
   let signals = 0;
   const passOn = (signal: NodeJS.Signals) => {

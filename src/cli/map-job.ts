@@ -34,7 +34,7 @@ export async function runMap(poolName: string, command: MapCommand, signal: Abor
   await checkOut(command);
   await checkArtifacts(command);
   using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
-  const { task, shouldRetry } = await loadScript(command.script);
+  const { task, options } = await loadScript(command.script);
   using report = new MapReport(out);
   signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
   const outcomes = mapPooledBrowsers(pool, inputs.lines, returningData(task), {
@@ -44,7 +44,7 @@ export async function runMap(poolName: string, command: MapCommand, signal: Abor
     stopAfterFailures,
     ordered,
     checkpoint,
-    shouldRetry,
+    ...options,
     connector: await loadConnector(command.library),
     total: inputs.total,
     signal,

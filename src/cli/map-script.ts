@@ -10,7 +10,8 @@ import { CliError, EXIT } from './errors.js';
 export interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
   readonly task: (task: unknown) => unknown;
-  readonly shouldRetry: MapOptions['shouldRetry'];
+  /** Other exports that are options of the job. */
+  readonly options: Pick<MapOptions, 'shouldRetry' | 'contextOptions'>;
 }
 
 /** Loads a script, in JavaScript or TypeScript. */
@@ -23,14 +24,14 @@ export async function loadScript(path: string): Promise<TaskScript> {
     throw new CliError(describeFailure(path, cause), EXIT.usage, { cause });
   });
   // The exports of a CommonJS module are its default export.
-  const { default: task, shouldRetry } = isRecord(module.default) ? module.default : module;
+  const { default: task, shouldRetry, contextOptions } = isRecord(module.default) ? module.default : module;
   if (typeof task !== 'function') {
     throw new CliError(
       `The script ${path} needs a function as its default export: export default async ({ input, page }) => …`,
       EXIT.usage,
     );
   }
-  return { task, shouldRetry } as TaskScript;
+  return { task, options: { shouldRetry, contextOptions } } as TaskScript;
 }
 
 type Module = Readonly<Record<string, unknown>>;

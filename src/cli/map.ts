@@ -44,7 +44,9 @@ session, signal } and returns the value for the result, or a promise of it:
   };
 
 The script may be in TypeScript, with Node 22.18 or newer, or where tsx is installed. It may export
-shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried.
+shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried, and
+contextOptions: the library's options of the task's context (storage state, locale, viewport, …), or a
+function (input, index) that returns them.
 
 Results are lines of JSON, written as the tasks end: {"status":"fulfilled","index":0,"input":"…",
 "attempts":1,"sessionId":"…","value":…} or {"status":"rejected",…,"reason":{"name":…,"message":…}}.
@@ -53,8 +55,8 @@ The console output of the script goes to stderr, so that stdout contains only re
 With --out, a result is in the file before the next task of its browser begins. After any end of the
 job, the same command with --resume continues it: inputs that succeeded are skipped, inputs that
 failed run again, and the file has one result per input. The inputs must be the same; there may be
-more at the end. Inputs are read when they are needed, so stdin may be endless. They are in UTF-8, or
-in UTF-16 with a byte order mark; other text ends the command with exit code 2 and the line.
+more at the end. Inputs are read when they are needed, so stdin may be endless. They are in UTF-8,
+or in UTF-16 with a byte order mark; other text ends the command with exit code 2 and the line.
 
 With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
 <file> is written: a row for each result in the order of the inputs, and a column for each path in

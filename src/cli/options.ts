@@ -17,9 +17,8 @@ export const ABOUT_TOKEN = `
 The access token is read only from the environment variable BROWSER_POOL_ACCESS_TOKEN: every user of
 a machine can read the arguments of its processes.`;
 
-/** Options of each command that leases browsers. */
-export interface LeaseRequestOptions extends ServiceOptions {
-  name?: string;
+/** Options of each command that leases browsers, also several at once. */
+export interface AcquireOptions extends ServiceOptions {
   tag?: Readonly<Record<string, string>>;
   startUrl?: string;
   /** In ms. */
@@ -41,9 +40,8 @@ export function exposeOption(): Option {
   ).argParser(hosts);
 }
 
-export function addLeaseRequestOptions(command: Command): Command {
-  return addServiceOption(command)
-    .option('--name <name>', 'name of the lease')
+export function addAcquireOptions(command: Command): Command {
+  return command
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
     .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
@@ -51,6 +49,15 @@ export function addLeaseRequestOptions(command: Command): Command {
       timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),
     )
     .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
+}
+
+/** The same, for a command whose leases have a name. */
+export interface LeaseRequestOptions extends AcquireOptions {
+  name?: string;
+}
+
+export function addLeaseRequestOptions(command: Command): Command {
+  return addAcquireOptions(addServiceOption(command).option('--name <name>', 'name of the lease'));
 }
 
 /** Options of each command that leases a browser for another program. */
@@ -116,6 +123,11 @@ function hosts(text: string): string {
   const fault = faultInHosts(text);
   if (fault === undefined) return text;
   throw new InvalidArgumentError(`The value ${fault}.`);
+}
+
+/** Parses a time with its unit, or a number of seconds, as milliseconds. */
+export function seconds(text: string): number {
+  return time(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
 }
 
 /** Parses `key=value` and adds the pair to the earlier ones. */

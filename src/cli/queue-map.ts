@@ -39,7 +39,7 @@ export async function runQueuedMap(
   const connection = redisOf(command);
   await using pool = await openPool(poolName, command);
   await Promise.all([checkOut(command), checkArtifacts(command)]);
-  const { task, shouldRetry } = await loadScript(command.script);
+  const { task, options } = await loadScript(command.script);
   const connector = await loadConnector(command.library);
   const known = new KnownInputs(checkpointOf(command) ?? `the queue ${queueName}`);
   await using results = await openResults(command, known);
@@ -57,7 +57,7 @@ export async function runQueuedMap(
     ...workSettingsOf(command),
     ...listenersOf(report, command),
     onProgress: queueReport.showOwn,
-    shouldRetry,
+    ...options,
     connection,
     connector,
     signal: stop.signal,

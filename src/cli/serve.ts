@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { InvalidArgumentError, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
-import type { DestroyReason, LocalPoolEvent, Protocol, RecordingEnd } from '../local/events.js';
+import {
+  PROTOCOL_NAMES,
+  type DestroyReason,
+  type LocalPoolEvent,
+  type RecordingEnd,
+} from '../local/events.js';
 import type { LocalPoolOptions } from '../local/options.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
@@ -18,6 +23,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--timeout-seconds <n>', 'seconds without a connection that end a lease', numberAboveZero, 60)
     .option('--viewport <width>x<height>', 'size of the browser windows, such as 1920x1080', size)
     .option('--start-url <url>', 'URL that each new browser opens')
+    .option('--recordings <folder>', 'folder in which recordings stay; default: they end with the command')
     .option(
       '--chaos <seed>',
       'cause faults on purpose; the same seed causes the same faults',
@@ -40,6 +46,7 @@ Examples:
   $ pooled-browser serve --pool tests=4 --pool scrapers=2 --port 4400
   $ pooled-browser serve --size 1 --headful --start-url https://example.com
   $ pooled-browser serve --size 4 --chaos 7
+  $ pooled-browser serve --recordings recordings
   $ pooled-browser serve --json | jq -r .type`;
 
 interface ServeOptions {
@@ -50,6 +57,7 @@ interface ServeOptions {
   timeoutSeconds: number;
   viewport?: { width: number; height: number };
   startUrl?: string;
+  recordings?: string;
   chaos?: number;
   executablePath?: string;
   json?: true;
@@ -99,11 +107,11 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
 }
 
 function toPoolOptions({ pool, port, executablePath, size, headful, ...options }: ServeOptions) {
-  const { timeoutSeconds, startUrl, viewport, chaos: seed } = options;
+  const { timeoutSeconds, startUrl, viewport, recordings: folder, chaos: seed } = options;
   const settings = { headless: !headful, timeoutSeconds, startUrl, viewport };
   const pools = (pool ?? [{ name: 'default' }]).map((named) => ({ size, ...named, ...settings }));
   const chaos = seed === undefined ? undefined : { seed };
-  return { port, executablePath, pools, chaos } satisfies LocalPoolOptions;
+  return { port, executablePath, pools, recording: { folder }, chaos } satisfies LocalPoolOptions;
 }
 
 /** The first event of `serve`: what a client needs to use the pools. */
@@ -180,7 +188,7 @@ function describeEvent(event: LocalPoolEvent): Description | undefined {
       return ['yellow', 'destroyed', REASONS[event.reason]];
     case 'connected':
     case 'disconnected':
-      return ['reset', event.type, PROTOCOLS[event.protocol]];
+      return ['reset', event.type, PROTOCOL_NAMES[event.protocol]];
     case 'recording-started':
       return ['reset', 'recording', event.replayId];
     case 'recording-finished':
@@ -193,8 +201,6 @@ function describeEvent(event: LocalPoolEvent): Description | undefined {
       return undefined;
   }
 }
-
-const PROTOCOLS: Record<Protocol, string> = { cdp: 'CDP', bidi: 'WebDriver BiDi', 'live-view': 'live view' };
 
 const REASONS: Record<DestroyReason, string> = {
   released: 'released without reuse',
@@ -209,7 +215,8 @@ type EventOf<Type> = Extract<LocalPoolEvent, { type: Type }>;
 
 function describeRecording(event: EventOf<'recording-finished'>): Description {
   const { replayId, reason, milliseconds, bytes, failure } = event;
-  if (failure !== undefined) return ['red', 'recorded', `${replayId}, no video: ${failure}`];
+  if (failure !== undefined)
+    return ['red', 'recorded', `${replayId}, ${bytes === 0 ? 'no video' : 'incomplete'}: ${failure}`];
   const facts = `${replayId}, ${(milliseconds / 1000).toFixed(1)} s, ${(bytes / 1024 / 1024).toFixed(1)} MB`;
   const cause = INCOMPLETE[reason];
   if (cause === undefined) return ['reset', 'recorded', facts];

@@ -26,7 +26,7 @@ export async function runWork(poolName: string, command: WorkCommand, signal: Ab
   const connection = redisOf(command);
   await using pool = await openPool(poolName, command);
   await checkArtifacts(command);
-  const { task, shouldRetry } = await loadScript(command.script);
+  const { task, options } = await loadScript(command.script);
   const connector = await loadConnector(command.library);
   using report = new MapReport(`the queue ${queueName}`);
   signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
@@ -36,7 +36,7 @@ export async function runWork(poolName: string, command: WorkCommand, signal: Ab
       ...workSettingsOf(command),
       ...listenersOf(report, command),
       idleTimeout: command.idleTimeout,
-      shouldRetry,
+      ...options,
       connection,
       connector,
       signal,

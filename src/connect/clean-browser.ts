@@ -33,8 +33,8 @@ export async function cleanBrowser(
   const dispose = (browserContextId: string) =>
     cdp.send('Target.disposeBrowserContext', { browserContextId });
   await Promise.all([
-    isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),
     ...browserContextIds.map(dispose),
+    isOwnContextUsed && renewOwnContext(cdp, new Set(browserContextIds)),
   ]);
 }
 

@@ -1,9 +1,13 @@
 import type { Grant } from '../service/browser-service.js';
+import { explain } from '../service/reachability.js';
+import { sendOnce } from '../service/send-once.js';
 import type { SpareConnection } from '../service/spare-connection.js';
-import { LinkedAbort, raceAbort, raceEnd } from '../shared/abort.js';
-import { isRecord } from '../shared/json.js';
-import { duration, MissingLibraryError } from '../shared/errors.js';
+import { isSuccess } from '../service/status.js';
+import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
+import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
@@ -17,6 +21,7 @@ export interface ConnectPlan {
   readonly settings: {
     readonly protocol: Protocol;
     readonly context: ContextChoice;
+    readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
     readonly exposeNetwork?: string | undefined;
@@ -70,7 +75,7 @@ export async function connectSession<Handles>(
     });
   } catch (error) {
     if (plan.signal.aborted) throw plan.signal.reason;
-    if (error instanceof MissingLibraryError) throw error;
+    if (error instanceof MissingLibraryError || error instanceof InvalidOptionError) throw error;
     const timeout = new ConnectError(
       `no page became usable within ${duration(connectTimeout)} (option connectTimeout)`,
     );
@@ -135,7 +140,7 @@ async function connectLibrary<Handles>(
   { settings, trust, spare, pageUrl, webSockets }: ConnectPlan & { webSockets?: ExposedWebSockets },
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { protocol, context, connectOptions, connectTimeout: timeout } = settings;
+  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
@@ -152,10 +157,11 @@ async function connectLibrary<Handles>(
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };
-  const clean = (how: { isOwnContextUsed: boolean }) =>
+  // WebDriver BiDi has no commands that clear a browser.
+  const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(() => openCdp(AbortSignal.timeout(timeout)), how);
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -163,6 +169,7 @@ async function connectLibrary<Handles>(
       socket,
       protocol,
       context,
+      contextOptions,
       connectOptions,
       endReason: endReason(grant.id),
       pageUrl,
@@ -186,13 +193,44 @@ function endReason(sessionId: string): string {
   );
 }
 
-/** WebDriver BiDi has no commands that clear a browser. */
-async function cleanOverCdp(open: () => Promise<Socket>, how: { isOwnContextUsed: boolean }): Promise<void> {
-  const socket = await open();
+/**
+ * Removes what an earlier lease left in a browser that nothing could destroy.
+ *
+ * @throws ConnectError; the signal's reason.
+ */
+export async function cleanSession(
+  grant: Grant,
+  { settings, trust, signal }: Pick<ConnectPlan, 'settings' | 'trust' | 'signal'>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const limit = new LinkedAbort(signal, settings.connectTimeout);
+  const { signal: during } = limit;
+  const over = new Promise<void>((resolve) => onAbort(during, resolve));
+  try {
+    const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during });
+    await cleanOverCdp(socket, over, how);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const message =
+      'The browser still has data of an earlier lease, and could not be cleaned: restart the browser.';
+    throw new ConnectError(message, { sessionId: grant.id, cause });
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
+async function cleanOverCdp(
+  socket: Socket,
+  over: Promise<unknown>,
+  how: { isOwnContextUsed: boolean },
+): Promise<void> {
+  const cut = () => socket.cut('closed-by-us');
+  void over.then(cut);
   try {
     await cleanBrowser(socket.takeOver(), how);
   } finally {
-    socket.cut('closed-by-us');
+    cut();
   }
 }
 
@@ -202,7 +240,10 @@ export async function openSocket(
   how: { protocol: Protocol; trust: Trust; signal: AbortSignal; spare?: SpareConnection },
 ): Promise<Socket> {
   const { protocol, trust, signal, spare } = how;
-  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, spare);
+  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, {
+    network: trust.network,
+    spare,
+  });
 }
 
 /** Returns the session's WebSocket URL for a protocol. */
@@ -219,20 +260,25 @@ export async function trustedUrl(
     const other = protocol === 'bidi' ? "protocol 'cdp'" : "protocol 'bidi'";
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
   }
-  const url = /^https?:/.test(given) ? await discover(given, signal).catch(() => undefined) : given;
-  if (url === undefined)
-    throw fail(`names no WebSocket: ${new URL(given).origin}/json/version has no answer`);
+  const url = /^https?:/.test(given)
+    ? await discover(given, trust.network, signal).catch((error: unknown) => {
+        const page = `${new URL(given).origin}/json/version`;
+        throw fail(`names no WebSocket: ${page} has no answer (${explain(error)})`);
+      })
+    : given;
   const fault = webSocketFault(url, trust);
   if (fault !== undefined) throw fail(`${fault}, so it is not used`);
   return url;
 }
 
 /** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */
-async function discover(address: string, signal?: AbortSignal): Promise<string> {
+async function discover(address: string, network: NetworkSettings, signal?: AbortSignal): Promise<string> {
   const { host, protocol, search } = new URL(address);
   const root = address.replace(/[?#].*$/, '').replace(/\/+$/, '');
-  const request = { redirect: 'error', ...(signal && { signal }) } as const;
-  const version: unknown = await (await fetch(`${root}/json/version${search}`, request)).json();
+  const url = new URL(`${root}/json/version${search}`);
+  const { status, body } = await sendOnce({ url }, { route: routeTo(url, network), signal });
+  if (!isSuccess(status)) throw new Error(`status ${status}`);
+  const version = parseJson(body);
   const found = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));
   return `${protocol === 'https:' ? 'wss:' : 'ws:'}//${host}${found.pathname}${found.search || search}`;
 }

@@ -12,6 +12,8 @@ export type ContextChoice = 'default' | 'new';
  * - `'context'`: each task has its own context;
  * - `'storage'`: tasks share one or two pages, each in a context, and the data that a site can store is cleared between them;
  * - `'none'`: all tasks share a page of the browser's own context, and nothing is cleared.
+ *
+ * With `contextOptions`, tasks share a context only if their options are equal, and never the browser's own one.
  */
 export type Isolation = 'context' | 'storage' | 'none';
 
@@ -23,11 +25,13 @@ export interface ConnectRequest {
   readonly protocol: Protocol;
   /** The context of the option `context`. */
   readonly context: ContextChoice;
+  /** The library's options of the new context, as `checkContext` accepted them. */
+  readonly contextOptions?: object | undefined;
   /** URL of the page for the callback, if the browser has such a page; otherwise any page. */
   readonly pageUrl: string | undefined;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
-  /** With the option `exposeNetwork`, for a library that can route the WebSockets of its pages. Requests need no library. */
+  /** @internal With the option `exposeNetwork`, for a library that can route the WebSockets of its pages. Requests need no library. */
   readonly exposedWebSockets?: ExposedWebSockets | undefined;
   /** Why a call after the end of the lease fails, for a library that shows the reason of a disconnect. */
   readonly endReason: string;
@@ -57,6 +61,13 @@ export interface Connector<Handles = unknown> {
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
   /** Whether `observe` can record traces. Otherwise the option `artifacts.trace` is refused. */
   readonly canTrace?: boolean;
+  /**
+   * Checks the option `contextOptions` before anything is sent. Without this method, the option is refused. A context that
+   * the library refuses later must reject with an `InvalidOptionError`, too: another browser would not help.
+   *
+   * @throws InvalidOptionError for options that the library does not have.
+   */
+  checkContext?(options: object, protocol: Protocol): void;
   /** Imports the library, while the acquire request waits at the service. */
   load(): Promise<unknown>;
   /** Connects to the browser, and chooses or opens its page. */
@@ -74,10 +85,14 @@ export interface Connection<Handles> {
   pageUrl?(): string;
   /** Returns false after the library's connection was closed, also by the callback. */
   isConnected(): boolean;
-  /** Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest. */
-  openWorkspace?(isolation: Isolation): Promise<Workspace<Handles>>;
+  /**
+   * Opens a page for tasks of `mapPooledBrowsers`. `cleanup` closes it at the latest.
+   *
+   * @param contextOptions With these options, the page has a new context with any isolation.
+   */
+  openWorkspace?(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>>;
   /** Opens a context for a test, or returns the browser's own one. `cleanup` closes a new one at the latest. */
-  openContext?(choice: ContextChoice): Promise<TestContext>;
+  openContext?(choice: ContextChoice, contextOptions?: object): Promise<TestContext>;
   /**
    * Observes pages, for the option `artifacts`. Sends nothing to the browser by itself. With a connector that does not
    * have this method, a lease has no artifacts.

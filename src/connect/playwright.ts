@@ -2,7 +2,14 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, BrowserType, ConnectOverCDPOptions, Page } from 'playwright-core';
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  BrowserType,
+  ConnectOverCDPOptions,
+  Page,
+} from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import type {
@@ -15,10 +22,12 @@ import type {
   ObserveRequest,
   Workspace,
 } from './connector.js';
+import { withContextOptions } from './context-options.js';
 import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
+import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
-import { workspaceOf } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -50,6 +59,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
     canTrace: true,
+    checkContext: checkPlaywrightContext,
     load: chromium,
     connect: async (request) => connect(await chromium(), request),
   };
@@ -59,7 +69,8 @@ async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   request: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const { socket, context: choice, connectOptions, endReason: reason, pageUrl, endpoint } = request;
+  const { socket, context: choice, contextOptions, connectOptions, endReason: reason } = request;
+  const { pageUrl, endpoint } = request;
   const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
   // Playwright writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
@@ -72,20 +83,23 @@ async function connect(
   });
   if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
-  // Without a viewport a context has the size of the window, as the pool configured it.
-  const openContext = async (which: ContextChoice) =>
-    which === 'new' ? browser.newContext({ viewport: null }) : ownContext;
-  const context = await openContext(choice);
+  const isConnected = () => browser.isConnected();
+  const openContext: OpenContext = async (which, given) => {
+    if (which === 'default') return ownContext;
+    if (given) checkPlaywrightContext(given);
+    return withContextOptions(given, isConnected, () => browser.newContext(withWindowSize(given)));
+  };
+  const context = await openContext(choice, contextOptions);
+  const newPage = () => withContextOptions(contextOptions, isConnected, () => context.newPage());
   const pages = context.pages();
-  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await context.newPage());
+  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await newPage());
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation) =>
-      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
-    isConnected: () => browser.isConnected(),
+    isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
       await Promise.all(opened.map((one) => one.close({ reason })));
@@ -100,22 +114,31 @@ async function connect(
   };
 }
 
+type OpenContext = (which: ContextChoice, contextOptions?: BrowserContextOptions) => Promise<BrowserContext>;
+
 async function openWorkspace(
   browser: Browser,
-  context: BrowserContext,
+  openContext: OpenContext,
   isolation: Isolation,
+  contextOptions: BrowserContextOptions | undefined,
 ): Promise<Workspace<PlaywrightHandles>> {
-  const page = await context.newPage();
-  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
+  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
+  const isConnected = () => browser.isConnected();
+  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
+  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('crash', () => {
     hasCrashed = true;
   });
   return workspaceOf({
-    isolation,
+    ...kind,
     handles: { browser, context, page },
     cleaner,
-    resetLibrary: () => Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]),
+    resetLibrary: async () => {
+      await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
+      if (contextOptions?.permissions) await context.grantPermissions(contextOptions.permissions);
+    },
     hasCrashed: () => hasCrashed,
   });
 }

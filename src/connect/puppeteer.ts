@@ -11,10 +11,17 @@ import type {
   ObserveRequest,
   Workspace,
 } from './connector.js';
+import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
+import {
+  checkPuppeteerContext,
+  hasSiteData,
+  openPuppeteerContext,
+  type PuppeteerContextOptions,
+} from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { workspaceOf } from './workspace.js';
+import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -55,6 +62,7 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
   return {
     library: 'puppeteer',
     refusal: (protocol, isolation) => (protocol === 'bidi' && isolation === 'storage' ? REFUSAL : undefined),
+    checkContext: checkPuppeteerContext,
     load: library,
     connect: async (request) => connect(await library(), request),
   };
@@ -62,37 +70,42 @@ export function puppeteer(options: PuppeteerOptions = {}): Connector<PuppeteerHa
 
 async function connect(
   library: PuppeteerLibrary,
-  { socket, protocol, context: choice, connectOptions, pageUrl, sharedEndpoint }: ConnectRequest,
+  { socket, protocol, context: choice, contextOptions, ...request }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
   const transport = socketTransport(socket, protocol);
   const [browser, url] = await Promise.all([
     library.connect({
       // Puppeteer's default resizes the leased browser.
       defaultViewport: null,
-      ...connectOptions,
+      ...request.connectOptions,
       ...(protocol === 'bidi'
         ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
         : { protocol: 'cdp', transport }),
     }),
-    protocol === 'cdp' ? sharedEndpoint() : undefined,
+    protocol === 'cdp' ? request.sharedEndpoint() : undefined,
   ]);
   // Puppeteer has no URL of a transport. The method is synchronous, so the URL exists before it is called.
   if (url !== undefined) browser.wsEndpoint = () => url;
   const ownContext = browser.defaultBrowserContext();
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
-  const openContext = async (which: ContextChoice) =>
-    which === 'new' ? browser.createBrowserContext() : ownContext;
-  const context = await openContext(choice);
-  const page = await usablePage(context, pageUrl);
+  const isConnected = () => browser.connected;
+  const openContext: OpenContext = async (which, given) => {
+    if (which === 'default') return ownContext;
+    if (given) checkPuppeteerContext(given);
+    return withContextOptions(given, isConnected, () => openPuppeteerContext(browser, given));
+  };
+  const context = await openContext(choice, contextOptions);
+  const page = await withContextOptions(contextOptions, isConnected, () =>
+    usablePage(context, request.pageUrl),
+  );
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: async (isolation) =>
-      openWorkspace(browser, await openContext(isolation === 'none' ? 'default' : 'new'), isolation),
+    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
-    isConnected: () => browser.connected,
+    isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
       await Promise.all(opened.map((one) => one.close()));
@@ -129,19 +142,28 @@ function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
 }
 
+type OpenContext = (
+  which: ContextChoice,
+  contextOptions?: PuppeteerContextOptions,
+) => Promise<BrowserContext>;
+
 async function openWorkspace(
   browser: Browser,
-  context: BrowserContext,
+  openContext: OpenContext,
   isolation: Isolation,
+  contextOptions: PuppeteerContextOptions | undefined,
 ): Promise<Workspace<PuppeteerHandles<'new'>>> {
-  const page = await context.newPage();
-  const cleaner = isolation === 'storage' ? await watch(context, page) : undefined;
+  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
+  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
+  const isConnected = () => browser.connected;
+  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
+  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
   let hasCrashed = false;
   page.once('error', () => {
     hasCrashed = true;
   });
   return workspaceOf({
-    isolation,
+    ...kind,
     handles: { browser, context, page },
     cleaner,
     resetLibrary: () => context.clearPermissionOverrides(),

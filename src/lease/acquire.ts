@@ -63,7 +63,7 @@ export async function acquireBrowser(
   const { client, limit } = pool[INTERNALS];
   const { reachability } = client.host;
   const { signal } = deadline;
-  const queue = client.host.queueOf(pool.idOrName);
+  const queue = client.queueOf(pool.idOrName);
   const state: State = { keepAlive, failures: 0, retries: 0, brokenGrants: 0, isOpen: false };
   // Also ends the wait of a caller in the queue, which sends no request.
   const timeToReach = () => reachability.timeLeft(settings.unreachableTimeout);
@@ -201,7 +201,7 @@ async function pauseBefore(
   const retryAfter = retryAfterOf(outcome);
   if (hasWaited && retryAfter === undefined) return;
   const pause = retryAfter ?? backoff(call.settings.retry, state.failures);
-  const queue = client.host.queueOf(call.pool.idOrName);
+  const queue = client.queueOf(call.pool.idOrName);
   // A service that refuses at once may have a browser as soon as this process releases one.
   const wake = (resolve: () => void) => queue.onRelease(resolve);
   await delay(pause, deadline.signal, client.service.waits === 'never' ? wake : undefined);

@@ -3,7 +3,8 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import type { Grant, LeaseRequest } from '../service/browser-service.js';
+import { hasAcquireRequest, type Grant, type LeaseRequest } from '../service/browser-service.js';
+import type { FairQueue } from '../service/fair-queue.js';
 import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
@@ -19,7 +20,7 @@ import {
   ConnectError,
   LeaseOverError,
 } from '../shared/lease-errors.js';
-import { runs } from '../shared/process-state.js';
+import { runs, uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
 import { acquireBrowser } from './acquire.js';
@@ -66,8 +67,8 @@ export type Callback<Handles, Value, Session extends object = BrowserSession> = 
 export interface LeaseEnd {
   readonly status: 'ok' | 'failed';
   readonly error?: unknown;
-  /** Leave the browser leased and unchanged. */
-  readonly leave?: boolean;
+  /** Leave the browser leased and unchanged, for `attachBrowser`. */
+  readonly isDetached?: boolean;
 }
 
 /** What a call asks of its lease. */
@@ -148,6 +149,7 @@ export class Lease<Handles> {
       for (;;) {
         await lease.#acquire(deadline, settings.reconnect !== false);
         try {
+          await lease.#cleanFirst();
           return await lease.#connect(connector);
         } catch (error) {
           failed = await lease.#giveUp();
@@ -162,10 +164,17 @@ export class Lease<Handles> {
   /** Acquires a browser without connecting to it, for another program. After a failure the call has ended. */
   static async acquire(pool: BrowserPool<object>, settings: LeaseSettings): Promise<Lease<unknown>> {
     const lease = new Lease({ pool, settings });
-    await lease.#beforeDeadline(
-      (deadline) => lease.#acquire(deadline, true),
-      () => ({}),
-    );
+    let failed: Pick<FailedRun, 'session' | 'released'> = {};
+    const work = async (deadline: LinkedAbort) => {
+      await lease.#acquire(deadline, true);
+      try {
+        await lease.#cleanFirst();
+      } catch (error) {
+        failed = await lease.#giveUp();
+        throw error;
+      }
+    };
+    await lease.#beforeDeadline(work, () => failed);
     return lease;
   }
 
@@ -174,17 +183,20 @@ export class Lease<Handles> {
     plan: LeasePlan<Handles>,
     { earlierReplays, isMarkShown, ...browser }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
   ): Promise<Lease<Handles>> {
-    // The lease before it may have used the browser's own context.
-    const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
+    const { pool } = plan;
     const { grant, lease: request } = browser;
     // Built here: the token must not be sent where a record from outside wants it.
-    const ticket = ticketOf(grant.id, { pool: plan.pool, lease: request }, isMarkShown);
+    const ticket = ticketOf(grant.id, { pool, lease: request }, isMarkShown);
+    const leave = placeOf(pool, grant.id, { isAlone: !ticket });
+    // The lease before it may have used the browser's own context.
+    const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
+    lease.#leave = leave;
     lease.#hold({ ...browser, ticket }, { earlier: earlierReplays });
     try {
       await lease.#connect(plan.connector);
     } catch (error) {
       lease.#replays?.stop();
-      await lease.end({ status: 'failed', error, leave: true });
+      await lease.end({ status: 'failed', error, isDetached: true });
       throw error;
     }
     return lease;
@@ -343,10 +355,10 @@ export class Lease<Handles> {
   }
 
   /** Opens a page for tasks, and measures the round trip. */
-  async openWorkspace(isolation: Isolation): Promise<Workspace<Handles>> {
+  async openWorkspace(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>> {
     const { connection } = this.link;
     connection.socket.ping();
-    if (connection.openWorkspace) return connection.openWorkspace(isolation);
+    if (connection.openWorkspace) return connection.openWorkspace(isolation, contextOptions);
     throw new InvalidOptionError(
       'connector',
       'The connector has no openWorkspace, which mapPooledBrowsers needs.',
@@ -362,7 +374,7 @@ export class Lease<Handles> {
   async detach(): Promise<DetachedLease> {
     this.signal.throwIfAborted();
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
-    await this.end({ status: 'ok', leave: true });
+    await this.end({ status: 'ok', isDetached: true });
     const { pool } = this;
     const { grant, lease, ticket } = this.#browser!;
     const isMarkShown = ticket?.owner?.isShown ?? false;
@@ -383,10 +395,10 @@ export class Lease<Handles> {
     return this.#ended;
   }
 
-  async #end({ leave = false, ...outcome }: LeaseEnd): Promise<RunSummary> {
+  async #end({ isDetached = false, ...outcome }: LeaseEnd): Promise<RunSummary> {
     this.#state = 'ending';
     const { session, settings } = this;
-    const leaves = leave || settings.release === 'leave';
+    const leaves = isDetached || settings.release === 'leave';
     this.#link?.close();
     if (!this.#collector || !this.#isReachable) this.#cutAfterAbort();
     const replays = this.#replays;
@@ -399,9 +411,11 @@ export class Lease<Handles> {
     ]);
     if (replays) this.#emitReplays(recorded);
     await this.#disconnect();
-    const choice = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
-    const releasing = this.#release(choice);
-    const released: RunSummary['released'] = settings.awaitRelease || leaves ? await releasing : 'pending';
+    const chosen = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
+    const choice = chosen === 'destroy' && this.#outlivesLease ? this.#keepOpen(healthy) : chosen;
+    const releasing = this.#release(choice, isDetached);
+    const isAwaited = settings.awaitRelease || choice === 'leave';
+    const released: RunSummary['released'] = isAwaited ? await releasing : 'pending';
     this.pool[INTERNALS].background.track(releasing);
     const { replays: list, replayStatus } = await this.#finishReplays(recorded);
     const summary = { session, replays: list, replayStatus, released, ...this.#facts };
@@ -424,13 +438,27 @@ export class Lease<Handles> {
     this.emit({ type: 'pending-calls', sessionId, methods, message });
   }
 
+  /** Nothing can destroy the browser. If it is not clean, the next lease of this process cleans it first. */
+  #keepOpen(isClean: boolean): ReleaseChoice {
+    const { sessionId } = this;
+    if (isClean) return 'reuse';
+    const text =
+      'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
+      'removes the data, or fails.';
+    this.cleanupErrors.push(new CleanupError(text, { sessionId }));
+    uncleanBrowsers.set(this.#address, { isOwnContextUsed: this.#isOwnContextUsed });
+    return 'leave';
+  }
+
   /** Releases the browser. Never rejects: a browser that could not be released is reported. */
-  async #release(choice: ReleaseChoice): Promise<Released> {
+  async #release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const { sessionId, settings, pool, emit } = this;
     const held = this.#held!;
     if (choice === 'leave') {
       held.forget();
-      this.#leave();
+      // Nothing but this place keeps other leases away from a browser without a service.
+      if (isDetached && this.#outlivesLease) queueOf(pool).keep(sessionId, this.#leave);
+      else this.#leave();
       return 'left';
     }
     const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
@@ -445,8 +473,7 @@ export class Lease<Handles> {
       return error.released;
     } finally {
       this.#leave();
-      const { client } = pool[INTERNALS];
-      client.host.queueOf(pool.idOrName).noteRelease();
+      queueOf(pool).noteRelease();
     }
   }
 
@@ -485,8 +512,8 @@ export class Lease<Handles> {
   async #clean(connection: OpenConnection<Handles>): Promise<void> {
     const { release } = this.settings;
     await connection.cleanup();
-    const isCleaned = this.#canBeReused && release !== 'reuse' && release !== 'destroy';
-    if (isCleaned) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
+    const isKept = release === 'reuse' || (release === 'destroy' && !this.#outlivesLease);
+    if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
   }
 
   /** The logins of a profile would be lost with the data of its context. */
@@ -498,7 +525,17 @@ export class Lease<Handles> {
 
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
-    return this.pool[INTERNALS].client.service.owner !== undefined || !this.#browser!.ticket;
+    return this.pool[INTERNALS].client.service.owner !== undefined || this.#outlivesLease;
+  }
+
+  /** Without a request that releases it, a browser stays open, and the next lease uses it, too. */
+  get #outlivesLease(): boolean {
+    return !this.#browser!.ticket;
+  }
+
+  /** Where a browser without a service is. */
+  get #address(): string {
+    return this.grant.cdpUrl ?? '';
   }
 
   async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {
@@ -570,6 +607,17 @@ export class Lease<Handles> {
     this.#replays = choice === 'off' ? undefined : new LeaseReplays(this, replays);
   }
 
+  /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
+  async #cleanFirst(): Promise<void> {
+    const how = this.#outlivesLease ? uncleanBrowsers.get(this.#address) : undefined;
+    if (!how) return;
+    const { settings, signal, grant } = this;
+    const { cleanSession } = await loadConnect();
+    const { trust } = this.pool[INTERNALS].client;
+    await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
+    uncleanBrowsers.delete(this.#address);
+  }
+
   async #connect(connector: Connector<Handles>): Promise<void> {
     this.#link = await Link.open(this, connector);
     this.#state = 'connected';
@@ -579,7 +627,7 @@ export class Lease<Handles> {
   async #giveUp(): Promise<Pick<FailedRun, 'session' | 'released'>> {
     const { session } = this;
     this.#replays?.stop();
-    const released = this.#release('destroy');
+    const released = this.#release(this.#outlivesLease ? 'leave' : 'destroy');
     this.pool[INTERNALS].background.track(released);
     const result = { session, released: await released };
     this.#state = 'acquiring';
@@ -604,12 +652,12 @@ export class Lease<Handles> {
   }
 
   /**
-   * Opens a connection for the WebSocket and imports the library while the acquire request waits. The import keeps the
-   * process busy, so it starts after the request is sent. A missing library aborts the call.
+   * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
+   * keeps the process busy, so it starts after the request is sent. A missing library aborts the call.
    */
   async #prepareConnect(connector: Connector<Handles>): Promise<void> {
-    const { host } = this.pool[INTERNALS].client;
-    await host.connected();
+    const { host, service } = this.pool[INTERNALS].client;
+    if (hasAcquireRequest(service)) await host.connected();
     (await host.spare()).prepare();
     await Promise.all([connector.load(), loadConnect()]);
   }
@@ -627,6 +675,22 @@ export class Lease<Handles> {
     this.emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
   }
+}
+
+function queueOf({ idOrName, [INTERNALS]: { client } }: BrowserPool<object>): FairQueue {
+  return client.queueOf(idOrName);
+}
+
+/** Takes the place of a lease that exists already. */
+function placeOf(
+  pool: BrowserPool<object>,
+  sessionId: string,
+  { isAlone }: { isAlone: boolean },
+): () => void {
+  const leave = queueOf(pool).join(sessionId, { limit: pool[INTERNALS].limit, isAlone });
+  if (leave) return leave;
+  const message = 'Another lease of this process uses the browser: release that lease first.';
+  throw new ConnectError(message, { sessionId });
 }
 
 const OFF: ReplayResult = { replays: [], replayStatus: 'off' };

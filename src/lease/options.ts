@@ -24,7 +24,7 @@ import {
   type Checked,
   type Checks,
 } from '../shared/options.js';
-import type { RunEvent } from './events.js';
+import type { ProxyEvent, RunEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './run.js';
 
 /** Backoff between acquire requests, with the options of p-retry. */
@@ -171,6 +171,7 @@ export interface ConnectSettings<
   ConnectOptions extends object = object,
   P = Protocol,
   Context = ContextChoice,
+  ContextOptions extends object = object,
 > {
   /**
    * Time to connect until a page is usable, in ms.
@@ -187,6 +188,11 @@ export interface ConnectSettings<
    * @default 'default'
    */
   context?: Context | undefined;
+  /**
+   * The automation library's own options of a new context: storage state, locale, viewport, proxy and others. Implies
+   * `context: 'new'`.
+   */
+  contextOptions?: ContextOptions | undefined;
   /** The automation library's own connect options. */
   connectOptions?: ConnectOptions | undefined;
   /**
@@ -198,8 +204,13 @@ export interface ConnectSettings<
 }
 
 /** Options of a lease that are common to all functions. */
-export interface LeaseOptions<ConnectOptions extends object = object, P = Protocol, Context = ContextChoice>
-  extends AcquireSettings, ConnectSettings<ConnectOptions, P, Context>, ReleaseSettings {
+export interface LeaseOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+  ContextOptions extends object = object,
+>
+  extends AcquireSettings, ConnectSettings<ConnectOptions, P, Context, ContextOptions>, ReleaseSettings {
   /**
    * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
    * one leased.
@@ -213,7 +224,8 @@ export interface RunOptions<
   ConnectOptions extends object = object,
   P = Protocol,
   Context = ContextChoice,
-> extends LeaseOptions<ConnectOptions, P, Context> {
+  ContextOptions extends object = object,
+> extends LeaseOptions<ConnectOptions, P, Context, ContextOptions> {
   /**
    * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
    * `artifacts` of the run. Needs a connector with `observe`. Default: none.
@@ -247,14 +259,54 @@ export interface HeldLeaseOptions<
   ConnectOptions extends object = object,
   P = Protocol,
   Context = ContextChoice,
+  ContextOptions extends object = object,
 >
-  extends LeaseOptions<ConnectOptions, P, Context>, ReconnectSettings {}
+  extends LeaseOptions<ConnectOptions, P, Context, ContextOptions>, ReconnectSettings {}
 
 /** Options of `attachBrowser`, which acquires nothing. */
-export interface AttachOptions<ConnectOptions extends object = object, P = Protocol, Context = ContextChoice>
-  extends ConnectSettings<ConnectOptions, P, Context>, ReleaseSettings, ReconnectSettings {
+export interface AttachOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  Context = ContextChoice,
+  ContextOptions extends object = object,
+>
+  extends ConnectSettings<ConnectOptions, P, Context, ContextOptions>, ReleaseSettings, ReconnectSettings {
   /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
   pool?: BrowserPool<object> | string | undefined;
+}
+
+/** Options of `serveProxy`. Those of a lease apply to the lease of each client. */
+export interface ProxyOptions
+  extends
+    AcquireSettings,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork'>,
+    Omit<ReleaseSettings, 'signal'> {
+  /**
+   * TCP port on 127.0.0.1; 0 for any free port.
+   * @default 0
+   */
+  port?: number | undefined;
+  /**
+   * Whether the address has a random path, without which nobody can connect. `false`: every program and every user of this
+   * machine can use the pool. Web pages never can.
+   * @default true
+   */
+  secret?: boolean | undefined;
+  /**
+   * Time in ms for which a browser with a name stays leased after its client has disconnected.
+   * @default 60_000
+   */
+  keep?: number | undefined;
+  /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
+  idleTimeout?: number | undefined;
+  /**
+   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`. Only
+   * with this option, `name` names the lease.
+   * @default false
+   */
+  share?: boolean | undefined;
+  /** Called with every event of a client. */
+  onClient?: ((event: ProxyEvent) => void) | undefined;
 }
 
 /** Options of a lease without a connection. */
@@ -319,6 +371,7 @@ const connectChecks = checksOf<ConnectSettings>()({
   connectTimeout: optional(milliseconds(), 30_000),
   protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
   context: optional(oneOf('default', 'new'), 'default'),
+  contextOptions: optional(check<object>('an object', isRecord)),
   connectOptions: optional(check<object>('an object', isRecord), {}),
   exposeNetwork: optional(checked<string>(faultInHosts)),
 });
@@ -349,6 +402,22 @@ export const attachChecks = checksOf<Omit<AttachOptions, 'pool'>>()({
   ...reconnectChecks,
 });
 
+const { signal: _signal, ...unsignalledChecks } = releaseChecks;
+
+export const proxyChecks = checksOf<ProxyOptions>()({
+  ...acquireChecks,
+  ...unsignalledChecks,
+  connectTimeout: connectChecks.connectTimeout,
+  connectAttempts: leaseChecks.connectAttempts,
+  exposeNetwork: connectChecks.exposeNetwork,
+  port: optional(wholeNumber(0, 65_535), 0),
+  secret: optional(flag(), true),
+  keep: optional(milliseconds(), 60_000),
+  idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  share: optional(flag(), false),
+  onClient: optional(callback<(event: ProxyEvent) => void>()),
+});
+
 export const sessionLeaseChecks = checksOf<SessionLeaseOptions>()({ ...acquireChecks, ...releaseChecks });
 
 const allChecks = { ...runChecks, ...reconnectChecks };
@@ -365,6 +434,9 @@ export const NO_TRACE = [
   'Only Playwright records traces: remove artifacts.trace.',
 ] as const;
 
+/** The parts of a connector that check options. */
+export type CheckingConnector = Pick<Connector, 'library' | 'refusal' | 'canTrace' | 'checkContext'>;
+
 /**
  * Checks the options of a call and fills in all defaults.
  *
@@ -373,10 +445,10 @@ export const NO_TRACE = [
 export function readLeaseOptions<C extends Checks>(
   checks: C,
   given: object,
-  { caller, connector }: { caller: string; connector?: Pick<Connector, 'refusal' | 'canTrace'> },
+  { caller, connector }: { caller: string; connector?: CheckingConnector },
 ): LeaseSettings & Checked<C> {
   refuseMisplaced(checks, given, caller);
-  const settings = { ...DEFAULTS, ...readOptions(checks, given, caller) };
+  const settings = { ...DEFAULTS, ...readOptions(checks, given, caller), ...impliedContext(given) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
@@ -384,16 +456,40 @@ export function readLeaseOptions<C extends Checks>(
   if (settings.artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
+  const { contextOptions, protocol } = settings;
+  if (contextOptions) checkContextOptions(contextOptions, protocol, connector);
   return settings;
+}
+
+function impliedContext({ context, contextOptions }: { context?: unknown; contextOptions?: unknown }) {
+  if (contextOptions === undefined) return {};
+  if (context === 'default') throw new InvalidOptionError(...OWN_CONTEXT);
+  return { context: 'new' } as const;
+}
+
+/** The arguments of the error for options of the browser's own context. */
+export const OWN_CONTEXT = [
+  'contextOptions',
+  "contextOptions are those of a new context, and context: 'default' is the browser's own one: remove one of them.",
+] as const;
+
+function checkContextOptions(options: object, protocol: Protocol, connector?: CheckingConnector): void {
+  if (connector?.checkContext) {
+    // In a job, the function is called for each task, and the connector checks the result.
+    return typeof options === 'function' ? undefined : connector.checkContext(options, protocol);
+  }
+  const library = connector?.library ?? 'this call';
+  throw new InvalidOptionError(
+    'contextOptions',
+    `The connector of ${library} has no checkContext, which contextOptions needs: open the context in the callback.`,
+  );
 }
 
 /** Options of something else, which a similar name would not help to find, and where they belong. */
 const PLACES: readonly (readonly [names: RegExp, advice: (name: string) => string])[] = [
   [
-    /^(contextOptions|acceptDownloads|baseURL|bypassCSP|colorScheme|deviceScaleFactor|extraHTTPHeaders|geolocation|hasTouch|httpCredentials|ignoreHTTPSErrors|isMobile|javaScriptEnabled|locale|offline|permissions|record(Har|Video)|screen|serviceWorkers|storageState|timezoneId|userAgent|viewport)$/,
-    (name) =>
-      `${name === 'contextOptions' ? 'A context takes its options' : 'It is an option of a context'}: ` +
-      'open the context in the callback, for example with browser.newContext.',
+    /^(acceptDownloads|baseURL|bypassCSP|clientCertificates|colorScheme|contrast|cookies|credentials|deviceScaleFactor|downloadBehavior|extraHTTPHeaders|forcedColors|geolocation|hasTouch|httpCredentials|ignoreHTTPSErrors|isMobile|javaScriptEnabled|locale|offline|permissions|proxyBypassList|proxyServer|record(Har|Video)|reducedMotion|screen|serviceWorkers|storageState|strictSelectors|timezoneId|userAgent|viewport)$/,
+    (name) => `It is an option of a context: pass contextOptions: { ${name} }.`,
   ],
   [
     /^(headers|slowMo|defaultViewport|protocolTimeout|acceptInsecureCerts|targetFilter|artifactsDir|noDefaults|isLocal)$/,

@@ -1,4 +1,5 @@
-import type { ConnectOverCDPOptions } from 'playwright-core';
+import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
+import type { ContextChoice } from '../connect/connector.js';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
@@ -10,13 +11,18 @@ import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** Options of `withPooledBrowser` for Playwright. */
-export interface PlaywrightRunOptions extends RunOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
+export interface PlaywrightRunOptions
+  extends RunOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */
 export interface PlaywrightLeaseOptions
-  extends HeldLeaseOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
+  extends
+    HeldLeaseOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
+    PlaywrightOptions {}
 /** Options of `attachBrowser` for Playwright. */
 export interface PlaywrightAttachOptions
-  extends AttachOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
+  extends
+    AttachOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
+    PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`

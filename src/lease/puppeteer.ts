@@ -1,6 +1,7 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
+import type { ContextChoice, Protocol } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
@@ -12,36 +13,53 @@ import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** Options of `withPooledBrowser` for Puppeteer. */
 export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
-  extends RunOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
+  extends RunOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
 /** Options of `leaseBrowser` for Puppeteer. */
 export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
-  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
+  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
 /** Options of `attachBrowser` for Puppeteer. */
 export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
-  extends AttachOptions<ConnectOptions, Protocol, Choice>, PuppeteerOptions {}
+  extends AttachOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+
+/** @inline */
+interface OwnContext {
+  /** With context options, there is a new context. */
+  contextOptions: PuppeteerContextOptions;
+}
 
 /**
  * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`
  * with the links to the replays of this lease. `protocol: 'bidi'` uses WebDriver BiDi.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
- * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'`.
+ * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'` or `contextOptions`.
  * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
  *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
  * @example
  *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
  */
-export async function withPooledBrowser<
+export function withPooledBrowser<Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<PuppeteerHandles<'new'>, Value, Session>,
+  options: PuppeteerRunOptions<'new'> & OwnContext,
+): Promise<Run<Value, Session>>;
+export function withPooledBrowser<
   Value,
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
   pool: BrowserPool<Session> | string,
   fn: Callback<PuppeteerHandles<Choice>, Value, Session>,
-  options: PuppeteerRunOptions<Choice> = {},
+  options?: PuppeteerRunOptions<Choice>,
+): Promise<Run<Value, Session>>;
+export async function withPooledBrowser<Value, Session extends object>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<never, Value, Session>,
+  { puppeteer: library, ...options }: PuppeteerRunOptions = {},
 ): Promise<Run<Value, Session>> {
-  const { puppeteer: library, ...rest } = options;
-  return run(pool, fn, { ...rest, connector: connectorFor<Choice>(library) });
+  // The handles have a context exactly if the options ask for a new one.
+  const callback = fn as Callback<PuppeteerHandles, Value, Session>;
+  return run(pool, callback, { ...options, connector: puppeteer({ puppeteer: library }) });
 }
 
 /**
@@ -50,15 +68,22 @@ export async function withPooledBrowser<
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
  */
-export async function leaseBrowser<
+export function leaseBrowser<Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: PuppeteerLeaseOptions<'new'> & OwnContext,
+): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
+export function leaseBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
   pool: BrowserPool<Session> | string,
-  options: PuppeteerLeaseOptions<Choice> = {},
-): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>> {
-  const { puppeteer: library, ...rest } = options;
-  return lease(pool, { ...rest, connector: connectorFor<Choice>(library) });
+  options?: PuppeteerLeaseOptions<Choice>,
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
+export async function leaseBrowser<Session extends object>(
+  pool: BrowserPool<Session> | string,
+  { puppeteer: library, ...options }: PuppeteerLeaseOptions = {},
+): Promise<PooledBrowser<PuppeteerHandles, Session>> {
+  return lease(pool, { ...options, connector: puppeteer({ puppeteer: library }) });
 }
 
 /**
@@ -68,18 +93,20 @@ export async function leaseBrowser<
  * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
  *   changed; `InvalidOptionError`; the signal's reason.
  */
-export async function attachBrowser<
+export function attachBrowser<Session extends object = BrowserSession>(
+  detached: DetachedLease | string,
+  options: PuppeteerAttachOptions<'new'> & OwnContext,
+): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
+export function attachBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
   detached: DetachedLease | string,
-  options: PuppeteerAttachOptions<Choice> = {},
-): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>> {
-  const { puppeteer: library, ...rest } = options;
-  return attach(detached, { ...rest, connector: connectorFor<Choice>(library) });
-}
-
-/** The connector provides a context exactly if the option `context` is `'new'`. */
-function connectorFor<Choice extends ContextChoice>(library: PuppeteerOptions['puppeteer']) {
-  return puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<Choice>>;
+  options?: PuppeteerAttachOptions<Choice>,
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
+export async function attachBrowser<Session extends object>(
+  detached: DetachedLease | string,
+  { puppeteer: library, ...options }: PuppeteerAttachOptions = {},
+): Promise<PooledBrowser<PuppeteerHandles, Session>> {
+  return attach(detached, { ...options, connector: puppeteer({ puppeteer: library }) });
 }

@@ -11,7 +11,7 @@ import type { LeaseSettings } from './options.js';
 import type { ReplayResult, ReplayStatus } from './run.js';
 
 /** Pauses between two lists while the service writes a video. */
-const WRITING = { factor: 1.5, minTimeout: 250, maxTimeout: 2000, randomize: false };
+const WRITING = { factor: 1.5, minTimeout: 100, maxTimeout: 2000, randomize: false };
 /** Pauses before a list that failed is requested again, and how often. */
 const RETRY = { factor: 2, minTimeout: 200, maxTimeout: 1000, randomize: true };
 const MOST_RETRIES = 2;

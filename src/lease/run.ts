@@ -7,7 +7,7 @@ import type { Stage } from '../shared/telemetry.js';
  * What happened to the browser:
  * - `reused`: the browser is back in the pool, with its state;
  * - `destroyed`: the browser no longer exists, and the pool replaces it;
- * - `left`: the browser stays leased, as requested;
+ * - `left`: the browser stays leased, as requested; or nothing can destroy it, as with `cdp`, and it is not clean;
  * - `failed`: the browser could not be released, and stays leased until its inactivity timeout;
  * - `unknown`: the service did not answer the release request. The request is not repeated, because the browser may
  *   already belong to another lease.

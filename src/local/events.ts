@@ -23,7 +23,7 @@ export type LocalPoolEvent =
       readonly milliseconds: number;
       /** Size of the video. */
       readonly bytes: number;
-      /** Why there is no video. */
+      /** Why the video or its page could not be written. */
       readonly failure?: string;
     })
   /** The option `chaos` causes a fault. */
@@ -52,6 +52,12 @@ export type RecordingEnd =
  * @inline
  */
 export type Protocol = 'cdp' | 'bidi' | 'live-view';
+
+export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
+  cdp: 'CDP',
+  bidi: 'WebDriver BiDi',
+  'live-view': 'live view',
+};
 
 /**
  * Why a browser was destroyed: a release without reuse, a flush, a DELETE request, no connection for too long, the end of

@@ -89,8 +89,9 @@ export interface LocalPoolSettings {
 /** Limits of recordings, and their folder. */
 export interface LocalPoolRecording {
   /**
-   * Existing folder in which the videos stay. The name of an unfinished video ends in `.part`. Default: a temporary folder,
-   * removed when the pool closes.
+   * Folder in which the recordings stay, created for the first recording: each in its own folder, with its video and a page
+   * that shows the video and its timeline. `replay_view_url` is the `file:` URL of the page. Default: a temporary folder,
+   * removed when the pool closes; the local pool then serves the page.
    */
   folder?: string | undefined;
   /**
@@ -99,13 +100,14 @@ export interface LocalPoolRecording {
    */
   maxBytes?: number | undefined;
   /**
-   * Bytes of all recordings, reserved space included. The oldest videos are removed first.
+   * Bytes of all recordings, reserved space included, and those of earlier processes in `folder`. The oldest are removed
+   * first.
    * @default 2048 * 1024 * 1024
    */
   maxTotalBytes?: number | undefined;
   /**
-   * Number of finished recordings to keep. The oldest are removed first.
-   * @default 100
+   * Number of finished recordings to keep, and those of earlier processes in `folder`. The oldest are removed first.
+   * @default 1000
    */
   keep?: number | undefined;
 }
@@ -260,8 +262,10 @@ function faultInArgs(args: unknown): string | undefined {
     : `must contain flags that begin with "--", not ${showValue(wrong)}`;
 }
 
-function isFolder(path: unknown): boolean {
-  return typeof path === 'string' && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+/** The folder need not exist. */
+function isFolderPath(path: unknown): boolean {
+  if (typeof path !== 'string' || path === '') return false;
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() !== false;
 }
 
 const category = optional(flag(), false);
@@ -298,10 +302,10 @@ const poolChecks = checksOf<LocalPoolSettings>()({
 });
 
 const recordingChecks = checksOf<LocalPoolRecording>()({
-  folder: optional(check<string>('the path of an existing folder', isFolder)),
+  folder: optional(check<string>('the path of a folder', isFolderPath)),
   maxBytes: optional(wholeNumber(1), 512 * MEGABYTE),
   maxTotalBytes: optional(wholeNumber(1), 2048 * MEGABYTE),
-  keep: optional(wholeNumber(1), 100),
+  keep: optional(wholeNumber(1), 1000),
 });
 
 const quirkChecks = checksOf<LocalPoolQuirks>()({

@@ -1,13 +1,14 @@
 import type { Connector } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { TaskResultError, TooManyFailuresError } from '../shared/lease-errors.js';
+import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoff, nextTurn } from '../shared/clock.js';
 import { Backlog, type Task } from './backlog.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
-import type { Outcome, OutcomeSink, TaskCallback } from './outcome.js';
+import { isRetryable, type Outcome, type OutcomeSink, type TaskCallback } from './outcome.js';
 import { factsOf, Progress } from './progress.js';
+import { taskContexts, type TaskContext } from './task-context.js';
 
 /** The parts of a job. */
 export interface JobPlan<Handles, Input, Value> {
@@ -25,6 +26,8 @@ export class Job<Handles, Input, Value> {
   readonly plan: JobPlan<Handles, Input, Value>;
   readonly backlog: Backlog<Input>;
   readonly progress: Progress;
+  /** Throws what the caller's function throws. */
+  readonly contextOf: (input: Input, index: number) => TaskContext;
 
   /** The outcomes that the loop has not received yet, by position. */
   readonly #outcomes = new Map<number, Outcome<Input, Value, object>>();
@@ -42,6 +45,7 @@ export class Job<Handles, Input, Value> {
     // Inputs wait while the loop has as many outcomes to receive as tasks run at once.
     const room = 2 * concurrency * pagesPerLease;
     this.plan = plan;
+    this.contextOf = taskContexts(plan.settings);
     this.backlog = new Backlog(plan.source, (input, index) => this.#isStored(input, index), room);
     this.progress = new Progress(onProgress, total, () => this.backlog.waiting);
   }
@@ -132,8 +136,7 @@ export class Job<Handles, Input, Value> {
 
   async #mayRetry(task: Task<Input>, error: unknown): Promise<boolean> {
     const { retries, shouldRetry } = this.plan.settings;
-    // The same task would return the same kind of value.
-    if (task.attempts > retries || error instanceof TaskResultError) return false;
+    if (task.attempts > retries || !isRetryable(error)) return false;
     const mayRetry = (await shouldRetry?.(error, factsOf(task))) ?? true;
     return mayRetry && !this.backlog.isClosed;
   }

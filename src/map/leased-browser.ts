@@ -3,10 +3,12 @@ import type { ArtifactCollector } from '../lease/artifacts.js';
 import type { Callback, Lease } from '../lease/lease.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { Task } from './backlog.js';
 import type { Job } from './job.js';
 import { Lane } from './lane.js';
+import type { TaskContext } from './task-context.js';
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -52,6 +54,8 @@ export class LeasedBrowser<Handles, Input, Value> {
     this.#retired.dispose();
     // After an abort the browser is destroyed, and the pool replaces it.
     if (this.#fault) this.#abort.abort(this.#fault);
+    // The end of the job must not prevent the cleaning of an idle browser.
+    else if (!signal.aborted) this.#abort.dispose();
     const error: unknown = signal.reason;
     const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
     await this.#lease.disconnected;
@@ -89,12 +93,19 @@ export class LeasedBrowser<Handles, Input, Value> {
   /** Rejects when the browser failed. */
   async #runTask(task: Task<Input>, lane: Lane<Handles>): Promise<void> {
     const { backlog, plan } = this.#job;
+    let context: TaskContext;
     let workspace: Workspace<Handles>;
     let collector: ArtifactCollector | undefined;
     try {
-      workspace = await raceAbort(lane.workspace(), this.#lease.signal);
+      context = this.#job.contextOf(task.input, task.index);
+    } catch (error) {
+      return this.#failWithoutContext(task, error);
+    }
+    try {
+      workspace = await raceAbort(lane.workspace(context), this.#lease.signal);
       collector = await this.#observe(workspace);
     } catch (error) {
+      if (error instanceof InvalidOptionError) return this.#failWithoutContext(task, error);
       void backlog.putBack(task);
       throw error;
     }
@@ -108,6 +119,14 @@ export class LeasedBrowser<Handles, Input, Value> {
     if (collector) await this.#collectArtifacts(collector, task, attempt);
     // The outcome does not wait until the page is closed.
     await Promise.all([this.#job.endAttempt(task, attempt, this.#lease), this.#clear(lane, attempt)]);
+  }
+
+  /** Ends the attempt of a task whose context can't be opened, in any browser. */
+  async #failWithoutContext(task: Task<Input>, reason: unknown): Promise<void> {
+    // The same options for all tasks.
+    if (typeof this.#job.plan.settings.contextOptions !== 'function') this.#job.fail(reason);
+    this.#job.beginAttempt(task);
+    await this.#job.endAttempt(task, { status: 'rejected', reason }, this.#lease);
   }
 
   /** Without isolation, other tasks may use the same context. */

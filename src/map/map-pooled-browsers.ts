@@ -1,4 +1,4 @@
-import type { Connector } from '../connect/connector.js';
+import type { Connector, Protocol } from '../connect/connector.js';
 import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
@@ -38,7 +38,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: TaskCallback<Handles, Input, Value, Session>,
-  { connector, ...options }: MapOptions & { connector: Connector<Handles> },
+  { connector, ...options }: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(options, connector);

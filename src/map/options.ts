@@ -1,14 +1,16 @@
-import type { Connector, Isolation, Protocol } from '../connect/connector.js';
+import type { Isolation, Protocol } from '../connect/connector.js';
 import {
   artifactsCheck,
   leaseChecks,
   readLeaseOptions,
   type ArtifactsOptions,
+  type CheckingConnector,
   type LeaseOptions,
   type LeaseSettings,
 } from '../lease/options.js';
 import { leaseName } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
 import {
   anyOf,
   callback,
@@ -93,6 +95,16 @@ export interface LaneOptions {
   onProgress?: ((progress: MapProgress) => void) | undefined;
 }
 
+/** The options of the contexts in which tasks run. */
+export interface TaskContextOptions<ContextOptions extends object = object, Input = unknown> {
+  /**
+   * The automation library's own options of the tasks' contexts: storage state, locale, viewport, proxy and others; or a
+   * function that returns those of an input. Tasks with different options never share a context, whatever the isolation. An
+   * error that the function throws is the failure of its task.
+   */
+  contextOptions?: ContextOptions | ((input: Input, index: number) => ContextOptions | undefined) | undefined;
+}
+
 /** The options of `mapPooledBrowsers` that concern tasks. */
 export interface TaskOptions extends LaneOptions {
   /**
@@ -129,8 +141,16 @@ export interface TaskOptions extends LaneOptions {
  * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the backoff between the attempts
  * of a task. `isolation` replaces `context`.
  */
-export interface MapOptions<ConnectOptions extends object = object, P = Protocol>
-  extends Omit<LeaseOptions<ConnectOptions, P>, 'context'>, TaskOptions {}
+export interface MapOptions<
+  ConnectOptions extends object = object,
+  P = Protocol,
+  ContextOptions extends object = object,
+  Input = unknown,
+>
+  extends
+    Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions'>,
+    TaskContextOptions<ContextOptions, Input>,
+    TaskOptions {}
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
 
@@ -148,6 +168,16 @@ export const laneChecks = checksOf<LaneOptions>()({
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 });
 
+export const contextChecks = checksOf<TaskContextOptions>()({
+  contextOptions: optional(
+    anyOf(
+      'an object, or a function that returns one',
+      callback<(input: unknown, index: number) => object | undefined>(),
+      check<object>('an object', isRecord),
+    ),
+  ),
+});
+
 const taskChecks = checksOf<TaskOptions>()({
   ...laneChecks,
   retries: optional(wholeNumber(0), 0),
@@ -158,23 +188,22 @@ const taskChecks = checksOf<TaskOptions>()({
 });
 
 // `isolation` replaces `context`.
-const { context: _context, ...eachLease } = leaseChecks;
+const { context: _context, contextOptions: _contextOptions, ...eachLease } = leaseChecks;
 /** The options of each lease of a job. */
 export const leaseChecksOfMap = eachLease;
-const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...taskChecks });
+const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...contextChecks, ...taskChecks });
 const DEFAULTS = readOptions(taskChecks, {}, 'a job');
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
-export type MapSettings = LeaseSettings & Checked<typeof taskChecks>;
+export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
+  Checked<typeof taskChecks> &
+  Checked<typeof contextChecks>;
 
 /** Higher than the number of leases of any job. The number is part of each lease's name. */
 const LAST_LEASE = 999_999;
 
 /** Checks all options before anything is sent. */
-export function readMapOptions(
-  options: object,
-  connector: Pick<Connector, 'refusal' | 'canTrace'>,
-): MapSettings {
+export function readMapOptions(options: object, connector: CheckingConnector): MapSettings {
   return readTaskOptions(mapChecks, options, { caller: 'mapPooledBrowsers', connector });
 }
 
@@ -186,9 +215,9 @@ export function readMapOptions(
 export function readTaskOptions<C extends Checks>(
   checks: C,
   options: object,
-  { caller, connector }: { caller: string; connector: Pick<Connector, 'refusal' | 'canTrace'> },
+  { caller, connector }: { caller: string; connector: CheckingConnector },
 ): MapSettings & Checked<C> {
-  const settings: MapSettings & Checked<C> = {
+  const settings = {
     ...DEFAULTS,
     ...readLeaseOptions(checks, options, { caller, connector }),
   };

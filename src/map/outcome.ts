@@ -1,6 +1,8 @@
 import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
+import { TaskResultError } from '../shared/lease-errors.js';
 import { redact, withoutColors } from '../shared/redact.js';
 
 interface OutcomeFacts<Input, Session extends object> {
@@ -77,6 +79,11 @@ export interface TaskFacts<Input, Session extends object = BrowserSession> {
 export type TaskCallback<Handles, Input, Value, Session extends object = BrowserSession> = (
   task: Handles & TaskFacts<Input, Session>,
 ) => Value | PromiseLike<Value>;
+
+/** Whether another attempt can have another result: not if the task returned no data, or if its options were refused. */
+export function isRetryable(reason: unknown): boolean {
+  return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
+}
 
 /** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
 export interface OutcomeSink {

@@ -1,4 +1,4 @@
-import type { ConnectOverCDPOptions } from 'playwright-core';
+import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
@@ -7,7 +7,8 @@ import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Playwright. */
-export interface PlaywrightMapOptions extends MapOptions<ConnectOverCDPOptions, 'cdp'>, PlaywrightOptions {}
+export interface PlaywrightMapOptions<Input = unknown>
+  extends MapOptions<ConnectOverCDPOptions, 'cdp', BrowserContextOptions, Input>, PlaywrightOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed
@@ -25,7 +26,7 @@ export function mapPooledBrowsers<Input, Value, Session extends object = Browser
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: TaskCallback<PlaywrightHandles, Input, Value, Session>,
-  options: PlaywrightMapOptions = {},
+  options: PlaywrightMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { chromium, ...rest } = options;
   return map(pool, inputs, fn, { ...rest, connector: playwright({ chromium }) });

@@ -1,6 +1,7 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { Connector } from '../connect/connector.js';
+import type { Connector, Protocol } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
@@ -8,7 +9,8 @@ import type { MapOptions } from './options.js';
 import type { TaskCallback } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Puppeteer. */
-export interface PuppeteerMapOptions extends MapOptions<ConnectOptions>, PuppeteerOptions {}
+export interface PuppeteerMapOptions<Input = unknown>
+  extends MapOptions<ConnectOptions, Protocol, PuppeteerContextOptions, Input>, PuppeteerOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
@@ -27,7 +29,7 @@ export function mapPooledBrowsers<Input, Value, Session extends object = Browser
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value, Session>,
-  options: PuppeteerMapOptions = {},
+  options: PuppeteerMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { puppeteer: library, ...rest } = options;
   // Every workspace has a context.

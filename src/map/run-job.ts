@@ -109,8 +109,10 @@ class Workers<Handles, Input, Value> {
     const { pool, connector, settings } = this.#job.plan;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
-    const isOwnContextUsed = settings.isolation === 'none';
-    return Lease.open({ pool, connector, settings: { ...settings, name, signal }, isOwnContextUsed });
+    const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
+    // The tasks open the contexts with these options.
+    const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
+    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed });
   }
 
   #count(change: 1 | -1): void {

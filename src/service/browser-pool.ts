@@ -1,10 +1,11 @@
 import { environment } from '../shared/environment.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
-import { optional, readOption, readOptions } from '../shared/options.js';
+import { readOption, readOptions } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
-import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
+import { isDefaultService, tokenOf } from './access-token.js';
+import { checkService, type BrowserService, type Replay, type ReplayRequest } from './browser-service.js';
 import { ServiceClient } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { requestGrant } from './grant.js';
@@ -18,7 +19,6 @@ import {
   poolChecks,
   releaseChecks,
   requestChecks,
-  tokenCheck,
   type AcquireOptions,
   type BrowserPoolOptions,
   type DownloadOptions,
@@ -27,8 +27,6 @@ import {
 } from './pool-options.js';
 import { expectSuccess, readAs } from './response.js';
 import { kernel, type AcquireRequest, type BrowserSession, type PoolRecord } from './services/kernel.js';
-
-const NO_TOKEN = 'The access token is missing. Pass the option token, or set BROWSER_POOL_ACCESS_TOKEN.';
 
 /** A pool of browsers at a service. The constructor sends no request. */
 export class BrowserPool<Session extends object = BrowserSession> {
@@ -48,16 +46,14 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
     const given = readOptions(poolChecks, options, 'BrowserPool');
-    const { service = kernel, insecure, local } = given;
+    const { service = kernel, insecure, local, proxy, ca } = given;
     checkService(service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
     const baseUrl = given.baseUrl ?? addressOf(given.service);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
-    const token = given.token ?? readOption(tokenOrNone, 'token', environment.accessToken());
-    if (token === undefined && url.protocol !== 'local:' && service.auth !== 'none')
-      throw new InvalidOptionError('token', NO_TOKEN);
+    const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
-    this.#client = new ServiceClient({ service, url, token, insecure, local });
+    this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
       background: new BackgroundWork(),
@@ -188,12 +184,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 }
 
-const tokenOrNone = optional(tokenCheck);
-
 /** The address of the environment, unless the caller chose a service with another one, such as `cdp(url)`. */
-function addressOf(service?: { readonly baseUrl?: string }): string | undefined {
-  const isOther = service?.baseUrl !== kernel.baseUrl;
-  return (isOther ? service?.baseUrl : undefined) ?? environment.baseUrl() ?? service?.baseUrl;
+function addressOf(service?: BrowserService): string | undefined {
+  const isOther = service && !isDefaultService(service);
+  return (isOther ? service.baseUrl : undefined) ?? environment.baseUrl() ?? service?.baseUrl;
 }
 
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */

@@ -224,6 +224,11 @@ export function checkService(service: unknown): asserts service is BrowserServic
   }
 }
 
+/** Whether a browser is leased by a request, and not by the connection alone. */
+export function hasAcquireRequest({ acquire }: BrowserService): boolean {
+  return acquire(SAMPLE) !== undefined;
+}
+
 function isJson(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isJson);
   if (typeof value === 'number') return Number.isFinite(value);

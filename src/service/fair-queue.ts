@@ -14,6 +14,8 @@ export class FairQueue {
   readonly #leases = new Places(Number.POSITIVE_INFINITY);
   /** Callers whom the service refused at once. They send their next request when a browser is released here. */
   readonly #pausing = new Set<() => void>();
+  /** How to end the places of detached leases, by session id. */
+  readonly #kept = new Map<string, () => void>();
   #length = 0;
 
   /** Number of calls in the queue, including those that send requests. */
@@ -50,6 +52,22 @@ export class FairQueue {
     }
   }
 
+  /** Keeps the place of a detached lease: no other lease of this process may use its browser. */
+  keep(sessionId: string, released: () => void): void {
+    this.#kept.set(sessionId, released);
+  }
+
+  /**
+   * Returns the function that ends a lease which began elsewhere, or was detached here. Such a lease has its browser already,
+   * so it does not wait for a place. Returns undefined if `isAlone`, and the limit is reached by other leases.
+   */
+  join(sessionId: string, { limit, isAlone }: { limit: number; isAlone: boolean }): (() => void) | undefined {
+    const kept = this.#kept.get(sessionId);
+    this.#kept.delete(sessionId);
+    if (kept) return kept;
+    return isAlone && this.#leases.taken >= limit ? undefined : this.#leases.add();
+  }
+
   /** Calls `resolve` when a browser of this pool is released, for one caller at a time. The returned function stops that. */
   onRelease(resolve: () => void): () => void {
     this.#pausing.add(resolve);
@@ -75,15 +93,8 @@ class Places {
   /** Waits for a place. The returned function frees it, once. */
   async take(most: number, signal: AbortSignal): Promise<() => void> {
     this.#most = most;
-    let isTaken = true;
-    const leave = () => {
-      if (isTaken) this.#leave();
-      isTaken = false;
-    };
-    if (this.taken < most) {
-      this.taken++;
-      return leave;
-    }
+    if (this.taken < most) return this.add();
+    const leave = this.#leaveOnce();
     let call!: () => void;
     const turn = new Promise<void>((resolve) => {
       call = resolve;
@@ -95,6 +106,20 @@ class Places {
       this.#queue.delete(call);
     }
     return leave;
+  }
+
+  /** Takes a place without waiting, also beyond the limit. The returned function frees it, once. */
+  add(): () => void {
+    this.taken++;
+    return this.#leaveOnce();
+  }
+
+  #leaveOnce(): () => void {
+    let isTaken = true;
+    return () => {
+      if (isTaken) this.#leave();
+      isTaken = false;
+    };
   }
 
   #leave(): void {

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { environment } from '../shared/environment.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
@@ -10,11 +10,14 @@ import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js'
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import type { LocalOptions } from './pool-options.js';
 
 /** The settings that the process of a local service reads from its input. */
 export interface LocalServiceSettings {
   readonly pool: string;
   readonly size: number;
+  /** Absolute path of the folder of the recordings. */
+  readonly recordings: string;
   /** The service ends with this process, and writes its address into the folder. Otherwise it ends with its input. */
   readonly shared?: { readonly owner: number; readonly folder: string };
 }
@@ -50,10 +53,11 @@ const POLL_INTERVAL = 50;
  */
 export async function startLocalService(
   pool: string,
-  { size = defaultSize(), owner }: { size?: number | undefined; owner?: number | undefined },
+  { size = defaultSize(), recordings, owner }: LocalOptions,
 ): Promise<LocalService> {
-  if (owner !== undefined) return joinSharedService({ pool, size }, owner);
-  const child = spawnLocal({ pool, size });
+  const settings = { pool, size, recordings: recordingsFolder(recordings) };
+  if (owner !== undefined) return joinSharedService(settings, owner);
+  const child = spawnLocal(settings);
   const exited = new Promise<void>((resolve) => {
     child.once('error', () => resolve());
     child.once('exit', () => resolve());
@@ -123,6 +127,11 @@ function defaultSize(): number {
   const size = environment.localSize();
   if (size === undefined) return availableParallelism();
   return readOption(wholeNumber(1), 'BROWSER_POOL_LOCAL_SIZE', Number(size));
+}
+
+/** The folder in which the recordings of a local service outlive the process. */
+export function recordingsFolder(given = environment.localRecordings()): string {
+  return resolve(given ?? 'pooled-browser-recordings');
 }
 
 function spawnLocal(settings: LocalServiceSettings): ChildProcess {

@@ -9,9 +9,11 @@ import {
   group,
   milliseconds,
   optional,
+  text,
   wholeNumber,
   type Check,
 } from '../shared/options.js';
+import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
 import type { BrowserService, ReplayRequest } from './browser-service.js';
 import type { PoolEvent } from './events.js';
@@ -27,6 +29,13 @@ export interface LocalOptions {
    * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
    */
   size?: number | undefined;
+  /**
+   * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
+   * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
+   * recording. Default: the environment variable `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings` in the
+   * working directory.
+   */
+  recordings?: string | undefined;
   /**
    * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
    * browsers belong to this process.
@@ -47,7 +56,10 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
    * the address that the service has by itself.
    */
   baseUrl?: string | undefined;
-  /** The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`. */
+  /**
+   * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
+   * without that variable, for `kernel` at any address. It is not sent to other services.
+   */
   token?: Token | undefined;
   /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
   limit?: number | undefined;
@@ -56,6 +68,17 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
    * @default false
    */
   insecure?: boolean | undefined;
+  /**
+   * The HTTP proxy of all requests and WebSockets: a URL such as `http://user:password@proxy.example.com:3128`, or `false`.
+   * Loopback is never proxied. Default: the environment variables `HTTPS_PROXY` (https, wss), `HTTP_PROXY` (http, ws) and
+   * `NO_PROXY`, also in lower case.
+   */
+  proxy?: string | false | undefined;
+  /**
+   * Certificates of private authorities, in PEM text, that are trusted besides those of Node, of the service and of a proxy.
+   * Node itself reads the environment variable `NODE_EXTRA_CA_CERTS`.
+   */
+  ca?: string | undefined;
   /** Settings of `baseUrl: 'local'`. */
   local?: LocalOptions | undefined;
 }
@@ -149,8 +172,21 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   token: optional(tokenCheck),
   limit: optional(wholeNumber(1)),
   insecure: optional(flag(), false),
+  proxy: optional(checked<string | false>((value) => (value === false ? undefined : proxyFault(value)))),
+  ca: optional(
+    check<string>(
+      'certificates in PEM text, such as the content of a file ca.pem',
+      (value) => typeof value === 'string' && value.includes('-----BEGIN CERTIFICATE-----'),
+    ),
+  ),
   local: optional(
-    group(checksOf<LocalOptions>()({ size: optional(wholeNumber(1)), owner: optional(wholeNumber(1)) })),
+    group(
+      checksOf<LocalOptions>()({
+        size: optional(wholeNumber(1)),
+        recordings: optional(text()),
+        owner: optional(wholeNumber(1)),
+      }),
+    ),
   ),
 });
 

@@ -29,6 +29,9 @@ export const helpers = { hasWarned: false };
 /** What all pools at one address share, by address. */
 export const hosts = new Map<string, object>();
 
+/** Browsers without a service that have data of a lease whose cleaning failed, by address; whether in their own context. */
+export const uncleanBrowsers = new Map<string, { readonly isOwnContextUsed: boolean }>();
+
 /** Pools that callers named by a string, with the token that they use. */
 export const namedPools = new Map<string, object>();
 

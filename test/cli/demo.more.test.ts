@@ -1,5 +1,14 @@
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+import { savedFacts } from '../local/replays/support.js';
 import { installWithoutLibraries, interruptInTime, startCli, startNode } from './support.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'recordings-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const RECORDINGS = { BROWSER_POOL_LOCAL_RECORDINGS: folder };
 
 const STEPS = [
   'requests a browser from the pool',
@@ -10,14 +19,23 @@ const STEPS = [
   'opened "The Little Shop"',
   'callback ended: ok',
   'cleaned up',
-  'replays: none',
+  'recording started',
+  'recording stopped',
+  'replay listed',
+  'replay: ready',
   'released: back in the pool',
 ];
 
 it('leases with each library and protocol, prints each step, and ends with code that runs against serve', async () => {
-  const demo = startCli(['demo']);
+  const demo = startCli(['demo'], RECORDINGS);
   const { code, stdout, stderr } = await demo.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const links = [...stdout.matchAll(/^(\w+ \w+) replay +(file:\S+)$/gm)];
+  expect(links.map(([, job]) => job)).toEqual(['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']);
+  for (const [, job, link] of links) {
+    const facts = { leaseName: `demo-${job!.replace(' ', '-')}`, state: 'ready' };
+    expect(savedFacts(fileURLToPath(link!))).toMatchObject(facts);
+  }
   for (const who of ['playwright cdp', 'puppeteer cdp', 'puppeteer bidi']) {
     for (const step of STEPS) expect(stdout).toMatch(new RegExp(`^ +[\\d.]+ s  ${who} +${step}`, 'm'));
   }
@@ -25,7 +43,7 @@ it('leases with each library and protocol, prints each step, and ends with code 
   expect(stdout).toMatch(
     /^library +protocol +acquire +connect +callback +cleanup +release +released +replays$/m,
   );
-  expect(stdout.match(/reused +none$/gm)).toHaveLength(3);
+  expect(stdout.match(/reused +ready$/gm)).toHaveLength(3);
   expect(stdout).toMatch(/^playwright cdp read +Order \d for Ada: Teapot .*, 24\.00 EUR$/m);
   expect(stdout).toMatch(/^puppeteer bidi read +Order \d for Grace: Lamp .*, 39\.50 EUR$/m);
   await demo.leavesNothing();
@@ -64,12 +82,12 @@ it.each([
   ],
   [['puppeteer-core', 'chromium-bidi'], TWO_JOBS, [WITHOUT_PLAYWRIGHT], 'puppeteer'],
 ])('runs with %j only, and prints what it left out', async (installed, headline, leftOut, library) => {
-  const demo = startNode([installWithoutLibraries(...installed), 'demo']);
+  const demo = startNode([installWithoutLibraries(...installed), 'demo'], RECORDINGS);
   const { code, stdout, stderr } = await demo.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const head = [headline, ...leftOut.map((text) => `Left out: ${text}`)];
   expect(stdout.split('\n').slice(0, head.length)).toEqual(head);
-  expect(stdout.match(/reused +none$/gm)).toHaveLength(3 - leftOut.length);
+  expect(stdout.match(/reused +ready$/gm)).toHaveLength(3 - leftOut.length);
   expect(stdout).toContain(`from 'pooled-browser/${library}';`);
   await demo.leavesNothing();
 });
@@ -78,7 +96,7 @@ it.each([/3 jobs/, /requests a browser/, /callback runs/, /waits: no browser/])(
   'leaves nothing behind when it is interrupted after %s',
   async (step) => {
     const { code, stderr } = await interruptInTime(async () => {
-      const demo = startCli(['demo']);
+      const demo = startCli(['demo'], RECORDINGS);
       await demo.prints(step);
       const ended = await demo.end('SIGINT');
       await demo.leavesNothing();

@@ -61,13 +61,15 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it('answers requests of the browser to exposed hosts, and prints each host once', async () => {
-    const app = createServer((_request, response) => response.end('on this machine'));
-    await once(app.listen(0, 'localhost'), 'listening');
-    onTestFinished(() => app.closeAllConnections());
-    onTestFinished(() => void app.close());
-    const host = `localhost:${(app.address() as AddressInfo).port}`;
-    const script = `
+  it.each([[[]], [['--lazy']]])(
+    'answers requests of the browser to exposed hosts: exec %j',
+    async (flags) => {
+      const app = createServer((_request, response) => response.end('on this machine'));
+      await once(app.listen(0, 'localhost'), 'listening');
+      onTestFinished(() => app.closeAllConnections());
+      onTestFinished(() => void app.close());
+      const host = `localhost:${(app.address() as AddressInfo).port}`;
+      const script = `
       const puppeteer = require('puppeteer-core');
       (async () => {
         const browser = await puppeteer.connect({ browserWSEndpoint: process.env.BROWSER_POOL_CDP_WS_URL });
@@ -76,14 +78,23 @@ describe('exec', () => {
         console.log(await page.evaluate('document.body.innerText'));
         await browser.disconnect();
       })();`;
-    const { code, stdout, stderr } = await start('--expose-network', host, '--', 'node', '-e', script).ended;
-    expect({ code, stdout, stderr }).toEqual({
-      code: 0,
-      stdout: 'on this machine\n',
-      stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
-    });
-    expect(leased()).toBe(0);
-  });
+      const { code, stdout, stderr } = await start(
+        '--expose-network',
+        host,
+        ...flags,
+        '--',
+        'node',
+        '-e',
+        script,
+      ).ended;
+      expect({ code, stdout, stderr }).toEqual({
+        code: 0,
+        stdout: 'on this machine\n',
+        stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
+      });
+      expect(leased()).toBe(0);
+    },
+  );
 
   it('leaves stdin, stdout, stderr and all arguments to the command, and prints nothing itself', async () => {
     const command = ['sh', '-c', 'cat; echo "$1"; echo err >&2', 'sh', '--release-on-crash'];

@@ -1,6 +1,8 @@
-import { chmodSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
 import { expectRefusal, SLOW_START, startCli, type Program } from './support.js';
 
 it('serves a pool, prints its address, and prints a line for each event', async () => {
@@ -24,14 +26,16 @@ it('serves a pool, prints its address, and prints a line for each event', async 
   await serve.leavesNothing();
 });
 
-it('opens windows of the size of --viewport, prints recordings, and leaves nothing behind at SIGHUP', async () => {
-  const serve = startCli(['serve', '--size', '2', '--viewport', '1000x700']);
+it('opens windows of the size of --viewport, prints recordings, and leaves only those in --recordings at SIGHUP', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'recordings-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const serve = startCli(['serve', '--size', '2', '--viewport', '1000x700', '--recordings', folder]);
   const post = await clientOf(serve);
   const granted = await post('/browser_pools/default/acquire', { acquire_timeout_seconds: 60 });
   const { session_id, viewport } = (await granted.json()) as { session_id: string; viewport: object };
   expect(viewport).toMatchObject({ width: 1000, height: 700 });
   const replays = `/browsers/${session_id}/replays`;
-  const { replay_id } = (await (await post(replays)).json()) as { replay_id: string };
+  const { replay_id, replay_view_url } = (await (await post(replays)).json()) as Record<string, string>;
   const place = `${session_id.slice(0, 8)} +default +${replay_id}`;
   await serve.prints(new RegExp(`recording +${place}`));
   await post(`${replays}/${replay_id}/stop`);
@@ -40,6 +44,8 @@ it('opens windows of the size of --viewport, prints recordings, and leaves nothi
   expect(await serve.end('SIGHUP')).toMatchObject({ code: 0 });
   await serve.leavesNothing();
   await expect(post(replays)).rejects.toThrow('fetch failed');
+  const page = fileURLToPath(replay_view_url!);
+  expect([dirname(dirname(page)), existsSync(page)]).toEqual([folder, true]);
 });
 
 it('prints one line of JSON for each event with --json, the address first, and causes the faults of --chaos', async () => {

@@ -363,10 +363,10 @@ describe('the option release', () => {
   it('destroys a browser in which something of the lease is left, and reports why', async () => {
     await using played = await PlayedLease.start();
     const advance = useClock();
-    const left = JSON.stringify({ targetId: 'left', type: 'shared_worker' });
+    const left = JSON.stringify({ targetId: 'left', type: 'iframe' });
     played.browser.onText = (text, client) => {
       client.send(answerOwnCommand(text)!.replace('"targetInfos":[]', `"targetInfos":[${left}]`));
-      advance(1000);
+      advance(400);
     };
     const { run } = await played.run();
     expect(run).toMatchObject({ value: 'value', released: 'destroyed' });

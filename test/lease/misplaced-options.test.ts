@@ -2,10 +2,9 @@ import { expect, it } from 'vitest';
 import { leaseChecks, readLeaseOptions } from '../../src/lease/options.js';
 
 it.each([
-  ['viewport', 'browser.newContext'],
-  ['locale', 'browser.newContext'],
-  ['storageState', 'browser.newContext'],
-  ['contextOptions', 'browser.newContext'],
+  ['viewport', 'contextOptions: { viewport }'],
+  ['storageState', 'contextOptions: { storageState }'],
+  ['proxyServer', 'contextOptions: { proxyServer }'],
   ['headers', 'connectOptions: { headers }'],
   ['slowMo', 'connectOptions: { slowMo }'],
   ['defaultViewport', 'connectOptions: { defaultViewport }'],

@@ -29,6 +29,8 @@ const REFUSED: [option: string, value: unknown, message?: string][] = [
   ['acquireTimeout', -1],
   ['timeout', 100],
   ['context', 'new'],
+  ['contextOptions', 'de-DE'],
+  ['contextOptions', {}, 'has no checkContext'],
   ['awaitRelease', false],
   ['reconnect', true],
   ['concurency', 2, 'mapPooledBrowsers has no option concurency. Did you mean concurrency?'],
@@ -81,6 +83,16 @@ it('infers the types of inputs, values and pages for each library', () => {
       return input;
     });
   expectTypeOf(withPuppeteer).returns.toExtend<AsyncIterable<Outcome<number, number>>>();
+  const contextOptions = (input: string, index: number) => ({ locale: index === 0 ? 'de-DE' : input });
+  const inContext = () => playwright.mapPooledBrowsers(pool, ['a'], () => {}, { contextOptions });
+  const inferred = () =>
+    playwright.mapPooledBrowsers(pool, [{ user: 'a' }], () => {}, {
+      contextOptions: ({ user }) => ({ storageState: `${user}.json` }),
+    });
+  expectTypeOf(inContext).toBeFunction();
+  expectTypeOf(inferred).toBeFunction();
+  // @ts-expect-error Playwright has no such option.
+  void (() => playwright.mapPooledBrowsers(pool, ['a'], () => {}, { contextOptions: { cookies: [] } }));
   // @ts-expect-error Playwright does not support BiDi.
   const bidi = () => playwright.mapPooledBrowsers(pool, [], () => {}, { protocol: 'bidi' });
   expect(bidi).toThrow(InvalidOptionError);

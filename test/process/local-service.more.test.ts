@@ -1,5 +1,10 @@
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { savedFacts } from '../local/replays/support.js';
 import { processesOf } from '../support/processes.js';
 import { start } from './support.js';
 
@@ -36,6 +41,15 @@ it('starts no more browsers than leases need', async () => {
 
 it('ends with the pool', async () => {
   expect(await run(['closed'])).toEqual(['local:mine', '42', '1']);
+});
+
+it('leaves recordings in the folder of the environment, whose links are files', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'recordings-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [session, link] = await run(['records'], { BROWSER_POOL_LOCAL_RECORDINGS: folder });
+  const page = fileURLToPath(link!);
+  expect(dirname(dirname(page))).toBe(folder);
+  expect(savedFacts(page)).toMatchObject({ state: 'ready', sessionId: session });
 });
 
 it('is shared by all processes with the same owner, and ends with the owner', async () => {

@@ -1,6 +1,8 @@
 import { expect, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
+import type { BrowserPoolOptions } from '../../src/service/pool-options.js';
+import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
 import { expectNoSecret, it, rejection } from './support.js';
 
@@ -178,6 +180,46 @@ it.for([undefined, ''])('explains what to do if address or token are %j everywhe
   const noToken = thrown({ baseUrl: BASE_URL });
   expect(noToken.option).toBe('token');
   expect(noToken.message).toMatch(/option token.*BROWSER_POOL_ACCESS_TOKEN/);
+});
+
+const ELSEWHERE = 'https://elsewhere.example.com';
+/** A service with an address of its own. */
+const OTHER: BrowserService<BrowserSession> = { ...kernel, name: 'other', baseUrl: BASE_URL };
+const { baseUrl: _none, ...HOMELESS } = OTHER;
+
+it.for<[of: string | undefined, options: BrowserPoolOptions]>([
+  [undefined, { service: OTHER }],
+  [undefined, { service: HOMELESS, baseUrl: BASE_URL }],
+  ['local', { service: OTHER }],
+  [ELSEWHERE, { service: OTHER }],
+  [ELSEWHERE, { baseUrl: BASE_URL }],
+  [ELSEWHERE, { service: kernel, baseUrl: BASE_URL }],
+  [BASE_URL, { baseUrl: ELSEWHERE }],
+])(
+  'does not send the token of the environment with address %s to the service of %o',
+  ([address, options]) => {
+    vi.stubEnv('BROWSER_POOL_BASE_URL', address);
+    vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
+    const error = thrown(options);
+    expect(error.option).toBe('token');
+    expect(error.message).toMatch(/BROWSER_POOL_ACCESS_TOKEN .*is not sent to .*Pass the option token/);
+  },
+);
+
+it.for<[of: string | undefined, options: (baseUrl: string) => BrowserPoolOptions]>([
+  [undefined, (baseUrl) => ({ baseUrl })],
+  [undefined, (baseUrl) => ({ baseUrl, service: { ...kernel } })],
+  ['local', (baseUrl) => ({ baseUrl })],
+  ['its own', (baseUrl) => ({ baseUrl: `${baseUrl}/` })],
+  ['its own', (baseUrl) => ({ service: { ...OTHER, baseUrl } })],
+  ['its own', () => ({ service: HOMELESS })],
+])('sends the token of the environment with address %s to the service of %o', async ([address, options]) => {
+  await using service = await FakeService.start();
+  vi.stubEnv('BROWSER_POOL_BASE_URL', address === 'its own' ? service.baseUrl : address);
+  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
+  await using pool = new BrowserPool('pool', options(service.baseUrl));
+  await pool.flush();
+  expect(service.requests[0]!.headers.authorization).toBe(`Bearer ${TOKEN}`);
 });
 
 it.for(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(

@@ -53,7 +53,7 @@ it('detects a release that is repeated without an ownership check', async () => 
   expect((await brokenRules()).rules).toMatch(/released s\d+, which is leased to call \d+/);
 });
 
-it.for(['Network.clearBrowserCookies', 'Target.closeTarget', 'Target.disposeBrowserContext'])(
+it.for(['Network.clearBrowserCache', 'Target.closeTarget', 'Target.disposeBrowserContext'])(
   'detects that a browser is reused without %s',
   async (broken) => {
     const { send } = CdpClient.prototype;

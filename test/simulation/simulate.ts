@@ -45,7 +45,7 @@ export interface SimulationOptions {
 
 const SHAPES: readonly Shape[] = ['kernel', 'kernel', 'kernel', 'kernel without owner', 'own', 'cdp'];
 /** A browser without a service can't be leased for another program. */
-const WAYS_WITHOUT_SERVICE: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'nested'];
+const WAYS_WITHOUT_SERVICE: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'handover', 'nested'];
 const WAYS: readonly Way[] = ['run', 'run', 'run', 'lease', 'agent', 'handover', 'acquire', 'nested'];
 
 /** Runs one simulated world, which depends on nothing but its seed, and checks the rules. */

@@ -91,10 +91,12 @@ export class SimulatedBrowser {
       case 'Runtime.evaluate':
         return sessionId === this.unresponsive ? undefined : { result: {} };
       case 'Storage.clearDataForOrigin':
-        if (!this.#world.strikes('browser: worker survives')) this.#endWorkers();
+        this.#clear('cookies', sessionId);
         return this.#clear('storage', sessionId);
-      case 'Network.clearBrowserCookies':
-        return this.#clear('cookies', sessionId);
+      case 'Storage.getCookies':
+        return { result: { cookies: this.#data.has('cookies') ? [{ name: 'login' }] : [] } };
+      case 'Browser.getHistograms':
+        return { result: { histograms: [] } };
       case 'Network.clearBrowserCache':
         return this.#clear('cache', sessionId);
       case 'Browser.resetPermissions':
@@ -113,17 +115,13 @@ export class SimulatedBrowser {
   #close(id: string): object {
     const page = this.#targets.get(id);
     if (!page) return { error: { message: 'No target with given id found' } };
-    // A worker stops, and stays registered.
-    if (page.type === 'service_worker') return { result: { success: true } };
+    if (page.type === 'service_worker' && this.#world.strikes('browser: worker survives'))
+      return { result: { success: true } };
     this.#targets.delete(id);
     if (this.unresponsive === id) this.unresponsive = undefined;
     if (page.usedBy !== undefined && this.#world.strikes('browser: closed page opens another one'))
       this.#open(page);
     return { result: { success: true } };
-  }
-
-  #endWorkers(): void {
-    for (const [id, { type }] of this.#targets) if (type === 'service_worker') this.#targets.delete(id);
   }
 
   #clear(name: (typeof DATA)[number], sessionId?: string): object {

@@ -35,6 +35,7 @@ async function connect(
   if (world.strikes('connect: throws')) throw new Error('driver: connect failed');
   if (world.strikes('connect: hangs')) await new Promise(() => {});
   if (world.strikes('connect: unresponsive page')) await thawed(world, socket);
+  if (service.shape === 'cdp' && !socket.isOver) service.checkReceived(socket.browser, socket.grant.call);
   loseSooner(world, service, socket);
   return {
     handles: { socket, touch: () => socket.use(context) },

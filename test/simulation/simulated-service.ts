@@ -166,6 +166,11 @@ export class SimulatedService {
     if (traces.length > 0) this.#world.violate(`call ${call} left ${traces.join()} for the next lease`);
   }
 
+  /** Checks a browser without a service, which its earlier leases could not always clean. */
+  checkReceived(browser: SimulatedBrowser, call: number): void {
+    for (const other of this.uses.keys()) if (other !== call) this.checkClean(browser, other);
+  }
+
   /** Ends the lease by inactivity. */
   expire(grant: Grant): void {
     if (grant.state !== 'leased' || this.shape === 'cdp') return;

@@ -102,7 +102,11 @@ export class PlayedLease implements AsyncDisposable {
   }
 
   lease(options: LeaseOptions = {}) {
-    return leaseBrowser(this.pool, this.#with(options));
+    return this.leaseIn(this.pool, options);
+  }
+
+  leaseIn<Session extends object>(pool: BrowserPool<Session>, options: LeaseOptions = {}) {
+    return leaseBrowser(pool, this.#with(options));
   }
 
   /** The events of one type. */

@@ -30,6 +30,19 @@ function types(pool: BrowserPool) {
     },
     { context: 'new', protocol: 'bidi' },
   );
+  void puppeteer.withPooledBrowser(
+    pool,
+    ({ context }) => expectTypeOf(context).toEqualTypeOf<pp.BrowserContext>(),
+    { contextOptions: { userAgent: 'mine', proxyServer: 'http://127.0.0.1:8080' } },
+  );
+  expectTypeOf(puppeteer.leaseBrowser(pool, { contextOptions: {} })).resolves.toHaveProperty('context');
+  void playwright.leaseBrowser(pool, { contextOptions: { locale: 'de-DE', storageState: 'state.json' } });
+  // @ts-expect-error -- Playwright has no such option
+  void playwright.leaseBrowser(pool, { contextOptions: { cookies: [] } });
+  // @ts-expect-error -- Puppeteer has no such option
+  void puppeteer.leaseBrowser(pool, { contextOptions: { locale: 'de-DE' } });
+  // @ts-expect-error -- Puppeteer has no such option
+  void puppeteer.withPooledBrowser(pool, () => {}, { contextOptions: { storageState: 'state.json' } });
   // @ts-expect-error -- Playwright does not support BiDi
   void playwright.withPooledBrowser(pool, () => {}, { protocol: 'bidi' });
   // @ts-expect-error -- also for leaseBrowser

@@ -25,6 +25,9 @@ function types(
   test.override({
     pooledBrowser: { scope: 'test', pool: {} as BrowserPool, connectOptions: { slowMo: 10 } },
   });
+  test.override({ pooledBrowser: { contextOptions: { locale: 'de-DE', storageState: 'state.json' } } });
+  // @ts-expect-error -- no such option of a context
+  test.override({ pooledBrowser: { contextOptions: { cookies: 1 } } });
   // @ts-expect-error -- no such scope
   test.override({ pooledBrowser: { scope: 'suite' } });
   // @ts-expect-error -- no option name: names must be unique
@@ -38,7 +41,7 @@ function types(
     expectTypeOf(context).toEqualTypeOf<pp.BrowserContext>();
     expectTypeOf(browser).toEqualTypeOf<pp.Browser>();
   });
-  ofPuppeteer.override({ pooledBrowser: { protocol: 'bidi' } });
+  ofPuppeteer.override({ pooledBrowser: { protocol: 'bidi', contextOptions: { userAgent: 'mine' } } });
 }
 
 function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
@@ -48,6 +51,8 @@ function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
     expectTypeOf(session).toEqualTypeOf<BrowserSession>();
   });
   test.use({ pooledBrowser: { pool: 'scrapers', replays: 'off' } });
+  // @ts-expect-error -- the contexts are those of Playwright Test: use: { locale }
+  test.use({ pooledBrowser: { contextOptions: { locale: 'de-DE' } } });
   // @ts-expect-error -- no such option
   test.use({ pooledBrowser: { pol: 'scrapers' } });
 }

@@ -1,5 +1,5 @@
 import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
-import { replayViewUrl } from '../pages/replay-page.js';
+import { replayPageUrl } from '../pages/replay-page.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { EndedLease } from '../pool/lease-history.js';
 import type { Lease, PooledChromium, Waiter } from '../pool/lease.js';
@@ -87,7 +87,7 @@ function endedRow(pools: PoolSet, lease: EndedLease, recordings: readonly Record
     outcome,
     endedAt: endedAt.toISOString(),
     duration,
-    replays: own.map((recording) => replayViewUrl(pools, recording)),
+    replays: own.map((recording) => replayPageUrl(pools, recording)),
   };
 }
 
@@ -102,6 +102,6 @@ function replayRow(pools: PoolSet, recording: Recording) {
     startedAt: startedAt.toISOString(),
     state,
     duration: video?.duration,
-    viewUrl: replayViewUrl(pools, recording),
+    viewUrl: replayPageUrl(pools, recording),
   };
 }

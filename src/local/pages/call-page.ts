@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { packageFile } from '../../shared/package-file.js';
 import { destroyBrowser, releaseLease, thumbnail } from '../dashboard/dashboard-routes.js';
 import type { ShownPages } from '../dashboard/shown-pages.js';
 import { faultAnswer, notFound, toFault, type Answer } from '../http/answer.js';
@@ -8,7 +6,15 @@ import { methodOf, urlOf } from '../http/request.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { DASHBOARD_STYLE, dashboardPage } from './dashboard-page.js';
 import { LIVE_STYLE, liveFacts, livePage } from './live-page.js';
-import { BASE_STYLE, faultPage, LOGO_SVG, PAGE_HEADERS, textAnswer, type PageCall } from './page.js';
+import {
+  BASE_STYLE,
+  faultPage,
+  LOGO_SVG,
+  PAGE_HEADERS,
+  readScript,
+  textAnswer,
+  type PageCall,
+} from './page.js';
 import { REPLAY_STYLE, replayFacts, replayPage, replayPoster, replayVideo } from './replay-page.js';
 
 /** A request for a page, with what the dashboard shows. */
@@ -67,15 +73,13 @@ function assetRoute(request: IncomingMessage, path: string): PageRoute | undefin
 }
 
 async function asset(file: string): Promise<Answer> {
-  const [type, text] = ASSETS.get(file) ?? ['text/javascript', await readScript(file)];
+  const [type, text] = ASSETS.get(file) ?? ['text/javascript', await scriptOf(file)];
   return textAnswer(type, text);
 }
 
-/** Reads a script from dist, also when this file runs from its source: browsers need the compiled script. */
-async function readScript(file: string): Promise<string> {
+async function scriptOf(file: string): Promise<string> {
   if (!file.endsWith('.js')) throw notFound('There is no such file.');
-  const path = packageFile(`dist/local/pages/browser/${file}`) ?? '';
-  return await readFile(path, 'utf8').catch(() => {
+  return await readScript(file).catch(() => {
     throw notFound('There is no such script. If you run from source, build the package first.');
   });
 }

@@ -3,9 +3,9 @@ import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { EndedLease } from '../pool/lease-history.js';
 import type { Lease, LiveLinks, LiveRight } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { isSameSecret } from '../http/request.js';
+import { isSameSecret } from '../../shared/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
-import { replayViewUrl } from './replay-page.js';
+import { replayPageUrl } from './replay-page.js';
 
 /** Browsers with windows have a live view; headless browsers only with a quirk. */
 export function hasLiveView({ quirks }: PoolSet, { settings }: ChromiumPool): boolean {
@@ -53,7 +53,7 @@ function factsOf(call: PageCall) {
     leaseName: lease.request.name,
     outcome: ended?.outcome,
     duration: ended?.duration,
-    replays: replays.map((recording) => replayViewUrl(pools, recording)),
+    replays: replays.map((recording) => replayPageUrl(pools, recording)),
   };
 }
 

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
+import { packageFile } from '../../shared/package-file.js';
 import { HttpFault, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 
@@ -24,8 +26,8 @@ const NEXT_STEPS = {
     'links to all leases and recordings; "pooled-browser serve" prints its address.',
   replay:
     'This link to a recording is incomplete, or its recording was removed. A recording exists until its local pool ' +
-    'ends, or until newer recordings replace it. The dashboard of the local pool lists all recordings. To keep the ' +
-    'videos, set the option recording.folder of startLocalPool.',
+    'ends, or until newer recordings replace it. The dashboard of the local pool lists all recordings. To keep ' +
+    'recordings, set the option recording.folder of startLocalPool, or pass --recordings to "pooled-browser serve".',
 } as const;
 
 /** 401, without details about the token. */
@@ -44,27 +46,33 @@ export interface Page {
 export function pageAnswer({ title, name, body }: Page, status = 200): Answer {
   const assets = `<link rel="stylesheet" href="/pages/${name}.css">
 <script type="module" src="/pages/${name}.js"></script>`;
-  return textAnswer(
-    'text/html',
-    `<!doctype html>
+  const head = `<title>${title}</title>
+<link rel="icon" href="${ICON_PATH}">
+<link rel="stylesheet" href="/pages/base.css">
+${name === undefined ? '' : assets}`;
+  return textAnswer('text/html', pageHtml(head, body), status);
+}
+
+export function pageHtml(head: string, body: string): string {
+  return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<link rel="icon" href="/pages/icon.svg">
-<link rel="stylesheet" href="/pages/base.css">
-${name === undefined ? '' : assets}
+${head}
 </head>
 <body>
 ${body}
 <noscript><p class="notice">This page needs JavaScript.</p></noscript>
 </body>
 </html>
-`,
-    status,
-  );
+`;
+}
+
+/** Reads a script from dist, also when this file runs from its source: browsers need the compiled script. */
+export async function readScript(name: string): Promise<string> {
+  return await readFile(packageFile(`dist/local/pages/browser/${name}`) ?? '', 'utf8');
 }
 
 /** Returns a page about an error, for a person who followed a link. */
@@ -115,7 +123,9 @@ export const ICONS = {
   full: icon('M2 2h5v1.6H3.6V7H2zm7 0h5v5h-1.6V3.6H9zM2 9h1.6v3.4H7V14H2zm10.4 0H14v5H9v-1.6h3.4z'),
 } as const;
 
-export const LOGO = '<img class="logo" src="/pages/icon.svg" alt="" width="22" height="22">';
+export const ICON_PATH = '/pages/icon.svg';
+
+export const LOGO = `<img class="logo" src="${ICON_PATH}" alt="" width="22" height="22">`;
 
 export const LOGO_SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 <rect x="2" y="5" width="28" height="22" rx="5" fill="#4263eb"/><circle cx="9" cy="11" r="2" fill="#fff"/>

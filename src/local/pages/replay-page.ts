@@ -1,19 +1,26 @@
+import { pathToFileURL } from 'node:url';
 import { notFound, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import type { Recording } from '../replays/recording.js';
 import { videoAnswer, type Video } from '../replays/video-file.js';
-import { isSameSecret } from '../http/request.js';
+import { isSameSecret } from '../../shared/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
-/** URL of the page that shows a recording. It opens this recording only. */
-export function replayViewUrl({ host }: PoolSet, { linkToken }: Recording): string {
+/** URL of a recording for clients: of its page in the file system, if the recording outlives this process. */
+export function replayViewUrl(pools: PoolSet, recording: Recording): string {
+  const { page } = recording.files;
+  return page === undefined ? replayPageUrl(pools, recording) : pathToFileURL(page).href;
+}
+
+/** URL of the page that this process serves; browsers refuse links from its other pages to a file. It opens this recording only. */
+export function replayPageUrl({ host }: PoolSet, { linkToken }: Recording): string {
   return `http://${host}/replay?token=${linkToken}`;
 }
 
-/** GET /replay: the page behind `replay_view_url`. */
+/** GET /replay */
 export function replayPage(call: PageCall): Answer {
   findRecording(call);
-  return pageAnswer({ title: 'Replay', name: 'replay', body: BODY });
+  return pageAnswer({ title: 'Replay', name: 'replay', body: REPLAY_BODY });
 }
 
 /** GET /replay/facts: the content of the page beside the video. */
@@ -45,7 +52,7 @@ function findRecording({ query, pools }: PageCall): Recording {
 /** The facts of a recording, as its page receives them. */
 export type ReplayFacts = ReturnType<typeof factsOf>;
 
-function factsOf(recording: Recording) {
+export function factsOf(recording: Recording) {
   const { state, replayId, sessionId, pool, leaseName, failure, timeline, video } = recording;
   return {
     state,
@@ -61,11 +68,11 @@ function factsOf(recording: Recording) {
   };
 }
 
-function withoutPath({ path: _path, ...facts }: Video) {
+export function withoutPath({ path: _path, ...facts }: Video) {
   return facts;
 }
 
-const BODY = `
+export const REPLAY_BODY = `
 <header class="bar">
   ${LOGO}<h1 id="title">Replay</h1><span class="badge" id="state" role="status">Loading</span>
   <span class="grow"></span><a class="button" id="download" download hidden>Download</a>

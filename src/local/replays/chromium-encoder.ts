@@ -16,15 +16,13 @@ export interface EncodedChunk {
   readonly config?: VideoDecoderConfig;
 }
 
-/** The video encoder of a Chromium (WebCodecs), in a separate page. */
+/** The video encoder of a Chromium (WebCodecs), in a page that encodes one video after another. */
 export class ChromiumEncoder {
   readonly #connection: CdpConnection;
-  readonly #target: unknown;
   readonly #session: string;
 
-  private constructor(connection: CdpConnection, target: unknown, session: string) {
+  private constructor(connection: CdpConnection, session: string) {
     this.#connection = connection;
-    this.#target = target;
     this.#session = session;
   }
 
@@ -39,7 +37,7 @@ export class ChromiumEncoder {
     });
     const { targetId } = await ask(connection, 'Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await ask(connection, 'Target.attachToTarget', { targetId, flatten: true });
-    const encoder = new ChromiumEncoder(connection, targetId, String(sessionId));
+    const encoder = new ChromiumEncoder(connection, String(sessionId));
     await encoder.#ask('Page.enable');
     await encoder.#ask('Fetch.enable');
     await encoder.#ask('Page.navigate', { url: SECURE_PAGE });
@@ -61,11 +59,6 @@ export class ChromiumEncoder {
   /** Ends the video, and returns the last chunks. */
   async finish(): Promise<EncodedChunk[]> {
     return await this.#call('finish');
-  }
-
-  async close(): Promise<void> {
-    await ask(this.#connection, 'Target.closeTarget', { targetId: this.#target }).catch(() => {});
-    this.#connection.close();
   }
 
   async #call<Result>(method: string, ...args: unknown[]): Promise<Result> {

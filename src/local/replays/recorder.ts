@@ -1,7 +1,8 @@
 import type { Chromium } from '../browser/chromium.js';
-import type { Log, LocalPoolEvent, RecordingEnd } from '../events.js';
+import { PROTOCOL_NAMES, type Log, type LocalPoolEvent, type RecordingEnd } from '../events.js';
 import { HttpFault } from '../http/answer.js';
 import type { CheckedOptions } from '../options.js';
+import { saveReplayPage } from '../pages/replay-file.js';
 import type { Lease } from '../pool/lease.js';
 import { RecordingStore } from './recording-store.js';
 import { Recording, type RecordingPlan } from './recording.js';
@@ -23,13 +24,14 @@ export class Recorder {
   readonly #store: RecordingStore;
   readonly #writer: VideoWriter;
   readonly #log: Log;
-  readonly #keepsVideos: boolean;
+  /** The folder in which the recordings outlive the process. */
+  readonly #folder: string | undefined;
 
   constructor({ limits, launch, log }: RecorderOptions) {
     this.#store = new RecordingStore(limits);
     this.#writer = new VideoWriter(launch);
     this.#log = log;
-    this.#keepsVideos = limits.folder !== undefined;
+    this.#folder = limits.folder;
   }
 
   /** Starts a recording, which ends with the lease at the latest. */
@@ -41,10 +43,13 @@ export class Recorder {
     this.#store.add(recording);
     this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
     try {
+      // Before the response: its link opens at once.
+      await saveReplayPage(recording);
       await recording.start(lease.browser.chromium);
-    } catch {
+    } catch (error) {
       await recording.stop('browser-gone');
       this.#store.remove(recording);
+      if ((error as NodeJS.ErrnoException).syscall !== undefined) throw this.#cannotWrite(error);
       throw new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
     }
     return recording;
@@ -62,13 +67,14 @@ export class Recorder {
   /** Adds the connections of a session to the timelines of its recordings. */
   note(event: LocalPoolEvent): void {
     if (event.type !== 'connected' && event.type !== 'disconnected') return;
-    for (const recording of this.list(event.sessionId)) recording.note(event.type, event.protocol);
+    for (const recording of this.list(event.sessionId))
+      recording.note(event.type, PROTOCOL_NAMES[event.protocol]);
   }
 
   /** Ends all recordings. Writes the last videos only if the option `recording.folder` keeps them. */
   async close(): Promise<void> {
     const finished = Promise.all(this.list().map((recording) => recording.stop('lease-ended')));
-    if (this.#keepsVideos) await finished;
+    if (this.#folder !== undefined) await finished;
     await this.#writer.close();
     await finished;
     await this.#store.close();
@@ -79,8 +85,20 @@ export class Recorder {
     try {
       return new Recording(lease, plan, { store: this.#store, writer: this.#writer, onFinished });
     } catch (error) {
-      throw cannotWrite(error as NodeJS.ErrnoException);
+      throw this.#cannotWrite(error);
     }
+  }
+
+  #cannotWrite(error: unknown): HttpFault {
+    if (isDiskFull(error))
+      return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no space for a video.');
+    const { code, message } = error as NodeJS.ErrnoException;
+    const where = this.#folder === undefined ? 'The video' : `The recording in ${this.#folder}`;
+    return new HttpFault(
+      500,
+      'internal_error',
+      `${where} cannot be written (${code ?? message}).${this.#folder === undefined ? '' : ELSEWHERE}`,
+    );
   }
 
   #onFinished(recording: Recording, reason: RecordingEnd): void {
@@ -99,14 +117,11 @@ export class Recorder {
   }
 }
 
+const ELSEWHERE =
+  ' Choose another folder: BROWSER_POOL_LOCAL_RECORDINGS or the option local.recordings with baseUrl local, else the ' +
+  'option recording.folder of startLocalPool, or serve --recordings.';
+
 function tooMany(): HttpFault {
   const message = `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`;
   return new HttpFault(409, 'too_many_recordings', message);
-}
-
-function cannotWrite(error: NodeJS.ErrnoException): HttpFault {
-  if (isDiskFull(error))
-    return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no space for a video.');
-  const message = `The video file cannot be written (${error.code ?? error.message}).`;
-  return new HttpFault(500, 'internal_error', message);
 }

@@ -5,10 +5,12 @@ import type { TelemetryCategory } from '../../service/services/kernel.js';
 import type { CdpBrowser } from '../browser/cdp-pipe.js';
 import type { RecordingEnd } from '../events.js';
 import { newId, newLinkToken } from '../options.js';
+import { saveReplayPage } from '../pages/replay-file.js';
 import type { Lease } from '../pool/lease.js';
 import { FrameFile, FrameSampler, type Frame } from './frames.js';
 import { PageEvents } from './page-events.js';
 import { RecordedPages } from './recorded-pages.js';
+import type { RecordingFiles } from './recordings-folder.js';
 import { Timeline, type TimelineEntry } from './timeline.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
 import type { VideoWriter } from './video-writer.js';
@@ -35,9 +37,8 @@ export interface RecordingPlan {
 interface RecordingHost {
   /** Chooses the files of a recording, and limits their size. */
   readonly store: {
-    framesPath(replayId: string): string;
-    posterPath(replayId: string): string;
-    videoPath(replayId: string): string;
+    createFiles(recording: Recording): RecordingFiles;
+    remove(recording: Recording): void;
     hasRoom(recording: Recording, bytes: number): boolean;
   };
   readonly writer: VideoWriter;
@@ -73,11 +74,12 @@ export class Recording {
   readonly leaseName: string | undefined;
   readonly tags: Lease['request']['tags'];
   readonly startedAt = new Date();
+  readonly files: RecordingFiles;
   /** When the recording ended. Missing until its video is written, or has failed. */
   finishedAt?: Date;
   /** Missing until the video is written, and for a recording without frames. */
   video?: Video;
-  /** Why the video could not be written. */
+  /** Why the video or the page could not be written. */
   failure?: string;
   readonly #request: RecordingRequest;
   readonly #host: RecordingHost;
@@ -91,6 +93,7 @@ export class Recording {
   #poster: Buffer | undefined;
   #pages: RecordedPages | undefined;
   #length: number | undefined;
+  #onWritten = (): void => {};
   #finished: Promise<void> | undefined;
 
   /** @throws if the disk has no space for a video. */
@@ -105,9 +108,14 @@ export class Recording {
     this.#timeline = new Timeline(telemetry, () => this.length);
     this.#sampler = new FrameSampler(1000 / request.framerate, (frame) => this.#save(frame));
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
-    const { store } = host;
-    this.#video = new VideoFile(store.videoPath(this.replayId), onFailure);
-    this.#frames = new FrameFile(store.framesPath(this.replayId), onFailure);
+    this.files = host.store.createFiles(this);
+    try {
+      this.#video = new VideoFile(this.files.video, onFailure);
+    } catch (error) {
+      host.store.remove(this);
+      throw error;
+    }
+    this.#frames = new FrameFile(this.files.frames, onFailure);
     this.#stopWith(lease.signal);
   }
 
@@ -143,7 +151,7 @@ export class Recording {
 
   /** Reads the picture for the time before the video plays. Its first frame is often an empty page. */
   async readPoster(): Promise<Buffer | undefined> {
-    return this.#poster ?? (await readFile(this.#posterPath).catch(() => undefined));
+    return this.#poster ?? (await readFile(this.files.poster).catch(() => undefined));
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
@@ -165,6 +173,8 @@ export class Recording {
     this.#ending.signal.addEventListener('abort', () => pages.close());
     void pages.closed.then(() => this.stop('browser-gone'));
     await Promise.race([first, pages.closed, sleep(FIRST_FRAME_TIMEOUT, undefined, { ref: false })]);
+    // After the first frame: the start of the encoder must not delay the start of the recording.
+    if (!this.ended) this.#onWritten = this.#host.writer.expect();
   }
 
   /** Adds an event of the client's connection to the timeline. */
@@ -198,10 +208,6 @@ export class Recording {
     signal.addEventListener('abort', () => clock.clearTimeout(timer));
   }
 
-  get #posterPath(): string {
-    return this.#host.store.posterPath(this.replayId);
-  }
-
   #save(frame: Frame): void {
     if (frame.jpeg.length > (this.#poster?.length ?? 0)) this.#poster = frame.jpeg;
     if (this.#host.store.hasRoom(this, frame.jpeg.length)) {
@@ -217,12 +223,18 @@ export class Recording {
     this.#timeline.add('recording-ended', REASONS[reason]);
     await this.#frames.end();
     const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
+    this.#onWritten();
     if (!video) await this.#video.discard().catch(() => {});
-    else await writeFile(this.#posterPath, this.#poster ?? '', { mode: 0o600 }).catch(() => {});
+    else await writeFile(this.files.poster, this.#poster ?? '', { mode: 0o600 }).catch(() => {});
     this.#poster = undefined;
     await this.#frames.remove().catch(() => {});
+    const finishedAt = new Date(this.startedAt.getTime() + this.#length);
+    // The page is complete before the recording is ready.
+    await saveReplayPage(this, { video, finishedAt }).catch(
+      (error: Error) => (this.failure ??= error.message),
+    );
     if (video) this.video = video;
-    this.finishedAt = new Date(this.startedAt.getTime() + this.#length);
+    this.finishedAt = finishedAt;
     this.#host.onFinished(this, reason);
   }
 

@@ -19,16 +19,24 @@ const IDLE = 10_000;
 /** All browsers play VP9 in WebM, and every Chromium encodes it, also builds without licensed codecs. */
 const VIDEO_TYPE = 'video/webm';
 
+/** The Chromium that encodes, and its page. */
+interface Encoding {
+  readonly chromium: Promise<Chromium>;
+  readonly encoder: Promise<ChromiumEncoder>;
+}
+
 /**
  * Writes videos, one after another, with the encoder of a Chromium process. The process is not part of any pool, and
- * runs only while there is work.
+ * runs only while videos are expected or written.
  */
 export class VideoWriter {
   readonly #launch: (signal: AbortSignal) => Promise<Chromium>;
   readonly #closing = new AbortController();
   readonly #ends = new Set<Promise<void>>();
   #last: Promise<unknown> = Promise.resolve();
-  #chromium: Chromium | undefined;
+  #encoding: Encoding | undefined;
+  /** Videos that are expected or being written. */
+  #due = 0;
   #idle: NodeJS.Timeout | undefined;
 
   constructor(launch: (signal: AbortSignal) => Promise<Chromium>) {
@@ -36,12 +44,26 @@ export class VideoWriter {
   }
 
   /**
+   * Starts Chromium for a video that is written later: its start is most of the time that a short video needs.
+   *
+   * @returns A function to call when the video is written, or is not expected any more.
+   */
+  expect(): () => void {
+    this.#due++;
+    clearTimeout(this.#idle);
+    // `write` reports a failure.
+    this.#start().encoder.catch(() => {});
+    return () => this.#settle();
+  }
+
+  /**
    * Writes a video. Repeats the attempt once after a failure, such as a crash of Chromium. @returns undefined without
    * frames.
    */
   write(source: VideoSource): Promise<Video | undefined> {
+    this.#due++;
     const video = this.#last.then(() => this.#attempt(source).catch(() => this.#attempt(source)));
-    this.#last = video.catch(() => {});
+    this.#last = video.catch(() => {}).finally(() => this.#settle());
     return video;
   }
 
@@ -57,14 +79,9 @@ export class VideoWriter {
   async #attempt(source: VideoSource): Promise<Video | undefined> {
     clearTimeout(this.#idle);
     this.#closing.signal.throwIfAborted();
-    this.#chromium ??= await this.#launch(this.#closing.signal);
-    const chromium = this.#chromium;
+    const { encoder } = this.#start();
     try {
-      const encoder = await ChromiumEncoder.open(chromium);
-      const video = await writeVideo(source, encoder);
-      await encoder.close();
-      this.#idle = setTimeout(() => this.#end(), IDLE);
-      return video;
+      return await writeVideo(source, await encoder);
     } catch (error) {
       // The state of this Chromium is unknown: the next video gets a new one.
       this.#end();
@@ -72,10 +89,24 @@ export class VideoWriter {
     }
   }
 
+  #start(): Encoding {
+    if (this.#encoding) return this.#encoding;
+    const chromium = this.#launch(this.#closing.signal);
+    const encoder = chromium.then((started) => ChromiumEncoder.open(started));
+    return (this.#encoding = { chromium, encoder });
+  }
+
+  #settle(): void {
+    if (--this.#due > 0 || this.#closing.signal.aborted) return;
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.#end(), IDLE);
+  }
+
   #end(): void {
     clearTimeout(this.#idle);
-    const ending = this.#chromium?.kill().finally(() => this.#ends.delete(ending!));
-    this.#chromium = undefined;
+    const ended = this.#encoding?.chromium.then((chromium) => chromium.kill());
+    this.#encoding = undefined;
+    const ending = ended?.catch(() => {}).finally(() => this.#ends.delete(ending!));
     if (ending) this.#ends.add(ending);
   }
 }

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import type { Connector, Protocol } from '../../connect/connector.js';
-import type { LeaseOptions } from '../../lease/options.js';
+import type { Protocol } from '../../connect/connector.js';
+import type { CheckingConnector, LeaseOptions } from '../../lease/options.js';
 import {
   abortSignal,
   callback,
@@ -17,11 +17,13 @@ import {
   type Checked,
 } from '../../shared/options.js';
 import {
+  contextChecks,
   laneChecks,
   leaseChecksOfMap,
   readTaskOptions,
   type LaneOptions,
   type MapSettings,
+  type TaskContextOptions,
 } from '../options.js';
 import type { QueueProgress } from './queue-progress.js';
 import { faultOfAddress, type RedisAddress } from './redis-address.js';
@@ -148,8 +150,11 @@ interface WorkerOptions extends LaneOptions, QueueOptions {
  *
  * With `name`, the leases are named `<name>-<random>-1`, and so on: all workers can have the same options.
  */
-export interface WorkOptions<ConnectOptions extends object = object, P = Protocol>
-  extends Omit<LeaseOptions<ConnectOptions, P>, 'context' | keyof WorkerOptions>, WorkerOptions {}
+export interface WorkOptions<ConnectOptions extends object = object, P = Protocol, Input = unknown>
+  extends
+    Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions' | keyof WorkerOptions>,
+    TaskContextOptions<object, Input>,
+    WorkerOptions {}
 
 const queueChecks = checksOf<QueueOptions>()({
   connection: optional(checked<RedisAddress>(faultOfAddress)),
@@ -194,14 +199,14 @@ const workerChecks = checksOf<WorkerOptions>()({
   maxStalledCount: optional(wholeNumber(0), 5),
 });
 
-const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...workerChecks });
+const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...contextChecks, ...workerChecks });
 
 export type QueueSettings = Checked<typeof queueChecks>;
 export type EnqueueSettings = Checked<typeof enqueueChecks>;
 export type CollectSettings = Checked<typeof collectChecks>;
 export type WorkSettings = MapSettings & Checked<typeof workChecks>;
 
-export function readWorkOptions(options: object, connector: Pick<Connector, 'refusal'>): WorkSettings {
+export function readWorkOptions(options: object, connector: CheckingConnector): WorkSettings {
   return readTaskOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
 }
 

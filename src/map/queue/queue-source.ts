@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { InputSource, PulledInput } from '../input-source.js';
-import type { Outcome } from '../outcome.js';
+import { isRetryable, type Outcome } from '../outcome.js';
 import { loadBullMQ } from './bullmq.js';
 import type { WorkSettings } from './options.js';
-import { isInput, isRetryable, reportForeign, storedAttempt, storedError } from './queued-job.js';
+import { isInput, reportForeign, storedAttempt, storedError } from './queued-job.js';
 import type { RedisLink } from './redis.js';
 
 /** An empty answer that comes sooner, in ms, means that the queue has jobs which may not start yet. */

@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import { withoutSecrets } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
-import { QueueError, TaskResultError } from '../../shared/lease-errors.js';
+import { QueueError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
 import { recordOf, recordReason, type Outcome, type OutcomeRecord, type RecordedReason } from '../outcome.js';
 
@@ -64,11 +64,6 @@ export function storedError(reason: unknown, mayRetry: boolean): Error {
   // BullMQ compares the name.
   error.name = mayRetry ? name : 'UnrecoverableError';
   return error;
-}
-
-/** Whether another attempt can have another result. */
-export function isRetryable(reason: unknown): boolean {
-  return !(reason instanceof TaskResultError);
 }
 
 /** Reads the outcome of a job that BullMQ has completed or failed. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Connector } from '../../connect/connector.js';
+import type { Connector, Protocol } from '../../connect/connector.js';
 import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
 import type { BrowserSession } from '../../service/services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
@@ -37,7 +37,7 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   queueName: string,
   pool: BrowserPool<Session> | string,
   fn: TaskCallback<Handles, Input, Value, Session>,
-  { connector, ...options }: WorkOptions & { connector: Connector<Handles> },
+  { connector, ...options }: WorkOptions<object, Protocol, Input> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const queue = readQueueName(queueName);

@@ -8,8 +8,9 @@ export interface CdpSession {
 
 /**
  * A browser at a fixed address, without a service: `chromium --remote-debugging-port=9222`, or a container. The connection is
- * the lease, one at a time in each process; another process can connect to the same browser. Nothing is reused or destroyed:
- * the lease leaves a new blank page.
+ * the lease, one at a time in each process; another process can connect to the same browser. Nothing is destroyed: the lease leaves
+ * a new blank page. If it can't, the browser is `'left'`, and the next lease of this process cleans it first, or fails. A detached
+ * lease keeps other leases of this process waiting until it is attached and released.
  *
  * @param url http(s) URL of the debugging port, or the WebSocket URL of the browser.
  */

@@ -1,9 +1,8 @@
-import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startApi } from '../support.js';
 import { Replays } from '../replays/support.js';
-import { faults, usePerson } from './support.js';
+import { faults, seriousViolations, usePerson } from './support.js';
 
 const api = await startApi({
   pools: [{ size: 2, timeoutSeconds: 600 }],
@@ -64,7 +63,6 @@ describe.each([
       const page = await person.open(urls[name]!, { colorScheme });
       await FILLED[name]!(page);
       expect(faults(page).filter((fault) => !REFUSALS[name]?.test(fault))).toEqual([]);
-      await loadAxe(page);
       for (const width of widths) {
         await page.setViewportSize({ width, height: 800 });
         expect([width, await seriousViolations(page)]).toEqual([width, []]);
@@ -81,16 +79,3 @@ const REFUSALS: Record<string, RegExp> = {
   'ended live view': /^WebSocket connection to .* failed: HTTP Authentication failed/,
   'dead link': /^Failed to load resource: .* a status of 401/,
 };
-
-/** Unlike the library, the protocol runs scripts that the page's policy refuses. */
-async function loadAxe(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page);
-  const { exceptionDetails } = await cdp.send('Runtime.evaluate', { expression: axe.source });
-  expect(exceptionDetails).toBeUndefined();
-}
-
-async function seriousViolations(page: Page) {
-  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  return serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}

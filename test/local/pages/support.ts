@@ -1,5 +1,6 @@
+import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { launchBrowser } from '../replays/support.js';
 
 /** A person with a browser. */
@@ -60,4 +61,20 @@ export function tokenIn(url: string): string {
 
 export function jwtIn(url: string): string {
   return new URL(url).searchParams.get('jwt')!;
+}
+
+/** The serious and critical violations of accessibility that axe finds. */
+export async function seriousViolations(page: Page) {
+  await loadAxe(page);
+  const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  return serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+/** Unlike the library, the protocol runs scripts that the page's policy refuses. */
+async function loadAxe(page: Page): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  const { exceptionDetails } = await cdp.send('Runtime.evaluate', { expression: axe.source });
+  expect(exceptionDetails).toBeUndefined();
+  await cdp.detach();
 }

@@ -94,7 +94,7 @@ it('keeps as many of the last videos as the option says, and the recordings that
   expect((await replays.get(session, ids[0]!)).status).toBe(404);
 });
 
-it('leaves only the videos in the folder of the option, and without it no files', async () => {
+it('leaves only the recordings in the folder of the option, and without it no files', async () => {
   const before = temporaryFolders();
   for (const recording of [{ folder }, {}]) {
     const pool = await startLocalPool({ recording });
@@ -104,9 +104,12 @@ it('leaves only the videos in the folder of the option, and without it no files'
     await pool.close();
     expect(temporaryFolders()).toEqual(before);
     if (recording.folder === undefined) continue;
-    expect(readdirSync(folder)).toEqual([`${id}.webm`]);
+    const [name = ''] = readdirSync(folder);
+    expect(name.endsWith(id.slice(0, 8))).toBe(true);
+    expect(readdirSync(join(folder, name))).toEqual(['index.html', 'poster.jpg', 'video.webm']);
     // For its owner only.
-    expect(statSync(join(folder, `${id}.webm`)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, name, 'video.webm')).mode & 0o777).toBe(0o600);
   }
   expect(readdirSync(folder)).toHaveLength(1);
 });

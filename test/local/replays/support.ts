@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type * as Mediabunny from 'mediabunny';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
@@ -56,6 +57,7 @@ export class Replays {
   /** What the page of a recording shows. */
   async facts(session: BrowserSession, id: string): Promise<{ state: string; timeline: TimelineEntry[] }> {
     const { replay_view_url } = await this.find(session, id);
+    if (replay_view_url!.startsWith('file:')) return savedFacts(fileURLToPath(replay_view_url!));
     const response = await fetch(replay_view_url!.replace('/replay?', '/replay/facts?'));
     return (await response.json()) as { state: string; timeline: TimelineEntry[] };
   }
@@ -88,6 +90,14 @@ export class Replays {
     expect(await this.stop(session, id)).toBe(204);
     return await this.written(session, id);
   }
+}
+
+/** The facts in the page of a recording in the file system. */
+export function savedFacts(path: string): { state: string; timeline: TimelineEntry[]; leaseName?: string } {
+  const [, json] = /<script type="application\/json" id="recording">(.*)<\/script>/.exec(
+    readFileSync(path, 'utf8'),
+  )!;
+  return JSON.parse(json!) as { state: string; timeline: TimelineEntry[] };
 }
 
 /** Leases a browser until the test ends. */

@@ -34,6 +34,11 @@ const ways = {
     await pool.close();
     return [session.session_id];
   },
+  async records() {
+    const options = { replays: 'record', replaysTimeout: 50_000 };
+    const { session, replays } = await withPooledBrowser('default', ({ page }) => page.title(), options);
+    return [session.session_id, replays[0].replay_view_url];
+  },
   async hang() {
     await leaseBrowser('default');
     process.stdout.write('leased\n');

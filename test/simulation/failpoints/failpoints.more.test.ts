@@ -76,10 +76,10 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
 /**
  * Awaits that no simulated lease reaches: sockets are simulated, URLs are those of WebSockets, responses are not compressed,
  * the process does not end, no browser is started, nothing is flushed or downloaded, no other program uses a lease, and the
- * simulated connector observes no pages.
+ * simulated connector observes no pages and needs no endpoint.
  */
 const ELSEWHERE =
-  /^lease\/artifact|artifact-files\.js|prepareFolder\(|^service\/(host|local-service|download-replay|browser-pool)|download-replay\.js|onContent\(|openSingleEndpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|lease\.#acquire\(deadline, true\)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$|cleanBrowser\(socket\.takeOver|discover\(|fetch\(|allSettled\(\[\.\.\.this\.#held/;
+  /^lease\/artifact|artifact-files\.js|prepareFolder\(|^service\/(host|local-service|download-replay|browser-pool)|download-replay\.js|onContent\(|open(Single|Shared)Endpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|lease\.#acquire\(deadline, true\)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$|cleanBrowser\(socket\.takeOver|discover\(|fetch\(|allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/;
 
 /** Each run of the tests lets every await fail in other worlds. */
 const SEED = randomInt(1_000_000_000);

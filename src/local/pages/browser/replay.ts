@@ -7,7 +7,17 @@ import { Timeline } from './timeline.js';
 /** Milliseconds between updates while the recording is not complete. */
 const REFRESH_INTERVAL = 1_000;
 
-const urlOf = (part: string): string => `/replay/${part}${location.search}`;
+/** The facts of a recording in the file system, where a page cannot fetch. */
+const recorded = document.getElementById('recording')?.textContent;
+const saved = recorded === undefined || recorded === null ? undefined : (JSON.parse(recorded) as SavedFacts);
+
+interface SavedFacts extends ReplayFacts {
+  /** Names of the files beside the page. */
+  readonly files: Readonly<Record<'video' | 'poster', string>>;
+}
+
+const urlOf = (part: 'video' | 'poster'): string => saved?.files[part] ?? servedUrlOf(part);
+const servedUrlOf = (part: string): string => `/replay/${part}${location.search}`;
 
 const timeline = new Timeline((at) => player.seek(at));
 const player = new Player(timeline);
@@ -16,15 +26,15 @@ await refresh();
 
 /** Shows the recording, and updates the page until the recording is complete. */
 async function refresh(): Promise<void> {
-  const facts = await fetchFacts();
+  const facts = saved ?? (await fetchFacts());
   if (facts) show(facts);
   if (!facts || facts.state === 'recording' || facts.state === 'writing')
-    setTimeout(() => void refresh(), REFRESH_INTERVAL);
+    setTimeout(() => (saved ? location.reload() : void refresh()), REFRESH_INTERVAL);
 }
 
 async function fetchFacts(): Promise<ReplayFacts | undefined> {
   try {
-    const response = await fetch(urlOf('facts'));
+    const response = await fetch(servedUrlOf('facts'));
     if (response.ok) return (await response.json()) as ReplayFacts;
     const { message } = (await response.json()) as { message: string };
     showMessage('This recording cannot be shown', message);
@@ -50,16 +60,22 @@ function show(facts: ReplayFacts): void {
   const download = byId('download', HTMLAnchorElement);
   download.hidden = video === undefined;
   download.href = urlOf('video');
-  download.download = `${name}.webm`;
+  // Browsers download nothing from the file system: the link then opens the file.
+  if (saved) download.textContent = 'Video file';
+  else download.download = `${name}.webm`;
   timeline.show(entries, video?.duration);
 }
 
 function explain({ state, failure }: ReplayFacts): [title: string, text: string] {
+  if (state === 'recording' && saved) return ['Still recording', SAVED_ADVICE];
   if (state === 'recording')
     return ['Still recording', 'This page shows the video soon after the recording ends.'];
   if (state === 'writing') return ['Writing the video', 'This page shows the video in a moment.'];
   return ['There is no video', failure ?? 'The browser showed no page during the recording.'];
 }
+
+const SAVED_ADVICE =
+  'This page shows the video soon after the recording ends. If the recording was killed, there is no video.';
 
 function showMessage(title: string, text: string): void {
   byId('message-title').textContent = title;

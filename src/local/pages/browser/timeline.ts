@@ -70,7 +70,16 @@ export class Timeline {
     const rows = [...this.#list.querySelectorAll('a')];
     rows.forEach((row, index) => row.setAttribute('aria-current', String(index === current)));
     // No scrolling while a person uses the list.
-    if (!this.#list.matches(':hover, :focus-within')) rows[current]?.scrollIntoView({ block: 'nearest' });
+    if (!this.#list.matches(':hover, :focus-within')) this.#reveal(rows[current]);
+  }
+
+  /** `scrollIntoView` would also scroll the window, and the video out of sight. */
+  #reveal(row: HTMLElement | undefined): void {
+    if (!row) return;
+    const { scrollTop, clientHeight } = this.#list;
+    const [top, bottom] = [row.offsetTop, row.offsetTop + row.offsetHeight];
+    if (top < scrollTop) this.#list.scrollTop = top;
+    else if (bottom > scrollTop + clientHeight) this.#list.scrollTop = bottom - clientHeight;
   }
 
   /** Finds the time of the next or the previous event. Times are in milliseconds. */

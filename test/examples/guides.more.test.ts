@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import { useLocalPool } from '../support/local.js';
+import { EXAMPLE_TIMEOUT, Site } from './support.js';
+
+const used = useLocalPool({ pools: [{ name: 'shop', size: 1 }] });
+
+const FORM =
+  '<form method=post action=/account><label>Name <input name=name></label>' +
+  '<label>Password <input name=password type=password></label><button>Sign in</button></form>';
+
+/** A shop that shows orders to users who have signed in with the password. */
+const shop: RequestListener = async (request, response) => {
+  const { url = '', headers } = request;
+  response.setHeader('content-type', 'text/html');
+  if (url === '/login') return response.end(FORM);
+  if (request.method === 'POST') {
+    const [body] = (await request.toArray()) as Buffer[];
+    const form = new URLSearchParams(String(body));
+    if (form.get('password') === 'secret')
+      response.setHeader('set-cookie', `user=${form.get('name')}; path=/`);
+    return response.end('<h1>Account</h1>');
+  }
+  const [, user = 'nobody'] = /user=(\w+)/.exec(headers.cookie ?? '') ?? [];
+  return response.end(`<h1>Order ${url.split('/').at(-1)} of ${user}</h1>`);
+};
+
+it(
+  'log-in-once: signs in once, and uses the login in a job, in both suites and with Puppeteer',
+  async () => {
+    await using site = await Site.open(shop);
+    const guide = readFileSync('examples/guides/log-in-once.md', 'utf8');
+    const run = runnerOf(guide, { 'https://shop.example.com': site.url }, { SHOP_PASSWORD: 'secret' });
+    const [logIn, job, ...suites] = commandsOf(guide);
+    expect(await run(logIn!)).toBe('Signed in; the browser was reused.\n');
+    expect(await run(job!)).toBe('Order 1 of ada\nOrder 2 of ada\nOrder 3 of ada\n');
+    expect(suites).toHaveLength(2);
+    for (const suite of suites) expect(await run(suite)).toContain('1 passed');
+    expect(await run('npx tsx cookies.ts')).toBe('Order 1 of ada\n');
+    expect(used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+/** The lines of the guide's first block of commands. */
+function commandsOf(guide: string): string[] {
+  return /```sh\n([^]*?)\n```/.exec(guide)![1]!.split('\n');
+}
+
+/**
+ * Writes the blocks of a guide that begin with a file name into a folder, and returns a function that runs a command there.
+ *
+ * @param replaced Addresses of the guide, and those to use instead.
+ */
+function runnerOf(guide: string, replaced: Record<string, string>, environment: Record<string, string>) {
+  // Inside the repository, where `pooled-browser` is the built package.
+  mkdirSync('reports', { recursive: true });
+  const folder = mkdtempSync(join('reports', 'guide-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [, name, code] of guide.matchAll(/```ts\n\/\/ ([\w.-]+)\n([^]*?)```/g)) {
+    const text = Object.entries(replaced).reduce((all, [from, to]) => all.replaceAll(from, to), code!);
+    writeFileSync(join(folder, name!), text);
+  }
+  const { baseUrl, token } = used.local;
+  const service = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
+  // The variables of this test runner must not reach the runners that it starts.
+  const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
+  const env = { ...Object.fromEntries(own), NO_COLOR: '1', ...service, ...environment };
+  return async (command: string) =>
+    (await promisify(execFile)('sh', ['-c', command], { cwd: folder, env })).stdout;
+}

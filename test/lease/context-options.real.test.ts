@@ -1,0 +1,155 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InvalidOptionError, runOf } from '../../src/index.js';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+import { rejection } from '../service/support.js';
+import { useLocalPool } from '../support/local.js';
+
+const used = useLocalPool();
+
+/** Answers with the headers of the request. */
+const server = createServer(({ headers }, response) => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end(`<pre>${JSON.stringify(headers)}</pre>`);
+});
+let origin: string;
+beforeAll(async () => {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** What a page shows of the options of its context. */
+const SEEN = `JSON.stringify({
+  ...JSON.parse(document.body.innerText),
+  language: navigator.language,
+  timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+  width: innerWidth,
+})`;
+
+interface AnyPage {
+  goto(url: string): Promise<unknown>;
+  evaluate(script: string): Promise<unknown>;
+}
+
+async function seenIn(page: AnyPage): Promise<Record<string, unknown>> {
+  await page.goto(origin);
+  return JSON.parse((await page.evaluate(SEEN)) as string) as Record<string, unknown>;
+}
+
+const COOKIE = { name: 'user', value: 'ada', domain: '127.0.0.1', path: '/' };
+const COMMON = {
+  userAgent: 'mine',
+  viewport: { width: 321, height: 500 },
+  extraHTTPHeaders: { 'x-mine': 'yes' },
+  timezoneId: 'Asia/Tokyo',
+};
+const SHOWN = {
+  'user-agent': 'mine',
+  'x-mine': 'yes',
+  cookie: 'user=ada',
+  timeZone: 'Asia/Tokyo',
+  width: 321,
+};
+
+describe('Playwright', () => {
+  it('opens a new context with every option, writes its HAR, and reuses the browser', async () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'har-')), 'requests.har');
+    const cookie = { ...COOKIE, expires: -1, httpOnly: false, secure: false, sameSite: 'Lax' } as const;
+    const storageState = {
+      cookies: [cookie],
+      origins: [{ origin: origin.slice(0, -1), localStorage: [{ name: 'draft', value: 'kept' }] }],
+    };
+    const contextOptions = { ...COMMON, locale: 'de-DE', storageState, recordHar: { path } };
+    const { value, released } = await playwright.withPooledBrowser(
+      used.pool,
+      async ({ page, browser, context }) => {
+        expect(browser.contexts()[0]).not.toBe(context);
+        return [
+          await seenIn(page),
+          await page.evaluate('localStorage.draft'),
+          await seenIn(await context.newPage()),
+        ];
+      },
+      { contextOptions },
+    );
+    expect(value).toMatchObject([{ ...SHOWN, language: 'de-DE' }, 'kept', SHOWN]);
+    expect(released).toBe('reused');
+    expect(readFileSync(path, 'utf8')).toContain(origin);
+    const next = await playwright.withPooledBrowser(used.pool, ({ page }) => seenIn(page));
+    expect(next.value).not.toMatchObject({ cookie: 'user=ada' });
+  });
+
+  it('keeps the size of the window without a viewport, and accepts options that need one', async () => {
+    const width = async (contextOptions: playwright.PlaywrightRunOptions['contextOptions']) =>
+      (
+        await playwright.withPooledBrowser(used.pool, ({ page }) => page.evaluate('innerWidth'), {
+          contextOptions,
+        })
+      ).value;
+    const own = await playwright.withPooledBrowser(used.pool, ({ page }) => page.evaluate('innerWidth'));
+    expect(await width({ locale: 'de-DE' })).toBe(own.value);
+    expect(await width({ deviceScaleFactor: 2 })).toBe(1280);
+  });
+});
+
+describe.each(['cdp', 'bidi'] as const)('Puppeteer over %s', (protocol) => {
+  it('opens a new context, and applies the settings to each of its pages', async () => {
+    const contextOptions = { ...COMMON, cookies: [COOKIE] };
+    const { value, released } = await puppeteer.withPooledBrowser(
+      used.pool,
+      async ({ page, browser, context }) => {
+        expect(browser.defaultBrowserContext()).not.toBe(context);
+        return [await seenIn(page), await seenIn(await context.newPage())];
+      },
+      { protocol, contextOptions },
+    );
+    expect(value).toMatchObject([SHOWN, SHOWN]);
+    expect(released).toBe('reused');
+  });
+
+  it('applies the settings to a pop-up', async () => {
+    const { value } = await puppeteer.withPooledBrowser(
+      used.pool,
+      async ({ page }) => {
+        await page.goto(origin);
+        const [popup] = await Promise.all([
+          new Promise<puppeteer.PuppeteerHandles['page'] | null>(
+            (resolve) => void page.once('popup', resolve),
+          ),
+          page.evaluate('void open("about:blank")'),
+        ]);
+        await expect.poll(async () => popup!.evaluate('navigator.userAgent')).toBe('mine');
+        return seenIn(popup!);
+      },
+      { protocol, contextOptions: COMMON },
+    );
+    expect(value).toMatchObject({ 'user-agent': 'mine', 'x-mine': 'yes', width: 321 });
+  });
+});
+
+it.each([
+  ['Playwright', playwright.withPooledBrowser as unknown as typeof puppeteer.withPooledBrowser],
+  ['Puppeteer', puppeteer.withPooledBrowser],
+])(
+  '%s: a value that only the browser can refuse is an InvalidOptionError, after one lease',
+  async (_, run) => {
+    const before = used.local.stats().granted;
+    const error = await rejection(run(used.pool, () => {}, { contextOptions: { timezoneId: 'No/Where' } }));
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error).toMatchObject({
+      option: 'contextOptions',
+      message: expect.stringContaining('No/Where') as string,
+    });
+    expect(used.local.stats().granted).toBe(before + 1);
+    expect(runOf(error)).toMatchObject({ released: 'destroyed' });
+  },
+);
