@@ -91,10 +91,9 @@ export class ExposedNetwork {
     const socket = await this.#plan.open(signal);
     if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
     this.#socket = socket;
-    const onEvent = (method: string, params: unknown) => {
+    const cdp = new CdpClient(socket.takeOver(), (_data, { method, params }) => {
       if (method === 'Fetch.requestPaused') void this.#answer(cdp, params as PausedRequest);
-    };
-    const cdp = new CdpClient(socket.takeOver(), onEvent);
+    });
     this.#cdp = cdp;
     const patterns = this.#hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
     await cdp.send('Fetch.enable', { patterns });

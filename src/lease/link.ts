@@ -1,5 +1,6 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
+import type { DownloadListener } from '../connect/downloads.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
@@ -40,6 +41,7 @@ export interface LinkedLease {
   readonly emit: (step: RunStep) => void;
   /** The hosts of `exposeNetwork` that were requested. */
   readonly exposedHosts: Set<string>;
+  readonly downloads: DownloadListener | undefined;
   abort(reason: unknown): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
@@ -225,7 +227,8 @@ function connect<Handles>(
     try {
       const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onExposed };
+      const { downloads } = lease;
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onExposed, downloads };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

@@ -1,3 +1,4 @@
+import type { Download } from '../lease/run.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import type { InputSource, PulledInput } from './input-source.js';
@@ -10,6 +11,8 @@ export interface Task<Input> extends PulledInput<Input> {
   attempts: number;
   /** Paths of the artifacts of all attempts. */
   readonly artifacts: string[];
+  /** The files that all attempts downloaded. */
+  readonly downloads: Download[];
 }
 
 /** The reason to abort a lease for which no task is left. */
@@ -180,6 +183,12 @@ export class Backlog<Input> {
   #add(next: PulledInput<Input>): void {
     this.#room--;
     this.#unfinished++;
-    this.#ready.push({ ...next, position: this.#pulled++, attempts: next.attempts ?? 0, artifacts: [] });
+    this.#ready.push({
+      ...next,
+      position: this.#pulled++,
+      attempts: next.attempts ?? 0,
+      artifacts: [],
+      downloads: [],
+    });
   }
 }
