@@ -101,8 +101,10 @@ async function connectOnce<Handles>(
 ): Promise<OpenConnection<Handles>> {
   const { settings, trust, onExposed } = plan;
   const { exposeNetwork: hosts, connectOptions } = settings;
+  const needsCdp = hosts === undefined ? plan.downloads && 'downloads' : 'exposeNetwork';
+  if (needsCdp && grant.cdpUrl === undefined)
+    throw new ConnectError(`the option ${needsCdp} needs the CDP URL of the session, which it does not have`);
   if (hosts === undefined) return connectLibrary(connector, grant, plan, signal);
-  if (grant.cdpUrl === undefined) throw new ConnectError(NO_CDP, { sessionId: grant.id });
   const { ExposedNetwork } = await import('./exposed-network.js');
   // An option of Puppeteer.
   const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
@@ -137,11 +139,6 @@ async function connectOnce<Handles>(
   }
 }
 
-const NO_CDP =
-  'The session has no CDP URL, which the option exposeNetwork needs with any protocol: remove the option.';
-
-const NEEDS_CDP = 'the option downloads needs the CDP URL of the session, which it does not have';
-
 async function connectLibrary<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
@@ -156,7 +153,6 @@ async function connectLibrary<Handles>(
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
-  if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
