@@ -115,7 +115,12 @@ async function connectOnce<Handles>(
     onRequest: onExposed,
     onLost: () => void connecting.then(({ socket }) => socket.cut('dropped')),
   });
-  const connecting = connectLibrary(connector, grant, { ...plan, webSockets: exposed.webSockets }, signal);
+  const connecting = connectLibrary(
+    connector,
+    grant,
+    { ...plan, exposedWebSockets: exposed.webSockets },
+    signal,
+  );
   try {
     const [connection] = await Promise.all([connecting, exposed.open(signal)]);
     void connection.ended.then(() => exposed.cut());
@@ -139,19 +144,17 @@ async function connectOnce<Handles>(
   }
 }
 
+interface LibraryPlan extends ConnectPlan {
+  readonly exposedWebSockets?: ExposedWebSockets;
+}
+
 async function connectLibrary<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  {
-    settings,
-    trust,
-    spare,
-    pageUrl,
-    downloads: listener,
-    webSockets,
-  }: ConnectPlan & { webSockets?: ExposedWebSockets },
+  plan: LibraryPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
+  const { settings, trust, spare, pageUrl, downloads: listener, exposedWebSockets } = plan;
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
@@ -182,7 +185,7 @@ async function connectLibrary<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
-      exposedWebSockets: webSockets,
+      exposedWebSockets,
       ...endpoints,
     });
     const opening = async () => {
