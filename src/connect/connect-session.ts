@@ -171,8 +171,6 @@ async function connectLibrary<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
-  // Not every library detects that its socket has ended.
-  const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare(await temporaryFolder(socket));
@@ -200,6 +198,11 @@ async function connectLibrary<Handles>(
     cut();
     throw error;
   }
+}
+
+/** Not every library detects that its socket has ended. */
+function dropped(how: SocketEnd): ConnectError {
+  return new ConnectError(`the WebSocket ended during the connect (${how})`);
 }
 
 /** The URLs that a connector can open, and the number of sockets of this process. */
