@@ -39,6 +39,8 @@ export interface ConnectPlan {
   readonly onPagesClosed: (urls: string[]) => void;
   /** Called with the exposed host of each request. */
   readonly onExposed: (host: string) => void;
+  /** Called when a page of the browser's own context is opened or navigated. */
+  readonly onOwnContextUsed: () => void;
   /** Receives the files that the browser downloads. */
   readonly downloads?: DownloadListener | undefined;
 }
@@ -154,10 +156,9 @@ async function connectLibrary<Handles>(
   plan: LibraryPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, trust, spare, pageUrl, downloads: listener, exposedWebSockets } = plan;
+  const { settings, trust, spare, pageUrl, onOwnContextUsed, downloads: listener, exposedWebSockets } = plan;
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
-  const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
@@ -170,7 +171,7 @@ async function connectLibrary<Handles>(
   const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), socket.ended, how);
   try {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare(await temporaryFolder(socket));
@@ -183,6 +184,7 @@ async function connectLibrary<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
+      onOwnContextUsed,
       exposedWebSockets,
       ...endpoints,
     });
@@ -191,9 +193,9 @@ async function connectLibrary<Handles>(
       await savesDownloads?.saveAll();
       return connection;
     };
-    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    const connection = await raceAbort(raceEnd(opening(), socket.ended, dropped), signal);
     const countSockets = () => sockets() + (downloads?.sockets ?? 0);
-    return { ...connection, ended, cut, clean, downloads, sockets: countSockets, socket };
+    return { ...connection, ended: socket.ended, cut, clean, downloads, sockets: countSockets, socket };
   } catch (error) {
     cut();
     throw error;

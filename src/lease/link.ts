@@ -43,6 +43,7 @@ export interface LinkedLease {
   readonly exposedHosts: Set<string>;
   readonly downloads: DownloadListener | undefined;
   abort(reason: unknown): void;
+  noteOwnContext(this: void): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
 
@@ -215,7 +216,7 @@ function connect<Handles>(
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId, exposedHosts } = lease;
+  const { settings, emit, pool, grant, sessionId, exposedHosts, noteOwnContext: onOwnContextUsed } = lease;
   const onExposed = (host: string) => {
     if (exposedHosts.has(host)) return;
     exposedHosts.add(host);
@@ -228,7 +229,8 @@ function connect<Handles>(
       const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
       const { downloads } = lease;
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onExposed, downloads };
+      const listeners = { onPagesClosed, onExposed, onOwnContextUsed, downloads };
+      const plan = { settings, trust, spare, pageUrl, signal, ...listeners };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });
