@@ -7,7 +7,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
 import { EXAMPLE_TIMEOUT, Site } from './support.js';
 
-const used = useLocalPool({ pools: [{ name: 'shop', size: 1 }] });
+const used = useLocalPool({
+  pools: ['shop', 'scrapers'].map((name) => ({ name, size: 1 })),
+});
 
 const FORM =
   '<form method=post action=/account><label>Name <input name=name></label>' +
@@ -42,6 +44,33 @@ it(
     for (const suite of suites) expect(await run(suite)).toContain('1 passed');
     expect(await run('npx tsx cookies.ts')).toBe('Order 1 of ada\n');
     expect(used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+it(
+  'polite-jobs: runs one task at once for each host, and waits as long as the host says',
+  async () => {
+    const requests = { shop: 0, most: 0, now: 0 };
+    const answer: RequestListener = (_, response) => {
+      requests.most = Math.max(requests.most, ++requests.now);
+      setTimeout(() => {
+        requests.now--;
+        response.setHeader('content-type', 'text/html');
+        if (++requests.shop === 2) response.writeHead(429, { 'retry-after': '1' });
+        response.end('<link rel=icon href=data:,><h1>Item</h1>');
+      }, 100);
+    };
+    await using shop = await Site.open(answer);
+    await using books = await Site.open((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end('<link rel=icon href=data:,><h1>Book</h1>');
+    });
+    const guide = readFileSync('examples/guides/polite-jobs.md', 'utf8');
+    const sites = { 'https://shop.example.com': shop.url, 'https://books.example.com': books.url };
+    const run = runnerOf(guide, sites, {});
+    expect(await run(commandsOf(guide)[0]!)).toBe('6 done, 0 failed, 1 retried\n');
+    expect(requests).toEqual({ shop: 4, most: 1, now: 0 });
   },
   EXAMPLE_TIMEOUT,
 );
