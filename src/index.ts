@@ -42,7 +42,8 @@ export type {
 export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './map/progress.js';
 export { readCheckpoint } from './map/checkpoint.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
-export type { RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
+export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
+export { serveProxy, type PoolProxy } from './lease/serve-proxy.js';
 export { DetachedLease } from './lease/detached-lease.js';
 export { attachBrowser, leaseBrowser, type PooledBrowser } from './lease/lease-browser.js';
 export type {
@@ -52,6 +53,7 @@ export type {
   ConnectSettings,
   HeldLeaseOptions,
   LeaseOptions,
+  ProxyOptions,
   ReconnectSettings,
   RecordingOptions,
   ReleaseSettings,

@@ -3,6 +3,7 @@ import { environment } from '../shared/environment.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../lease/options.js';
 import type { Run } from '../lease/run.js';
+import { routeTo } from '../shared/network.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { unreachable } from '../service/reachability.js';
@@ -85,10 +86,14 @@ function versionOf(name: string): string {
   }
 }
 
-function checkAddress({ baseUrl = environment.baseUrl() }: Case): Result {
+async function checkAddress({ baseUrl = environment.baseUrl() }: Case): Promise<Result> {
   if (baseUrl === undefined) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
   if (baseUrl === 'local') return { status: 'ok', detail: 'local: Chromium on this machine' };
-  return { status: 'ok', detail: checkBaseUrl(baseUrl).href };
+  const url = checkBaseUrl(baseUrl);
+  const { proxy } = routeTo(url, {});
+  if (proxy === undefined) return { status: 'ok', detail: url.href };
+  const { nameOf } = await import('../service/connection.js');
+  return { status: 'ok', detail: `${url.href}, through ${nameOf(new URL(proxy))}` };
 }
 
 /** In ms: a service that does not answer within this time counts as unreachable. */
@@ -102,13 +107,13 @@ async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case)
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
-    const { body } = await fetch(baseUrl!, { redirect: 'manual', signal: limit });
-    await body?.cancel();
+    const { sendOnce } = await import('../service/send-once.js');
+    const url = new URL(baseUrl!);
+    await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.
     return { status: 'ok', detail: 'the service answers' };
   } catch (error) {
-    // The error of fetch only says that the request failed; its cause says why.
-    throw unreachable(new URL(baseUrl!), (error as Error).cause ?? error, {});
+    throw unreachable(new URL(baseUrl!), error, {});
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { ConnectError, AcquireTimeoutError } from '../shared/lease-errors.js';
 import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.js';
-import { environment } from '../shared/environment.js';
 import type { Case, Check, Result } from './doctor-checks.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -114,10 +113,10 @@ const NOT_IMPLEMENTED = 501;
 function adviceForNetwork({ cause, isPermanent }: PoolConnectionError): string | undefined {
   // Its message says what to correct.
   if (isPermanent) return undefined;
-  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
-  const [, advice] = NETWORK_ADVICE.find(([pattern]) => pattern.test(code))!;
-  const proxies = environment.proxyVariables().join(', ');
-  return proxies === '' ? advice : `${advice} ${proxies} is set, but pooled-browser connects directly.`;
+  const { code = '', name } = (cause ?? {}) as NodeJS.ErrnoException;
+  if (name === 'ProxyError')
+    return 'Check HTTPS_PROXY, and that the proxy runs. NO_PROXY names hosts that need no proxy.';
+  return NETWORK_ADVICE.find(([pattern]) => pattern.test(code))![1];
 }
 
 const NETWORK_ADVICE: readonly (readonly [RegExp, string])[] = [

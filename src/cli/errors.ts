@@ -15,7 +15,7 @@ export const EXIT = {
 /** The exit codes as `--help` shows them. */
 export const EXIT_CODES = `
 Exit codes:
-  0    success; also when serve, acquire or work is stopped by Ctrl-C
+  0    success; also when serve, proxy, acquire or work is stopped by Ctrl-C
   1    failure; the reason is on stderr
   2    wrong usage: an unknown command, option or value, or no address or token of the service
   130  interrupted by Ctrl-C before the end (129: SIGHUP, 143: SIGTERM)

@@ -3,14 +3,13 @@ import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
-import { EXIT, exitCodeOf, ExitStatus } from './errors.js';
+import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
-import { openPool } from './service.js';
+import { ABOUT_TOKEN, addLeaseOptions, time, type LeaseOptions } from './options.js';
+import { openPool, POLL_TIMEOUT } from './service.js';
 import { note } from './terminal.js';
 
 export function define(command: Command, interruption: Interruption): void {
@@ -22,10 +21,19 @@ export function define(command: Command, interruption: Interruption): void {
     .argument('<command>', 'program to run, in any language')
     .argument('[args...]', 'arguments of the program')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
+    .option('--lazy', 'lease the browser when the command connects for the first time: see below')
+    .option(
+      '--idle-timeout <time>',
+      'with --lazy: release the browser after this time without a command',
+      time,
+    )
     .addHelpText('after', HELP)
-    .action(async (pool: string, program: string, args: string[], options: ExecOptions) =>
-      exec(pool, [program, ...args], options, interruption),
-    );
+    .action(async (pool: string, program: string, args: string[], options: ExecOptions) => {
+      const whole = [program, ...args];
+      if (options.lazy) return execLazily(pool, whole, { ...options, ...releaseOf(command) }, interruption);
+      if (options.idleTimeout !== undefined) throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
+      return exec(pool, whole, options, interruption);
+    });
 }
 
 /** Without `--`, an option of the program to run looks like one of this command. */
@@ -53,6 +61,10 @@ The WebSocket URLs contain a secret. Do not pass them as arguments, which all us
 programs that take the URL only as an argument, --local-endpoint opens a CDP address on 127.0.0.1
 with a random path instead of the secret. It works while the command runs. The command finds it in
 BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
+
+With --lazy, the command starts without a browser. All addresses lead to this machine, and the
+browser is leased when the command connects for the first time; the session id and the live view are
+not in the environment. Afterwards the browser is cleaned up and reused, unless --release is set.
 ${ABOUT_TOKEN}
 
 The first signal is passed on to the command; a second one kills it. The browser is released however
@@ -65,10 +77,18 @@ Examples:
   $ pooled-browser exec scrapers --name nightly --release-on-crash -- ./nightly.sh
   $ pooled-browser exec agents -- sh -c \\
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
-  $ pooled-browser exec agents --local-endpoint -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
+  $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
 interface ExecOptions extends LeaseOptions {
   localEndpoint?: true;
+  lazy?: true;
+  /** In ms. */
+  idleTimeout?: number;
+}
+
+/** A browser that its proxy cleans need not be destroyed. */
+function releaseOf(command: Command): { release?: 'auto' } {
+  return command.getOptionValueSource('release') === 'default' ? { release: 'auto' } : {};
 }
 
 /** Runs a command with a leased browser, and ends with the exit code of the command. */
@@ -85,16 +105,63 @@ async function exec(
   let code: number;
   try {
     const { grant } = lease;
-    const trust = trustOf(pool);
+    const { trust } = pool[INTERNALS].client;
     const variables = await variablesOf(grant, trust);
     await using endpoint = options.localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
-    const url = endpoint?.url;
-    const words = command.map((word) => (url ? word.replaceAll('{endpoint}', url) : word));
-    code = await runCommand(words, { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: url }, interruption);
+    code = await runCommand(
+      command,
+      { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url },
+      interruption,
+    );
   } finally {
     describeReplays(await lease.end()).forEach(note);
   }
+  if (code !== EXIT.ok) throw new ExitStatus(code);
+}
+
+/** Runs a command with addresses of this machine, which lease a browser when the command connects. */
+async function execLazily(
+  poolName: string,
+  command: readonly string[],
+  options: Omit<ExecOptions, 'release'> & { release: 'auto' | ExecOptions['release'] },
+  interruption: Interruption,
+): Promise<void> {
+  const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout, idleTimeout, ...ending } = options;
+  const { release, releaseOnCrash, replays } = ending;
+  await using pool = await openPool(poolName, options);
+  const { createLeaseLog, describeReplays } = await import('./lease.js');
+  const { serveProxy } = await import('../lease/serve-proxy.js');
+  await using proxy = await serveProxy(pool, {
+    tags,
+    name,
+    startUrl,
+    acquireTimeout,
+    unreachableTimeout,
+    idleTimeout,
+    release,
+    releaseOnCrash,
+    replays,
+    share: true,
+    pollTimeout: POLL_TIMEOUT,
+    onEvent: createLeaseLog(acquireTimeout),
+    onClient: (event) => {
+      if (event.type === 'released') describeReplays(event.summary).forEach(note);
+      if (event.type === 'refused')
+        note(`A connection was refused with status ${event.status}: ${event.reason}`);
+    },
+  });
+  const cdp = proxy.url.replace('http', 'ws');
+  const variables = {
+    BROWSER_POOL_SESSION_ID: undefined,
+    BROWSER_POOL_CDP_WS_URL: cdp,
+    BROWSER_POOL_WEBDRIVER_WS_URL: `${cdp}/session`,
+    BROWSER_POOL_LIVE_VIEW_URL: undefined,
+    BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
+  };
+  interruption.signal.throwIfAborted();
+  const code = await runCommand(command, variables, interruption);
+  await proxy.close();
   if (code !== EXIT.ok) throw new ExitStatus(code);
 }
 
@@ -115,18 +182,14 @@ async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEn
   };
 }
 
-/** Which WebSocket URLs the sessions of a pool may have, once a browser is leased. */
-function trustOf(pool: BrowserPool): Trust {
-  const { host, insecure } = pool[INTERNALS].client;
-  return { baseUrl: host.url, insecure };
-}
-
 /** Runs a command on our terminal, passes signals on to it, and returns the exit code that a shell would return. */
 async function runCommand(
-  [command, ...args]: readonly string[],
+  words: readonly string[],
   variables: NodeJS.ProcessEnv,
   interruption: Interruption,
 ): Promise<number> {
+  const { BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint } = variables;
+  const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
   const child = spawn(command!, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
   let signals = 0;
   const passOn = (signal: NodeJS.Signals) => {

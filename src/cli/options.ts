@@ -16,9 +16,8 @@ export const ABOUT_TOKEN = `
 The access token is read only from the environment variable BROWSER_POOL_ACCESS_TOKEN: every user of
 a machine can read the arguments of its processes.`;
 
-/** Options of each command that leases browsers. */
-export interface LeaseRequestOptions extends ServiceOptions {
-  name?: string;
+/** Options of each command that leases browsers, also several at once. */
+export interface AcquireOptions extends ServiceOptions {
   tag?: Readonly<Record<string, string>>;
   startUrl?: string;
   /** In ms. */
@@ -28,9 +27,8 @@ export interface LeaseRequestOptions extends ServiceOptions {
   releaseOnCrash?: true;
 }
 
-export function addLeaseRequestOptions(command: Command): Command {
-  return addServiceOption(command)
-    .option('--name <name>', 'name of the lease')
+export function addAcquireOptions(command: Command): Command {
+  return command
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
     .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
@@ -38,6 +36,15 @@ export function addLeaseRequestOptions(command: Command): Command {
       timeout('--unreachable-timeout <time>', 'the same for a service that was never reached', '30s'),
     )
     .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
+}
+
+/** The same, for a command whose leases have a name. */
+export interface LeaseRequestOptions extends AcquireOptions {
+  name?: string;
+}
+
+export function addLeaseRequestOptions(command: Command): Command {
+  return addAcquireOptions(addServiceOption(command).option('--name <name>', 'name of the lease'));
 }
 
 /** Options of each command that leases a browser for another program. */
@@ -96,6 +103,11 @@ export function time(text: string): number {
   const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('The value must be a time above 0 with its unit, such as 500ms, 30s or 5m.');
+}
+
+/** Parses a time with its unit, or a number of seconds, as milliseconds. */
+export function seconds(text: string): number {
+  return time(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
 }
 
 /** Parses `key=value` and adds the pair to the earlier ones. */

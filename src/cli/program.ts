@@ -15,6 +15,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['demo', 'show a pool, three jobs and a summary in a few seconds', () => import('./demo.js')],
   ['serve', 'serve pools of browsers of this machine', () => import('./serve.js')],
   ['exec', 'run a command with a leased browser', () => import('./exec.js')],
+  ['proxy', 'serve an address at which any program gets browsers', () => import('./proxy.js')],
   ['map', 'run a task for each line of a file, on several browsers', () => import('./map.js')],
   ['work', 'run the task of map on another machine, with a queue', () => import('./work.js')],
   ['acquire', 'lease a browser and print its addresses', () => import('./acquire.js')],

@@ -10,14 +10,19 @@ import type { ServiceOptions } from './options.js';
 /**
  * Creates a client of a pool. Nothing is sent yet.
  *
+ * @param limit Most leases at once.
  * @throws CliError when the address or the token is missing.
  */
-export async function openPool(idOrName: string, options: ServiceOptions): Promise<BrowserPool> {
+export async function openPool(
+  idOrName: string,
+  options: ServiceOptions,
+  limit?: number,
+): Promise<BrowserPool> {
   const baseUrl = addressOf(options);
   // The flag replaces the address of the environment, to which the token belongs.
   const token = baseUrl === 'local' ? undefined : requireToken();
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl, token });
+  return new BrowserPool(idOrName, { baseUrl, token, limit });
 }
 
 /**
@@ -38,7 +43,14 @@ export async function withService<T>(
   const { kernel } = await import('../service/services/kernel.js');
   const token = readOption(tokenCheck, 'token', given);
   const url = checkBaseUrl(baseUrl);
-  const client = new ServiceClient({ service: kernel, url, token, insecure: false, local: undefined });
+  const client = new ServiceClient({
+    service: kernel,
+    url,
+    token,
+    insecure: false,
+    local: undefined,
+    network: {},
+  });
   try {
     return await use(client);
   } finally {

@@ -1,9 +1,13 @@
 import type { Grant } from '../service/browser-service.js';
+import { explain } from '../service/reachability.js';
+import { sendOnce } from '../service/send-once.js';
 import type { SpareConnection } from '../service/spare-connection.js';
+import { isSuccess } from '../service/status.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
-import { isRecord } from '../shared/json.js';
+import { isRecord, parseJson } from '../shared/json.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
+import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
@@ -183,7 +187,10 @@ export async function openSocket(
   how: { protocol: Protocol; trust: Trust; signal: AbortSignal; spare?: SpareConnection },
 ): Promise<Socket> {
   const { protocol, trust, signal, spare } = how;
-  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, spare);
+  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, {
+    network: trust.network,
+    spare,
+  });
 }
 
 /** Returns the session's WebSocket URL for a protocol. */
@@ -200,20 +207,25 @@ export async function trustedUrl(
     const other = protocol === 'bidi' ? "protocol 'cdp'" : "protocol 'bidi'";
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
   }
-  const url = /^https?:/.test(given) ? await discover(given, signal).catch(() => undefined) : given;
-  if (url === undefined)
-    throw fail(`names no WebSocket: ${new URL(given).origin}/json/version has no answer`);
+  const url = /^https?:/.test(given)
+    ? await discover(given, trust.network, signal).catch((error: unknown) => {
+        const page = `${new URL(given).origin}/json/version`;
+        throw fail(`names no WebSocket: ${page} has no answer (${explain(error)})`);
+      })
+    : given;
   const fault = webSocketFault(url, trust);
   if (fault !== undefined) throw fail(`${fault}, so it is not used`);
   return url;
 }
 
 /** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */
-async function discover(address: string, signal?: AbortSignal): Promise<string> {
+async function discover(address: string, network: NetworkSettings, signal?: AbortSignal): Promise<string> {
   const { host, protocol, search } = new URL(address);
   const root = address.replace(/[?#].*$/, '').replace(/\/+$/, '');
-  const request = { redirect: 'error', ...(signal && { signal }) } as const;
-  const version: unknown = await (await fetch(`${root}/json/version${search}`, request)).json();
+  const url = new URL(`${root}/json/version${search}`);
+  const { status, body } = await sendOnce({ url }, { route: routeTo(url, network), signal });
+  if (!isSuccess(status)) throw new Error(`status ${status}`);
+  const version = parseJson(body);
   const found = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));
   return `${protocol === 'https:' ? 'wss:' : 'ws:'}//${host}${found.pathname}${found.search || search}`;
 }

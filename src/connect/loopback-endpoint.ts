@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { loadWs } from '../shared/lazy.js';
+import { join } from './relay.js';
 import type { Socket, SocketEnd } from './socket.js';
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
@@ -14,7 +15,7 @@ export interface LoopbackEndpoint extends AsyncDisposable {
 export async function openSingleEndpoint(socket: Socket): Promise<LoopbackEndpoint> {
   const endpoint = await listen((client, server) => {
     server.close();
-    join(client, socket, 'closed-by-callback');
+    connect(client, socket, 'closed-by-callback');
   });
   void socket.detached.then(() => endpoint.close());
   return endpoint;
@@ -32,7 +33,7 @@ export async function openSharedEndpoint(
     // The client's first messages wait until the browser's socket is open.
     client.pause();
     try {
-      join(client, await open(closed.signal), 'closed-by-us');
+      connect(client, await open(closed.signal), 'closed-by-us');
     } catch {
       client.close(1011, 'The browser could not be reached');
     } finally {
@@ -73,9 +74,8 @@ async function listen(
   return { url: `ws://127.0.0.1:${port}${path}`, close, [Symbol.asyncDispose]: dispose };
 }
 
-function join(client: WebSocket, socket: Socket, reason: SocketEnd): void {
-  socket.onMessage = (data, isBinary) => client.send(data, { binary: isBinary });
-  client.on('message', (data, isBinary) => socket.send(data, isBinary));
+function connect(client: WebSocket, socket: Socket, reason: SocketEnd): void {
+  join(client, socket);
   client.once('close', () => socket.close(reason));
   if (client.readyState !== client.OPEN) socket.close(reason);
   void socket.detached.then(() => client.terminate());

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket as NetSocket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { openConnection } from '../service/connection.js';
 import { explain } from '../service/reachability.js';
 import { messageOfBody } from '../service/response.js';
 import type { SpareConnection } from '../service/spare-connection.js';
@@ -10,6 +10,7 @@ import { sentence } from '../shared/errors.js';
 import { PendingCalls } from './pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
+import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import type { CdpCarrier } from './cdp-client.js';
 
@@ -50,6 +51,8 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** Called whenever a message was handed to the network. */
+  onSent: () => void = () => {};
   /** The library can no longer use the socket, though it is open. */
   isTakenOver = false;
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
@@ -69,23 +72,31 @@ export class Socket {
    *
    * @param spare A connection that may be open already, and is remembered for the next WebSocket.
    */
-  static async open(address: string, signal: AbortSignal, spare?: SpareConnection): Promise<Socket> {
+  static async open(
+    address: string,
+    signal: AbortSignal,
+    { network = {}, spare }: { network?: NetworkSettings; spare?: SpareConnection | undefined } = {},
+  ): Promise<Socket> {
     const url = new URL(address);
-    const connection = spare?.take(url);
+    const connection = (await spare?.take(url)) as NetSocket | undefined;
     spare?.note(url);
-    if (!connection) return Socket.#open(url, signal);
-    return Socket.#open(url, signal, () => connection as Duplex).catch((error: unknown) => {
-      // The server may have closed the connection because it was idle.
+    const open = () =>
+      Socket.#open(url, signal, () => openConnection(url, routeTo(url, network), { signal }));
+    if (!connection) return open();
+    return Socket.#open(url, signal, async () => connection).catch((error: unknown) => {
+      // The server, or a proxy, may have closed the connection because it was idle.
       if (error instanceof ConnectError && error.status !== undefined) throw error;
-      return Socket.#open(url, signal);
+      return open();
     });
   }
 
-  static async #open(url: URL, signal: AbortSignal, createConnection?: () => Duplex): Promise<Socket> {
+  static async #open(url: URL, signal: AbortSignal, connect: () => Promise<NetSocket>): Promise<Socket> {
     const { WebSocket } = await loadWs();
+    const connection = await connect();
+    if (signal.aborted) connection.destroy();
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
-      ...(createConnection && { createConnection }),
+      createConnection: () => connection,
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,
@@ -139,7 +150,22 @@ export class Socket {
   send(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
     this.#calls.noteCommand(data);
-    this.#websocket.send(data as Buffer, { binary: isBinary });
+    this.#websocket.send(data as Buffer, { binary: isBinary }, () => this.onSent());
+  }
+
+  /** Number of bytes that wait for a slow network or browser. */
+  get unsent(): number {
+    return this.#websocket.bufferedAmount;
+  }
+
+  /** Stops reading, for a receiver that is slower than the browser. */
+  pause(): void {
+    this.#websocket.pause();
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (this.#websocket.isPaused) this.#websocket.resume();
   }
 
   /** The methods of the library's commands that have no response yet, in their order. */
@@ -200,6 +226,8 @@ export class Socket {
    * silence. Bytes that move are life: over a slow link, a pong waits behind a large message.
    */
   #beat(): void {
+    // A pong waits unread behind the messages that the receiver is too slow for.
+    if (this.#websocket.isPaused) this.#missedPings = 0;
     const connection: (NetSocket & WriteQueue) | undefined = this.#connection;
     const { bytesRead = 0, bytesWritten = 0, writableLength = 0 } = connection ?? {};
     // The ping itself is written. It counts only while more than it waits to be written.

@@ -2,7 +2,7 @@ import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
 import type { PoolEvent } from '../service/events.js';
 import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
-import type { FailedRun, ReplayStatus } from './run.js';
+import type { FailedRun, ReplayStatus, RunSummary } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */
 export interface Steps {
@@ -76,3 +76,24 @@ export type RunEvent = RunStep & {
   /** Milliseconds since the call began. */
   elapsed: number;
 };
+
+/** The events of the clients of `serveProxy` and their facts, by `type`. `name` is the name in the path of the client. */
+export interface ProxySteps {
+  /** A client waits for a browser. */
+  waiting: object;
+  /** A browser was leased, after `waited` ms. The URL of its live view contains a secret. */
+  leased: { sessionId: string; liveViewUrl?: string; waited: number };
+  /** A client uses a browser. */
+  connected: { sessionId: string };
+  /** A client has disconnected; `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
+  disconnected: { sessionId: string; isIdle: boolean };
+  /** The lease of `elapsed` ms has ended. */
+  released: { sessionId: string; elapsed: number; summary: RunSummary };
+  /** A client was refused with this HTTP status. */
+  refused: { status: number; reason: string };
+}
+
+/** An event of a client of `serveProxy`. */
+export type ProxyEvent = {
+  [Type in keyof ProxySteps]: { type: Type; name?: string } & ProxySteps[Type];
+}[keyof ProxySteps];

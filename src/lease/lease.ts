@@ -612,8 +612,7 @@ export class Lease<Handles> {
     if (!how) return;
     const { settings, signal, grant } = this;
     const { cleanSession } = await loadConnect();
-    const { host, insecure } = this.pool[INTERNALS].client;
-    const trust = { baseUrl: host.url, insecure };
+    const { trust } = this.pool[INTERNALS].client;
     await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }

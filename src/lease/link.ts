@@ -211,8 +211,7 @@ function connect<Handles>(
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
-      const { host, insecure } = pool[INTERNALS].client;
-      const trust = { baseUrl: host.url, insecure };
+      const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
       const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
       const { connectSession } = await loadConnect();

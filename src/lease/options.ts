@@ -22,7 +22,7 @@ import {
   type Checked,
   type Checks,
 } from '../shared/options.js';
-import type { RunEvent } from './events.js';
+import type { ProxyEvent, RunEvent } from './events.js';
 import type { LeaseOutcome, ReleaseChoice } from './run.js';
 
 /** Backoff between acquire requests, with the options of p-retry. */
@@ -267,6 +267,40 @@ export interface AttachOptions<
   pool?: BrowserPool<object> | string | undefined;
 }
 
+/** Options of `serveProxy`. Those of a lease apply to the lease of each client. */
+export interface ProxyOptions
+  extends
+    AcquireSettings,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts'>,
+    Omit<ReleaseSettings, 'signal'> {
+  /**
+   * TCP port on 127.0.0.1; 0 for any free port.
+   * @default 0
+   */
+  port?: number | undefined;
+  /**
+   * Whether the address has a random path, without which nobody can connect. `false`: every program and every user of this
+   * machine can use the pool. Web pages never can.
+   * @default true
+   */
+  secret?: boolean | undefined;
+  /**
+   * Time in ms for which a browser with a name stays leased after its client has disconnected.
+   * @default 60_000
+   */
+  keep?: number | undefined;
+  /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
+  idleTimeout?: number | undefined;
+  /**
+   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`. Only
+   * with this option, `name` names the lease.
+   * @default false
+   */
+  share?: boolean | undefined;
+  /** Called with every event of a client. */
+  onClient?: ((event: ProxyEvent) => void) | undefined;
+}
+
 /** Options of a lease without a connection. */
 export interface SessionLeaseOptions extends AcquireSettings, ReleaseSettings {}
 
@@ -357,6 +391,21 @@ export const attachChecks = checksOf<Omit<AttachOptions, 'pool'>>()({
   ...connectChecks,
   ...releaseChecks,
   ...reconnectChecks,
+});
+
+const { signal: _signal, ...unsignalledChecks } = releaseChecks;
+
+export const proxyChecks = checksOf<ProxyOptions>()({
+  ...acquireChecks,
+  ...unsignalledChecks,
+  connectTimeout: connectChecks.connectTimeout,
+  connectAttempts: leaseChecks.connectAttempts,
+  port: optional(wholeNumber(0, 65_535), 0),
+  secret: optional(flag(), true),
+  keep: optional(milliseconds(), 60_000),
+  idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  share: optional(flag(), false),
+  onClient: optional(callback<(event: ProxyEvent) => void>()),
 });
 
 export const sessionLeaseChecks = checksOf<SessionLeaseOptions>()({ ...acquireChecks, ...releaseChecks });

@@ -46,14 +46,14 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
     const given = readOptions(poolChecks, options, 'BrowserPool');
-    const { service = kernel, insecure, local } = given;
+    const { service = kernel, insecure, local, proxy, ca } = given;
     checkService(service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
     const baseUrl = given.baseUrl ?? addressOf(given.service);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
-    this.#client = new ServiceClient({ service, url, token, insecure, local });
+    this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
       background: new BackgroundWork(),

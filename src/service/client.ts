@@ -4,6 +4,7 @@ import { nextTurn } from '../shared/clock.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { readOption, readOptions } from '../shared/options.js';
+import type { NetworkSettings } from '../shared/network.js';
 import { hideParameters, hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
@@ -22,13 +23,13 @@ import {
   type RequestOptions,
   type Token,
 } from './pool-options.js';
+import type { Trust } from '../shared/urls.js';
 import { explain, unreachable } from './reachability.js';
+import { readBody } from './response-body.js';
 import { expectSuccess, readAs, type HttpResponse } from './response.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
 export const REQUEST_TIMEOUT = 30_000;
-/** Largest response body that is read, in bytes, unpacked. */
-const LARGEST_BODY = 4 * 1024 * 1024;
 /** Milliseconds without a byte after which streamed content counts as broken. */
 const LONGEST_PAUSE = 30_000;
 
@@ -55,6 +56,7 @@ export interface ClientSettings {
   readonly token: Token | undefined;
   readonly insecure: boolean;
   readonly local: LocalOptions | undefined;
+  readonly network: NetworkSettings;
 }
 
 /** A client of one service at one address. It opens no connection before the first request. */
@@ -83,9 +85,16 @@ export class ServiceClient {
   /** What all clients at this address share. */
   get host(): Host {
     if (this.#host) return this.#host;
-    this.#host = Host.at(this.#settings.url, this.#settings.local);
+    const { url, local, network } = this.#settings;
+    this.#host = Host.at(url, local, network);
     this.#leave = this.#host.join();
     return this.#host;
+  }
+
+  /** Which WebSocket URLs are used, and how. The address of local browsers is known after the first request. */
+  get trust(): Trust {
+    const { insecure, network } = this.#settings;
+    return { baseUrl: this.host.url, insecure, network };
   }
 
   /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
@@ -257,8 +266,9 @@ export class ServiceClient {
       .catch((error: unknown) => {
         if (signal?.aborted) throw signal.reason;
         if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
-        const isLate = abort.signal.aborted;
-        throw fail(isLate ? `no response arrived within ${duration(timeout)}` : explain(error), error);
+        if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
+        const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
+        throw fail(`${explain(error)}${advice}`, error);
       });
     const { statusCode: status } = response;
     if (onContent && status === 200) {
@@ -270,13 +280,16 @@ export class ServiceClient {
       await onContent(content, response.headers).finally(() => response.body.on('error', () => {}).destroy());
       return { status, headers: response.headers, body: '' };
     }
-    const read = await readBody(response);
+    const read = await readBody(response.body, response.headers);
     // undici frees the connection in the next turn of the event loop. A request before that would open another one.
     await nextTurn();
     signal?.throwIfAborted();
     return { status, headers: response.headers, ...read };
   }
 }
+
+/** An acquire request that waits sends nothing. */
+const IDLE_ADVICE = '. If the proxy closes idle connections, decrease pollTimeout';
 
 /** The fields of a recording that this library reads. */
 const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];
@@ -287,53 +300,6 @@ function startedReplay(json: unknown): Replay {
   const isGiven = ([name, value]: [string, unknown]) =>
     REPLAY_TEXTS.includes(name) ? typeof value === 'string' : value !== null;
   return Object.fromEntries(Object.entries(json).filter(isGiven));
-}
-
-async function readBody({
-  body,
-  headers,
-}: Dispatcher.ResponseData): Promise<{ body: string; brokenBy?: Error }> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let brokenBy: Error | undefined;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > LARGEST_BODY) throw new Error(TOO_LARGE);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    brokenBy = error as Error;
-  }
-  const bytes = Buffer.concat(chunks);
-  const encoding = headers['content-encoding'];
-  const read =
-    encoding === undefined || encoding === 'identity' ? { bytes } : await unpack(bytes, String(encoding));
-  brokenBy ??= read.brokenBy;
-  // Some gateways add a byte order mark.
-  return { body: String(read.bytes).replace(/^\uFEFF/, ''), ...(brokenBy && { brokenBy }) };
-}
-
-const TOO_LARGE = `The response is larger than ${LARGEST_BODY / 1024 ** 2} MiB`;
-
-/** Unpacks a body that a gateway compressed, though the request accepts no encoding. Of a broken one, what is there. */
-async function unpack(bytes: Buffer, encoding: string): Promise<{ bytes: Buffer; brokenBy?: Error }> {
-  const zlib = await import('node:zlib');
-  const { Z_SYNC_FLUSH: finishFlush, BROTLI_OPERATION_FLUSH } = zlib.constants;
-  const limit = { maxOutputLength: LARGEST_BODY };
-  try {
-    if (/^(x-)?gzip$/i.test(encoding)) return { bytes: zlib.gunzipSync(bytes, { ...limit, finishFlush }) };
-    if (/^deflate$/i.test(encoding)) return { bytes: zlib.inflateSync(bytes, { ...limit, finishFlush }) };
-    if (/^br$/i.test(encoding))
-      return { bytes: zlib.brotliDecompressSync(bytes, { ...limit, finishFlush: BROTLI_OPERATION_FLUSH }) };
-    return {
-      bytes: Buffer.alloc(0),
-      brokenBy: new Error(`the content encoding ${encoding} is not supported`),
-    };
-  } catch (error) {
-    const isLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
-    return { bytes: Buffer.alloc(0), brokenBy: isLarge ? new Error(TOO_LARGE) : (error as Error) };
-  }
 }
 
 /** Distinguishes a broken connection from errors of the code that reads the content. */

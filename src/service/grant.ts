@@ -1,6 +1,7 @@
 import { raceAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import { isRecord } from '../shared/json.js';
+import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
 import {
@@ -145,6 +146,8 @@ function readGrant(
   const { service } = pool[INTERNALS].client;
   const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
   const facts = { pool: pool.idOrName, sessionId };
+  // Also those of a response that is not a session: its browser may have been leased.
+  hideValuesIn(response.body);
   try {
     const json = readJson(response, facts);
     const grant = grantOf(response, () => service.grant(json, lease, address), facts);

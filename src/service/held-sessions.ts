@@ -107,7 +107,10 @@ export class HeldSessions {
   constructor(idOrName: string, client: ServiceClient) {
     this.idOrName = idOrName;
     this.#client = client;
-    this.#helper = new ReleaseHelper(() => client.lastToken);
+    this.#helper = new ReleaseHelper(
+      () => client.lastToken,
+      () => client.host.route,
+    );
     client.onToken = (token) => {
       this.#helper.sendToken(token);
       this.#renewToken();

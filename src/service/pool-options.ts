@@ -13,6 +13,7 @@ import {
   wholeNumber,
   type Check,
 } from '../shared/options.js';
+import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
 import type { BrowserService, ReplayRequest } from './browser-service.js';
 import type { PoolEvent } from './events.js';
@@ -67,6 +68,17 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
    * @default false
    */
   insecure?: boolean | undefined;
+  /**
+   * The HTTP proxy of all requests and WebSockets: a URL such as `http://user:password@proxy.example.com:3128`, or `false`.
+   * Loopback is never proxied. Default: the environment variables `HTTPS_PROXY` (https, wss), `HTTP_PROXY` (http, ws) and
+   * `NO_PROXY`, also in lower case.
+   */
+  proxy?: string | false | undefined;
+  /**
+   * Certificates of private authorities, in PEM text, that are trusted besides those of Node, of the service and of a proxy.
+   * Node itself reads the environment variable `NODE_EXTRA_CA_CERTS`.
+   */
+  ca?: string | undefined;
   /** Settings of `baseUrl: 'local'`. */
   local?: LocalOptions | undefined;
 }
@@ -160,6 +172,13 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
   token: optional(tokenCheck),
   limit: optional(wholeNumber(1)),
   insecure: optional(flag(), false),
+  proxy: optional(checked<string | false>((value) => (value === false ? undefined : proxyFault(value)))),
+  ca: optional(
+    check<string>(
+      'certificates in PEM text, such as the content of a file ca.pem',
+      (value) => typeof value === 'string' && value.includes('-----BEGIN CERTIFICATE-----'),
+    ),
+  ),
   local: optional(
     group(
       checksOf<LocalOptions>()({

@@ -1,4 +1,5 @@
 import { clock } from '../shared/clock.js';
+import { ProxyError } from '../shared/network.js';
 import { reachabilities } from '../shared/process-state.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
@@ -71,8 +72,9 @@ export function unreachable(url: URL, cause: unknown, facts: ErrorFacts): PoolCo
     return fail(`does not speak TLS. ${isLoopback(hostname) ? plain : 'Check the port in baseUrl.'}`, true);
   }
   const what = `could not be reached: ${explain(cause)}.`;
+  if (cause instanceof ProxyError) return fail(what, cause.isPermanent);
   if (CERTIFICATE.test(code)) {
-    return fail(`${what} Check baseUrl. NODE_EXTRA_CA_CERTS can name more trusted certificates.`, true);
+    return fail(`${what} Check baseUrl. More trusted certificates: option ca, or NODE_EXTRA_CA_CERTS.`, true);
   }
   return fail(`${what} Check baseUrl and the network.`, NO_COMMON_TLS.test(code));
 }

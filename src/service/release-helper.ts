@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import { backoff, clock } from '../shared/clock.js';
 import { environment } from '../shared/environment.js';
 import { isRecord } from '../shared/json.js';
+import type { Route } from '../shared/network.js';
 import { isServedHere } from '../shared/process-end.js';
 import { helpers } from '../shared/process-state.js';
 import { redact } from '../shared/redact.js';
@@ -19,6 +20,7 @@ export type HelperTicket = ReleaseTicket | SearchTicket;
  */
 export type ReleaseMessage =
   | { token: string }
+  | { route: Route }
   | { hold: HelperTicket; lease: number }
   /** A release for reuse is on its way. */
   | { sent: number }
@@ -54,6 +56,7 @@ interface Held {
  */
 export class ReleaseHelper {
   readonly #token: () => string | undefined;
+  readonly #route: () => Route;
   readonly #held = new Map<number, Held>();
   #last = 0;
   /** The running guard. */
@@ -61,8 +64,9 @@ export class ReleaseHelper {
   #failures = 0;
 
   /** @param token Returns the present token. */
-  constructor(token: () => string | undefined) {
+  constructor(token: () => string | undefined, route: () => Route) {
     this.#token = token;
+    this.#route = route;
   }
 
   /** @param onCrash Releases the browser also if this process is killed. */
@@ -105,12 +109,12 @@ export class ReleaseHelper {
     }
     // Only one process may release: this guard has died, or lacks messages.
     guard?.kill();
-    const helper = new HelperProcess(this.#token());
+    const helper = new HelperProcess(this.#token(), this.#route());
     if (!helper.finish(left, deadline)) helper.warnAtExit();
   }
 
   #startGuard(): void {
-    const guard = new HelperProcess(this.#token());
+    const guard = new HelperProcess(this.#token(), this.#route());
     this.#guard = guard;
     for (const [lease, held] of this.#held) if (held.isGuarded) guard.hold(lease, held);
     guard.onEnd(() => {
@@ -152,12 +156,13 @@ class HelperProcess {
   #isOver = false;
   #onEnd = () => {};
 
-  constructor(token: string | undefined) {
+  constructor(token: string | undefined, route: Route) {
     try {
       this.#process = this.#start();
     } catch (error) {
       this.#end((error as Error).message);
     }
+    this.send({ route });
     if (token !== undefined) this.send({ token });
   }
 

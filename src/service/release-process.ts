@@ -5,12 +5,15 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { delay } from '../shared/clock.js';
-import { isRecord } from '../shared/json.js';
+import { parseJson } from '../shared/json.js';
+import type { Route } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
 import { authorize, type CompleteRequest } from './complete-request.js';
 import { ANY_ID, idsIn, type SearchTicket } from './search.js';
 import { releaseBrowser, type ReleasePlan, type ReleaseTicket } from './release.js';
 import type { HelperTicket, ReleaseMessage } from './release-helper.js';
+import { sendOnce } from './send-once.js';
+import { isSuccess } from './status.js';
 
 /** Timeout of each request, and of a whole release, in ms. */
 const REQUEST_TIMEOUT = 5000;
@@ -21,6 +24,7 @@ const PROCESSING = 500;
 const held = new Map<number, HelperTicket>();
 const sent = new Set<number>();
 let token: string | undefined;
+let route: Route = {};
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
   if ('end' in message) break;
@@ -38,6 +42,7 @@ process.stdin.destroy();
 
 function read(message: Exclude<ReleaseMessage, { end: true }>): void {
   if ('token' in message) ({ token } = message);
+  else if ('route' in message) ({ route } = message);
   else if ('hold' in message) held.set(message.lease, message.hold);
   else if ('sent' in message) sent.add(message.sent);
   else {
@@ -74,14 +79,12 @@ async function releaseFound({ search, list, idField, found }: SearchTicket): Pro
 async function send(request: CompleteRequest, timeout: number): ReturnType<ReleasePlan['send']> {
   const { url, headers } = authorize(request, token);
   try {
-    const response = await fetch(url, {
-      method: request.method,
-      headers: { ...headers, 'content-type': 'application/json' },
-      ...(request.body && { body: JSON.stringify(request.body) }),
-      redirect: 'manual',
-      signal: AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT)),
-    });
-    const json = request.method === 'GET' && response.ok ? ((await response.json()) as unknown) : undefined;
+    const { method, body } = request;
+    const signal = AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT));
+    const response = await sendOnce({ url, method, headers, body }, { route, signal });
+    const isRecord = method === 'GET' && isSuccess(response.status);
+    // A record that can't be read throws: it does not show whose lease the session is.
+    const json = isRecord ? parseJson(response.body) : undefined;
     return { status: response.status, isSent: true, json };
   } catch (error) {
     return { isSent: true, isFinal: isLocalAndOver(url, error as Error) };
@@ -89,7 +92,6 @@ async function send(request: CompleteRequest, timeout: number): ReturnType<Relea
 }
 
 /** Returns true for a service on this machine that has ended: it has no browsers. */
-function isLocalAndOver({ hostname }: URL, { cause }: Error): boolean {
-  const isRefused = isRecord(cause) && cause['code'] === 'ECONNREFUSED';
-  return isRefused && isLoopback(hostname);
+function isLocalAndOver({ hostname }: URL, { code }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNREFUSED' && isLoopback(hostname);
 }

@@ -6,12 +6,12 @@ import type { Grant } from './browser-service.js';
  * Hides the secrets of a session. Fields that contain one return their real value when code reads them by name;
  * `util.inspect`, JSON and enumeration show them redacted or not at all.
  */
-export function sealSession({ session: fields, secretFields = [] }: Grant): object {
+export function sealSession({ session: fields, secretFields = [], ...urls }: Grant): object {
   for (const field of secretFields) {
     const value = isRecord(fields) ? fields[field] : undefined;
     if (typeof value === 'string') hideSecret(value);
   }
-  for (const value of Object.values(fields)) if (typeof value === 'string') hideValuesIn(value);
+  hideValuesIn(JSON.stringify([fields, urls]));
   const session = {};
   const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fields)) {

@@ -12,8 +12,14 @@ export const environment = {
   redisUrl: () => read('REDIS_URL'),
   /** Path of the Chrome or Chromium for local pools. */
   chromePath: () => read('CHROME_PATH'),
-  /** Names of the variables that request an HTTP proxy. */
-  proxyVariables: () => PROXY_VARIABLES.filter((name) => read(name) !== undefined),
+  /** The variable that names the proxy, with its value. Lower case first, as in curl. */
+  proxy: (isSecure: boolean) => {
+    const names = isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
+    const name = names.find((one) => read(one) !== undefined);
+    return name === undefined ? undefined : { name, value: read(name)! };
+  },
+  /** The hosts that need no proxy. */
+  noProxy: () => read('no_proxy') ?? read('NO_PROXY') ?? '',
   /** The display of this session, of X11 or Wayland. */
   display: () => read('DISPLAY') ?? read('WAYLAND_DISPLAY'),
   /** The folders of programs. */
@@ -50,8 +56,6 @@ function networkOptions(args: readonly string[]): string[] {
     return isValue || NETWORK_OPTION.test(arg);
   });
 }
-
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'];
 
 function read(name: string): string | undefined {
   return process.env[name] || undefined;

@@ -41,10 +41,28 @@ export function hideParameters(names: readonly string[]): void {
   secrets.named = namedSecrets([...secrets.parameters]);
 }
 
-/** Makes `redact` remove the values that these parameters have in a URL, also where they stand without their name. */
-export function hideValuesIn(url: string): void {
-  if (!URL.canParse(url)) return;
-  for (const [name, value] of new URL(url).searchParams) if (secrets.parameters.has(name)) hideSecret(value);
+/**
+ * Makes `redact` remove the values that these parameters and fields have in a text, such as a URL or JSON, also where they stand
+ * without their name.
+ */
+export function hideValuesIn(text: string): void {
+  for (const [whole, name = '', sign = ''] of text.matchAll(namedPattern())) {
+    const value = whole.slice(name.length + sign.length);
+    hideSecret(value);
+    hideSecret(decoded(value));
+  }
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
+function namedPattern(): RegExp {
+  return (secrets.named ??= namedSecrets([...secrets.parameters]));
 }
 
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
@@ -113,7 +131,7 @@ export function excerpt(text: string, length: number): string {
  */
 export function redact(text: string): string {
   return withoutKnown(text)
-    .replace((secrets.named ??= namedSecrets([...secrets.parameters])), `$1$2${HIDDEN}`)
+    .replace(namedPattern(), `$1$2${HIDDEN}`)
     .replace(USER_INFO, `//${HIDDEN}@`)
     .replace(BEARER, `$1 ${HIDDEN}`)
     .replace(JWT, HIDDEN)

@@ -1,8 +1,19 @@
 import { InvalidOptionError } from './errors.js';
+import type { NetworkSettings } from './network.js';
 
 /** Returns true for a host name of this machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** Returns true for a URL of https or wss. */
+export function isEncrypted({ protocol }: URL): boolean {
+  return protocol === 'https:' || protocol === 'wss:';
+}
+
+/** The port of a URL, also if it is the usual one of its scheme. */
+export function portOf(url: URL): string {
+  return url.port || (isEncrypted(url) ? '443' : '80');
 }
 
 /**
@@ -45,17 +56,21 @@ function proposeAddress(baseUrl: string): string {
   return `${shown} Did you mean ${isLocal ? 'http' : 'https'}://${rest}?`;
 }
 
-/** Where a service is, and whether it may do without TLS. */
+/** Where a service is, whether it may do without TLS, and how to reach it. */
 export interface Trust {
   readonly baseUrl: URL;
   readonly insecure: boolean;
+  readonly network: NetworkSettings;
 }
 
 /**
  * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
  * receives its secrets, so the URL must be wss, or ws on loopback for a service on loopback.
  */
-export function webSocketFault(endpoint: string, { baseUrl, insecure }: Trust): string | undefined {
+export function webSocketFault(
+  endpoint: string,
+  { baseUrl, insecure }: Pick<Trust, 'baseUrl' | 'insecure'>,
+): string | undefined {
   if (!URL.canParse(endpoint)) return 'is not a URL';
   const url = new URL(endpoint);
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';

@@ -49,8 +49,9 @@ function only(message: RegExp, ...checks: string[]): object {
   return Object.fromEntries(checks.map((check) => [check, expect.stringMatching(message) as string]));
 }
 
-it('passes on the browsers of this machine, with local as the address', async () => {
-  const doctor = startCli(['doctor', 'any', '--base-url', 'local', ...PATIENT]);
+it('passes on the browsers of this machine, with local as the address, also where the environment names a proxy', async () => {
+  const environment = { HTTP_PROXY: UNREACHABLE, HTTPS_PROXY: UNREACHABLE };
+  const doctor = startCli(['doctor', 'any', '--base-url', 'local', ...PATIENT], environment);
   const { code, stdout, stderr } = await doctor.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/✓ address +local: Chromium on this machine/);
@@ -181,12 +182,21 @@ async function examine(answers: Script, ...flags: string[]) {
   return { found: faults(ended), checks: (JSON.parse(ended.stdout) as Report).checks, service };
 }
 
-it('finds that nothing listens there, and names the proxy variables, but not their values', async () => {
-  const environment = { HTTPS_PROXY: 'http://ada:secret-pass@proxy.test', BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+it('finds that nothing listens there', async () => {
+  const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
   const ended = await startCli(['doctor', 'test', '--json', '--base-url', UNREACHABLE], environment).ended;
+  expect(faults(ended)).toEqual(only(/ECONNREFUSED.*Nothing listens at this address/, 'reachable'));
+});
+
+it('names the proxy that it uses without its password, and finds that the proxy does not run', async () => {
+  const proxy = UNREACHABLE.replace('//', '//ada:secret-pass@');
+  const environment = { HTTPS_PROXY: proxy, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+  const args = ['doctor', 'test', '--json', '--base-url', 'https://service.test'];
+  const ended = await startCli(args, environment).ended;
   const message =
-    /ECONNREFUSED.*Nothing listens at this address.*HTTPS_PROXY is set, but pooled-browser connects directly/;
+    /the proxy http:\/\/127\.0\.0\.1:2 could not be reached: .*ECONNREFUSED.* -> Check HTTPS_PROXY/;
   expect(faults(ended)).toEqual(only(message, 'reachable'));
+  expect(ended.stdout).toContain(`https://service.test/, through the proxy ${UNREACHABLE}`);
   expect(ended.stdout).not.toContain('secret-pass');
 });
 

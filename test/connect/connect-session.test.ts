@@ -54,8 +54,8 @@ function connect(
       ...settings,
     },
     pageUrl: undefined,
-    trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false },
-    spare: new SpareConnection(),
+    trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false, network: {} },
+    spare: new SpareConnection({}),
     signal,
     onPagesClosed: (urls) => void told.push(urls),
   });

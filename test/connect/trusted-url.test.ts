@@ -10,13 +10,14 @@ function urlOf(cdpUrl: string, baseUrl: string, insecure = false): Promise<strin
   return trustedUrl({ id: 'session-1', session: {}, cdpUrl }, 'cdp', {
     baseUrl: new URL(baseUrl),
     insecure,
+    network: {},
   });
 }
 
 it('returns the URL of the requested protocol, and names the other one if it has none', async () => {
   const urls = { cdpUrl: 'wss://a.example.com/cdp', bidiUrl: 'wss://a.example.com/session' };
   const grant = { id: 'session-1', session: {}, ...urls };
-  const trust = { baseUrl: new URL(FAR), insecure: false };
+  const trust = { baseUrl: new URL(FAR), insecure: false, network: {} };
   expect(await trustedUrl(grant, 'cdp', trust)).toBe(urls.cdpUrl);
   expect(await trustedUrl(grant, 'bidi', trust)).toBe(urls.bidiUrl);
   const { bidiUrl: _bidi, ...onlyCdp } = grant;

@@ -39,11 +39,11 @@ export function start(
 }
 
 /** The process that releases the browsers of a program after its end. */
-export function guardOf({ child: { pid } }: Program): { args: string; isOver: () => boolean } {
+export function guardOf({ child: { pid } }: Program): { pid: string; args: string; isOver: () => boolean } {
   const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
   const argsOf = (child: string) => readFileSync(`/proc/${child}/cmdline`, 'utf8').replaceAll('\0', ' ');
   const guard = pids.find((child) => argsOf(child).includes('release-process'))!;
-  return { args: argsOf(guard), isOver: () => isOver(guard) };
+  return { pid: guard, args: argsOf(guard), isOver: () => isOver(guard) };
 }
 
 function isOver(pid: string): boolean {

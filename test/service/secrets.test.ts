@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
+import { redact } from '../../src/shared/redact.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
 import { asJson, breakOff, expectNoSecret, it, rejection, reset, until } from './support.js';
@@ -36,6 +37,29 @@ it('returns the real URLs of a session, hidden from inspect and JSON', async ({ 
     expect(shown).toContain('session-1');
   }
 });
+
+it.for<[what: string, answer: (body: string) => Answer]>([
+  ['a session', (body) => ({ status: 200, text: body })],
+  ['a session that lacks a field', (body) => ({ status: 200, text: body.replace('created_at', 'created') })],
+  ['a response that broke off', (body) => breakOff(body.slice(0, -2))],
+  ['a response with an error status', (body) => ({ status: 500, text: body })],
+])(
+  'remembers the secrets in the URLs of %s, also nested and encoded ones',
+  async ([, answer], { service, pool }) => {
+    const secret = (where: string) => `canary-${where}-${Math.random()}`;
+    const secrets = ['plain', 'nested', 'escaped'].map(secret);
+    const [plain, nested, escaped] = secrets;
+    const json = session({
+      cdp_ws_url: `wss://browsers.example.com/?jwt=${plain}`,
+      links: [{ live: `https://browsers.example.com/?jwt=${nested}%2B%20` }],
+      other: `https://browsers.example.com/?a=b&jwt=${escaped}`,
+    });
+    service.script('acquire', answer(JSON.stringify(json).replaceAll('&', String.raw`\u0026`)));
+    await pool.acquire().catch(() => {});
+    for (const value of [plain, `${nested}+ `, escaped])
+      expect(redact(`it is ${value}.`)).toBe('it is [redacted].');
+  },
+);
 
 it('shows the other fields of a session in inspect and JSON', async ({ service, pool }) => {
   const json = session({ tags: { a: 'b' }, future: { deep: [1] } });

@@ -23,8 +23,9 @@ const before = process.env['TMPDIR'];
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'pb-'));
 process.env['TMPDIR'] = folder;
 
-// A test must never reach a real service that the shell's environment names.
-for (const name of Object.keys(process.env)) if (name.startsWith('BROWSER_POOL_')) delete process.env[name];
+// A test must never reach a real service, or a proxy, that the shell's environment names.
+for (const name of Object.keys(process.env))
+  if (/^BROWSER_POOL_|_proxy$/i.test(name)) delete process.env[name];
 
 const handlesBefore = openHandles();
 

@@ -15,7 +15,10 @@ export class PlayedBrowser implements AsyncDisposable {
     if (answer !== undefined) client.send(answer);
   };
   readonly #server: WebSocketServer;
-  readonly #clients: WebSocket[] = [];
+  /** The browser's ends of all connections so far. */
+  readonly clients: WebSocket[] = [];
+  /** The session is over: new connections are refused. */
+  hasEnded = false;
 
   static async start(options: ServerOptions = {}): Promise<PlayedBrowser> {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0, skipUTF8Validation: true, ...options });
@@ -26,8 +29,9 @@ export class PlayedBrowser implements AsyncDisposable {
   private constructor(server: WebSocketServer) {
     this.#server = server;
     this.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    server.options.verifyClient = (_info, accept) => accept(!this.hasEnded, 404);
     server.on('connection', (client) => {
-      this.#clients.push(client);
+      this.clients.push(client);
       client.on('error', () => {});
       client.on('message', (data) => {
         this.received.push(String(data));
@@ -36,9 +40,14 @@ export class PlayedBrowser implements AsyncDisposable {
     });
   }
 
+  /** Breaks all connections. */
+  cut(): void {
+    for (const client of this.clients) client.terminate();
+  }
+
   /** Number of connections so far. */
   get dialled(): number {
-    return this.#clients.length;
+    return this.clients.length;
   }
 
   /** Number of open connections. */
@@ -49,11 +58,11 @@ export class PlayedBrowser implements AsyncDisposable {
   /** Opens a `Socket` to this server. Returns both ends. */
   async connect(): Promise<{ socket: Socket; client: WebSocket }> {
     const socket = await Socket.open(this.url, new AbortController().signal);
-    return { socket, client: this.#clients.at(-1)! };
+    return { socket, client: this.clients.at(-1)! };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) client.terminate();
+    this.cut();
     const closed = once(this.#server, 'close');
     this.#server.close();
     await closed;
@@ -84,8 +93,8 @@ export function answerOwnCommand(text: string): string | undefined {
       targetInfos: [],
       targetId: 'page',
       sessionId: 'page',
-      cookies: [],
       histograms: [],
+      cookies: [],
     },
   });
 }

@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { isRecord, parseJson } from '../../shared/json.js';
+import { isSameSecret, sourceFault } from '../../shared/loopback-server.js';
 import { readOption, type Check, type Checked, type Checks } from '../../shared/options.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { badRequest, HttpFault, notFound } from './answer.js';
@@ -19,21 +19,14 @@ export interface RouteCall {
 }
 
 /**
- * Refuses requests from pages of other origins. A page in any browser on this machine can send requests to loopback
- * ports, but it cannot forge Host (which prevents DNS rebinding) or omit Origin.
+ * Refuses requests from pages of other origins.
  *
  * @param host `127.0.0.1:<port>` of this server.
  * @throws HttpFault 403
  */
 export function checkSource({ headers }: IncomingMessage, host: string): void {
-  const hosts = [host, host.replace('127.0.0.1', 'localhost')];
-  if (!hosts.includes(headers.host?.toLowerCase() ?? '')) {
-    throw new HttpFault(403, 'forbidden', 'The Host header does not name this server.');
-  }
-  const { origin } = headers;
-  if (origin !== undefined && !hosts.some((own) => origin.toLowerCase() === `http://${own}`)) {
-    throw new HttpFault(403, 'forbidden', 'Requests from other origins are refused.');
-  }
+  const fault = sourceFault(headers, host);
+  if (fault !== undefined) throw new HttpFault(403, 'forbidden', fault);
 }
 
 /** Method of a request. HEAD counts as GET: the answer is sent without its body. */
@@ -55,15 +48,6 @@ export function checkToken({ headers }: IncomingMessage, token: string): void {
   throw new HttpFault(401, 'unauthorized', 'The access token is missing or wrong.', {
     headers: { 'www-authenticate': 'Bearer' },
   });
-}
-
-/** Takes the same time for every secret. The comparison needs values of one length: hence the hashes. */
-export function isSameSecret(sent: string, secret: string): boolean {
-  return timingSafeEqual(sha256(sent), sha256(secret));
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** The fields that a body has after the check. A missing field without a default stays missing. */

@@ -3,7 +3,7 @@ import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { EndedLease } from '../pool/lease-history.js';
 import type { Lease, LiveLinks, LiveRight } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { isSameSecret } from '../http/request.js';
+import { isSameSecret } from '../../shared/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 import { replayPageUrl } from './replay-page.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { prepareBidi } from '../bidi/bidi-socket.js';
 import { prepareCdp } from './cdp-socket.js';
@@ -12,6 +12,7 @@ import { rightOf } from '../pages/live-page.js';
 import { invalidLink, tokenOf } from '../pages/page.js';
 import type { Lease, OpenSocket } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
+import { refuseUpgrade } from '../../shared/loopback-server.js';
 import type { Audience } from './jwt.js';
 
 /** An upgrade request, as Node's HTTP server passes it on. */
@@ -97,17 +98,7 @@ function unauthorized(): HttpFault {
   return new HttpFault(401, 'unauthorized', 'The jwt of this WebSocket URL is missing, wrong or expired.');
 }
 
-/** Answers an upgrade request with an error and closes the connection. */
 function refuse(socket: Socket, { status, body }: HttpFault): void {
-  const text = JSON.stringify(body);
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(text)}`,
-    `x-request-id: ${randomUUID()}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`);
-  // Destroyed, because a client that never closes its side would keep the socket open.
-  socket.setTimeout(1_000, () => socket.destroy());
+  const headers = { 'content-type': 'application/json', 'x-request-id': randomUUID() };
+  refuseUpgrade(socket, status, { headers, body: JSON.stringify(body) });
 }

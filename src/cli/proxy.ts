@@ -1,0 +1,268 @@
+import { once } from 'node:events';
+import { mkdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Option, type Command } from 'commander';
+import type { ProxyEvent, RunEvent } from '../lease/events.js';
+import type { PoolProxy } from '../lease/serve-proxy.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import { duration } from '../shared/errors.js';
+import type { Interruption } from './interruption.js';
+import { createLeaseLog, describeReplays } from './lease.js';
+import { LiveLines } from './live-lines.js';
+import {
+  ABOUT_TOKEN,
+  addAcquireOptions,
+  addServiceOption,
+  choice,
+  seconds,
+  time,
+  wholeNumber,
+  type AcquireOptions,
+} from './options.js';
+import { openPool, POLL_TIMEOUT } from './service.js';
+import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  addAcquireOptions(addServiceOption(command))
+    .description(
+      'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
+    )
+    .argument('<pool>', 'id or name of the pool')
+    .option('--port <port>', 'TCP port; 0 for any free port', wholeNumber(0, 65_535), 9333)
+    .option('--no-secret', 'an address without a random path, for programs that take only a port: see below')
+    .option('--max <n>', 'browsers to lease at once', wholeNumber(1))
+    .addOption(
+      new Option('--keep <seconds>', 'time for which a browser with a name waits for its next client')
+        .argParser(seconds)
+        .default(60_000, '60'),
+    )
+    .option('--idle-timeout <time>', 'disconnect a client without a command for this time: 30s, 5m', time)
+    .addOption(
+      choice('--release <choice>', 'after a client; auto: reuse a browser that is healthy and cleaned up', [
+        'auto',
+        'reuse',
+        'destroy',
+      ]),
+    )
+    .option('--record', 'record each lease, and print the link of the recording')
+    .option('--record-to <folder>', 'record each lease, and save the video in this folder')
+    .option('--json', 'print JSON, one line per event')
+    .addHelpText('after', HELP)
+    .action(async (pool: string, options: ProxyCommandOptions) => proxy(pool, options, signal));
+}
+
+const HELP = `
+Each connection leases a browser when it begins, and releases it when it ends. While no browser is
+available, the connection waits; after --acquire-timeout it is refused with status 503. Addresses,
+below the one that is printed:
+  /              Chrome DevTools Protocol (ws), or the address of a debugging port (http)
+  /session       WebDriver BiDi
+  /NAME          the browser of this name: a client that comes back within --keep seconds finds its
+                 browser as it was. A second client at the same time is refused with status 409.
+Everybody with the address can use the pool from this machine. Web pages never can. Programs that
+take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can.
+${ABOUT_TOKEN}
+
+Examples:
+  $ pooled-browser proxy agents
+  $ pooled-browser proxy agents --max 4 --idle-timeout 5m --release-on-crash
+  $ pooled-browser proxy agents --no-secret --port 9222
+  $ pooled-browser proxy agents --json | jq -r --unbuffered 'select(.type == "released") | .replays[]'`;
+
+interface ProxyCommandOptions extends AcquireOptions {
+  port: number;
+  secret: boolean;
+  max?: number;
+  /** In ms. */
+  keep: number;
+  /** In ms. */
+  idleTimeout?: number;
+  release: 'auto' | 'reuse' | 'destroy';
+  record?: true;
+  /** Folder. */
+  recordTo?: string;
+  json?: true;
+}
+
+/** Serves a pool until a signal. */
+async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
+  const { port, secret, max, keep, idleTimeout, release, recordTo, json, ...acquire } = options;
+  const { tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash, record } = acquire;
+  if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
+  await using pool = await openPool(poolName, options, max);
+  const report = json ? JSON_REPORT : new TextReport();
+  const log = createLeaseLog(acquireTimeout, report.note);
+  const saving = new Set<Promise<void>>();
+  const onClient = (event: ProxyEvent) => {
+    if (event.type !== 'released' || recordTo === undefined) return report.print(event);
+    const saved = saveVideos(pool, event, recordTo, report.note).then((files) => report.print(event, files));
+    saving.add(saved);
+    return void saved.then(() => saving.delete(saved));
+  };
+  const { serveProxy } = await import('../lease/serve-proxy.js');
+  const server = await serveProxy(pool, {
+    port,
+    secret,
+    keep,
+    idleTimeout,
+    release,
+    tags,
+    startUrl,
+    acquireTimeout,
+    unreachableTimeout,
+    releaseOnCrash,
+    replays: record || recordTo !== undefined ? 'record' : 'list',
+    pollTimeout: POLL_TIMEOUT,
+    onClient,
+    // The progress line shows how many clients wait.
+    onEvent: (event: RunEvent) => (event.type === 'waiting' && !event.error ? undefined : log(event)),
+  });
+  report.begin(poolName, server);
+  if (!signal.aborted) await once(signal, 'abort');
+  process.stderr.write('Stopping.\n');
+  await server.close();
+  await Promise.all(saving);
+  report.end();
+}
+
+type Released = Extract<ProxyEvent, { type: 'released' }>;
+
+/** Saves the videos of a lease, and returns the paths. Never rejects. */
+async function saveVideos(
+  pool: BrowserPool,
+  { sessionId, summary }: Released,
+  folder: string,
+  print: (text: string) => void,
+): Promise<string[]> {
+  const save = async (id: string): Promise<string[]> => {
+    // An id from outside is no path.
+    const path = join(folder, id.replaceAll(/[^\w-]/g, '_'));
+    try {
+      const { type } = await pool.downloadReplay(sessionId, id, path);
+      const named = `${path}.${/^video\/(\w+)/.exec(type ?? '')?.[1] ?? 'mp4'}`;
+      await rename(path, named);
+      return [named];
+    } catch (error) {
+      print(`The recording ${id} was not saved: ${oneLine((error as Error).message)}`);
+      return [];
+    }
+  };
+  return (
+    await Promise.all(summary.replays.flatMap(({ replay_id: id }) => (id === undefined ? [] : save(id))))
+  ).flat();
+}
+
+/** Prints what happens. */
+interface Report {
+  /** A message that is no event. */
+  readonly note: (text: string) => void;
+  begin(pool: string, server: PoolProxy): void;
+  /** @param files The saved videos of a lease. */
+  readonly print: (event: ProxyEvent, files?: readonly string[]) => void;
+  end(): void;
+}
+
+const JSON_REPORT: Report = {
+  note,
+  begin: (pool, { url }) => void printJson({ type: 'serving', pool, url, ...addressesOf(url) }),
+  print(event, files) {
+    if (event.type !== 'released') return void printJson(event);
+    const { summary, ...facts } = event;
+    const { released, replays, replayStatus } = summary;
+    printJson({ ...facts, released, replays, replayStatus, ...(files && { files }) });
+  },
+  end: () => {},
+};
+
+/** A line for each lease at its beginning and at its end, and at a terminal a line of progress below. */
+class TextReport implements Report {
+  readonly #paint = paintFor(process.stdout);
+  readonly #progress = process.stdout.isTTY ? new LiveLines(process.stdout) : undefined;
+  #served = 0;
+
+  readonly note = (text: string): void => (this.#progress ? this.#write(formatNote(text)) : note(text));
+
+  begin(pool: string, server: PoolProxy): void {
+    this.#write(`${instructions(pool, server.url, this.#paint)}\n\n`);
+    this.#progress?.show(() => {
+      const { connected, waiting, leased } = server.counts;
+      const facts = [
+        `${leased} leased`,
+        `${connected} connected`,
+        `${waiting} waiting`,
+        `${this.#served} released`,
+      ];
+      return [[[facts.join(', '), 'dim']]];
+    });
+  }
+
+  readonly print = (event: ProxyEvent, files: readonly string[] = []): void => {
+    if (event.type === 'released') this.#served++;
+    const described = describeEvent(event, files);
+    const time = this.#paint('dim', new Date().toTimeString().slice(0, 8));
+    if (described) this.#write(`${time}  ${this.#paint(...described)}\n`);
+    // Draws the progress again.
+    else this.#progress?.print('');
+  };
+
+  end(): void {
+    this.#progress?.end();
+  }
+
+  #write(text: string): void {
+    if (this.#progress) this.#progress.print(text);
+    else process.stdout.write(text);
+  }
+}
+
+function addressesOf(url: string): { cdp: string; bidi: string } {
+  const cdp = url.replace('http', 'ws');
+  return { cdp, bidi: `${cdp}/session` };
+}
+
+function instructions(pool: string, url: string, paint: Paint): string {
+  const { cdp, bidi } = addressesOf(url);
+  return [
+    paint('bold', `Serving pool ${pool} at ${url}`),
+    '',
+    `  Playwright       chromium.connectOverCDP('${url}')`,
+    `  Puppeteer        puppeteer.connect({ browserWSEndpoint: '${cdp}' })`,
+    `  WebDriver BiDi   ${bidi}`,
+    `  MCP              npx @playwright/mcp --cdp-endpoint ${url}`,
+    '',
+    'Each connection leases a browser, and releases it when it ends. To keep a browser between connections,',
+    `give it a name: ${url}/NAME`,
+    '',
+    'Press Ctrl-C to stop.',
+  ].join('\n');
+}
+
+/** Describes an event as one line; `undefined` for events that only programs need. */
+function describeEvent(
+  event: ProxyEvent,
+  files: readonly string[],
+): [format: Format, line: string] | undefined {
+  const name = event.name ?? '';
+  const line = (what: string, ...facts: readonly (string | undefined)[]) =>
+    [what.padEnd('released'.length), ...facts].filter(Boolean).join('  ');
+  switch (event.type) {
+    case 'leased': {
+      const view = event.liveViewUrl && `live view ${event.liveViewUrl}`;
+      return ['green', line('leased', event.sessionId, name, `after ${duration(event.waited)}`, view)];
+    }
+    case 'released': {
+      const { released, replays } = event.summary;
+      const ends = [`after ${duration(event.elapsed)}`, released, ...describeReplays({ replays }), ...files];
+      return [
+        released === 'failed' || released === 'unknown' ? 'red' : 'cyan',
+        line('released', event.sessionId, name, ...ends),
+      ];
+    }
+    case 'disconnected':
+      return event.isIdle ? ['yellow', line('idle', event.sessionId, name)] : undefined;
+    case 'refused':
+      return ['red', line('refused', name, String(event.status), event.reason)];
+    default:
+      return undefined;
+  }
+}

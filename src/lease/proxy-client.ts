@@ -1,0 +1,123 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import { join, type Channel } from '../connect/relay.js';
+import type { Socket } from '../connect/socket.js';
+import { onAbort } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
+import { duration } from '../shared/errors.js';
+import { loadWs } from '../shared/lazy.js';
+
+/** Maximum size of a command in bytes, as of a message of the browser. */
+const LARGEST_COMMAND = 512 * 1024 * 1024;
+/** Maximum number of bytes that a client may send before the upgrade. */
+const MOST_EARLY = 64 * 1024;
+/** Milliseconds that the closing handshake may take. */
+const CLOSE_TIMEOUT = 500;
+/** Maximum length of the reason in a close frame, in characters: of one byte each, because the reasons are ours. */
+const LONGEST_REASON = 123;
+const NORMAL = 1000;
+const GOING_AWAY = 1001;
+
+/** A client whose upgrade request is not answered yet. */
+export class WaitingClient {
+  /** Aborts when the client closes its connection. */
+  readonly signal: AbortSignal;
+  readonly #connection: Duplex;
+  readonly #gone = new AbortController();
+  readonly #early: Buffer[];
+  #bytes = 0;
+
+  /** @param head The beginning of the first frame. */
+  constructor(connection: Duplex, head: Buffer) {
+    this.#connection = connection;
+    this.#early = [head];
+    this.signal = this.#gone.signal;
+    // The end of a connection is seen only while it is read.
+    connection.on('data', this.#onData).once('end', this.#onGone).once('close', this.#onGone);
+  }
+
+  /** Answers the upgrade request. Nothing is read from the client until `serveClient`. */
+  async accept(request: IncomingMessage): Promise<WebSocket> {
+    const { WebSocketServer } = await loadWs();
+    this.signal.throwIfAborted();
+    const server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: LARGEST_COMMAND,
+      skipUTF8Validation: true,
+    });
+    this.stop();
+    return new Promise((resolve, reject) => {
+      // A request that is no valid handshake is refused there.
+      this.#connection.once('close', () => reject(GONE));
+      server.handleUpgrade(request, this.#connection, Buffer.concat(this.#early), resolve);
+    });
+  }
+
+  /** Stops reading. */
+  stop(): void {
+    this.#connection.off('data', this.#onData).off('end', this.#onGone).off('close', this.#onGone);
+    this.#connection.pause();
+  }
+
+  readonly #onData = (data: Buffer): void => {
+    this.#early.push(data);
+    this.#bytes += data.length;
+    if (this.#bytes > MOST_EARLY) this.#connection.destroy();
+  };
+
+  readonly #onGone = (): void => this.#gone.abort(GONE);
+}
+
+const GONE = new Error('The client closed its connection.');
+
+/** Disconnects a client. */
+export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): void {
+  if (client.readyState !== client.OPEN) return;
+  client.close(code, reason.slice(0, LONGEST_REASON));
+  const timer = clock.setTimeout(() => client.terminate(), CLOSE_TIMEOUT);
+  client.once('close', () => clock.clearTimeout(timer));
+}
+
+/** The end of a client that has closed the browser, or the page. */
+export function hangUpAsAsked(client: WebSocket): void {
+  hangUp(client, 'Closed.', NORMAL);
+}
+
+/**
+ * Passes the messages of a client to its browser, until one side ends. A client that is blocked or suspended keeps its browser:
+ * it is on this machine, where the end of a program closes its connections.
+ *
+ * @returns True if the client has sent nothing for `idleTimeout` ms.
+ */
+export async function serveClient(
+  client: WebSocket,
+  socket: Socket,
+  { channel, over, idleTimeout }: { channel: Channel; over: AbortSignal; idleTimeout: number },
+): Promise<boolean> {
+  let isIdle = false;
+  let last = clock.now();
+  client.on('error', () => client.terminate());
+  const closed = new Promise((resolve) => client.once('close', resolve));
+  client.on('message', () => (last = clock.now()));
+  let timer: NodeJS.Timeout | undefined;
+  const watch = () => {
+    const left = idleTimeout - (clock.now() - last);
+    if (left > 0) return void (timer = startTimer(left, watch));
+    isIdle = true;
+    const what = `No command for ${duration(idleTimeout)}: the browser was released.`;
+    return hangUp(client, `${what} Connect again for a new one.`);
+  };
+  watch();
+  join(client, socket, channel);
+  client.resume();
+  const stopListening = onAbort(over, () => hangUp(client, (over.reason as Error).message));
+  // The browser is usually over then, with a better reason.
+  void socket.detached.then(() => clock.setImmediate(() => hangUp(client, 'The browser has ended.')));
+  await closed;
+  clock.clearTimeout(timer);
+  stopListening();
+  return isIdle;
+}

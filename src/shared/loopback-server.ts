@@ -1,0 +1,46 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/**
+ * Returns why a request may come from a page of another origin; `undefined` if it does not. A page in any browser on this
+ * machine can send requests to loopback ports, but it cannot forge Host (which prevents DNS rebinding) or omit Origin.
+ *
+ * @param host `127.0.0.1:<port>` of the server.
+ */
+export function sourceFault({ host: given, origin }: IncomingHttpHeaders, host: string): string | undefined {
+  const hosts = [host, host.replace('127.0.0.1', 'localhost')];
+  if (!hosts.includes(given?.toLowerCase() ?? '')) return 'The Host header does not name this server.';
+  const isOwn = origin === undefined || hosts.some((own) => origin.toLowerCase() === `http://${own}`);
+  return isOwn ? undefined : 'Requests from other origins are refused.';
+}
+
+/** Takes the same time for every secret. The comparison needs values of one length: hence the hashes. */
+export function isSameSecret(sent: string, secret: string): boolean {
+  return timingSafeEqual(sha256(sent), sha256(secret));
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** Answers an upgrade request with an error, and closes the connection. */
+export function refuseUpgrade(
+  socket: Duplex,
+  status: number,
+  { headers, body }: { headers: Readonly<Record<string, string>>; body: string },
+): void {
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  // Destroyed, because a client that never closes its side would keep the socket open.
+  const timer = setTimeout(() => socket.destroy(), LAST_WORDS);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Milliseconds within which a client that is refused closes its side. */
+const LAST_WORDS = 1000;

@@ -1,0 +1,85 @@
+import { environment } from './environment.js';
+import { InvalidOptionError } from './errors.js';
+import { hideSecret } from './redact.js';
+import { isEncrypted, isLoopback, portOf } from './urls.js';
+
+/** The options of a pool that decide how connections leave this machine. */
+export interface NetworkSettings {
+  /** URL of the proxy; `false`: none; undefined: the proxy of the environment. */
+  readonly proxy?: string | false | undefined;
+  /** Certificates in PEM text that are trusted besides those of Node. */
+  readonly ca?: string | undefined;
+}
+
+/** How to connect to one host. It is JSON, because a helper process also uses it, and it can contain a password. */
+export interface Route {
+  /** URL of the proxy. */
+  readonly proxy?: string | undefined;
+  readonly ca?: string | undefined;
+}
+
+/**
+ * Returns the route to the host of a URL. Loopback is never proxied. The credentials of the proxy become secrets.
+ *
+ * @throws InvalidOptionError for a variable of the environment that is not the URL of a proxy.
+ */
+export function routeTo(url: URL, { proxy: option, ca }: NetworkSettings): Route {
+  if (option === false || url.protocol === 'local:' || isLoopback(url.hostname)) return { ca };
+  const proxy = option ?? proxyOfEnvironment(url);
+  if (proxy !== undefined) {
+    const { password } = new URL(proxy);
+    for (const secret of [password, decodeURIComponent(password), credentialsOf(proxy)]) hideSecret(secret);
+  }
+  return { proxy, ca };
+}
+
+function proxyOfEnvironment(url: URL): string | undefined {
+  const found = environment.proxy(isEncrypted(url));
+  if (!found || isExcluded(url, environment.noProxy())) return undefined;
+  const value = found.value.includes('://') ? found.value : `http://${found.value}`;
+  const fault = proxyFault(value);
+  if (fault) throw new InvalidOptionError('proxy', `${found.name} ${fault}.`);
+  return value;
+}
+
+/** Reads NO_PROXY: hosts, also with a port. A host excludes its subdomains, too; `*` excludes all hosts. */
+function isExcluded(url: URL, list: string): boolean {
+  return list
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      const [, host = '', port] = /^(?:\*?\.)?(.*?)(?::(\d+))?$/.exec(entry)!;
+      if (entry === '*') return true;
+      if (host === '' || (port && port !== portOf(url))) return false;
+      return url.hostname === host || url.hostname.endsWith(`.${host}`);
+    });
+}
+
+/** Returns why a value is not the URL of a proxy. The message does not show the value, which may contain a password. */
+export function proxyFault(value: unknown): string | undefined {
+  try {
+    // Throws for percent signs that encode no character.
+    if (typeof value === 'string' && /^https?:\/\/./i.test(value) && credentialsOf(value)) return undefined;
+  } catch {
+    // Not a URL.
+  }
+  return 'must be the URL of an HTTP proxy, such as http://proxy.example.com:3128';
+}
+
+/** User name and password in the URL of a proxy; a colon if it has none. */
+export function credentialsOf(proxy: string): string {
+  const { username, password } = new URL(proxy);
+  return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+}
+
+/** The proxy opened no connection, so nothing was sent. The message names the proxy without its credentials. */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError' as const;
+  /** Retrying does not help: the proxy refuses. */
+  readonly isPermanent: boolean;
+
+  constructor(message: string, { isPermanent = false, cause }: { isPermanent?: boolean; cause?: unknown }) {
+    super(message, { cause });
+    this.isPermanent = isPermanent;
+  }
+}
