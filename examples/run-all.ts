@@ -8,6 +8,7 @@ for (const name of [
   'await-using',
   'opentelemetry/main',
   'other-library/main',
+  'own-service/main',
   'ai-agent/main',
   'agent-session/main',
   'mcp/main',

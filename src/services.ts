@@ -4,8 +4,44 @@
  * @module pooled-browser/services
  */
 export { kernel, type BrowserSession } from './service/services/kernel.js';
+export { webdriver, type WebDriverOptions, type WebDriverSession } from './service/services/webdriver.js';
 export { cdp, type CdpSession } from './service/services/cdp.js';
 export {
+  browserless,
+  type BrowserlessOptions,
+  type BrowserlessSession,
+  type BrowserlessSessionOptions,
+} from './service/services/browserless.js';
+export {
+  browserbase,
+  type BrowserbaseBrowserSettings,
+  type BrowserbaseOptions,
+  type BrowserbaseSession,
+} from './service/services/browserbase.js';
+export { steel, type SteelOptions, type SteelSession } from './service/services/steel.js';
+export {
+  hyperbrowser,
+  type HyperbrowserOptions,
+  type HyperbrowserSession,
+} from './service/services/hyperbrowser.js';
+export {
+  anchor,
+  type AnchorOptions,
+  type AnchorSession,
+  type AnchorSwitch,
+} from './service/services/anchor.js';
+export {
+  browserUse,
+  type BrowserUseOptions,
+  type BrowserUseSession,
+} from './service/services/browser-use.js';
+export {
+  LEASE_TAG,
+  leaseTags,
+  listAt,
+  MARK_TAG,
+  objectAt,
+  optionalTextAt,
   path,
   socketUrl,
   textAt,
@@ -13,6 +49,7 @@ export {
   type BrowserService,
   type Grant,
   type LeaseRequest,
+  type ListedSession,
   type OwnerTest,
   type Replay,
   type ReplayRequest,

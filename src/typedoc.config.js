@@ -6,6 +6,7 @@ export default {
     'playwright',
     'puppeteer',
     'services',
+    'conformance',
     'local',
     'bullmq',
     'vitest',

@@ -1,4 +1,5 @@
 import type { LeaseRequest } from '../service/browser-service.js';
+import { leaseMark } from '../service/lease-mark.js';
 import { requestGrant, type AcquireOutcome, type Granted } from '../service/grant.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { unreachable } from '../service/reachability.js';
@@ -141,7 +142,8 @@ async function requestOnce(call: AcquiringCall, deadline: LinkedAbort, state: St
     counts.acquireAttempts++;
     const id = globalThis.crypto.randomUUID();
     const record = replays === 'record';
-    const lease: LeaseRequest = { pool: pool.idOrName, id, name, tags, startUrl, wait, keepAlive, record };
+    const what = { name, tags, startUrl, wait, keepAlive, record };
+    const lease: LeaseRequest = { pool: pool.idOrName, id, mark: leaseMark(), ...what };
     const onSend = () => (state.isOpen = true);
     const outcome = await requestGrant({ pool, lease, signal, emit, onCrash: releaseOnCrash, onSend });
     state.isOpen = false;
@@ -205,6 +207,29 @@ async function pauseBefore(
   // A service that refuses at once may have a browser as soon as this process releases one.
   const wake = (resolve: () => void) => queue.onRelease(resolve);
   await delay(pause, deadline.signal, client.service.waits === 'never' ? wake : undefined);
+}
+
+/**
+ * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
+ *
+ * @throws AcquireTimeoutError
+ */
+export async function waitForConnection(
+  call: AcquiringCall,
+  deadline: LinkedAbort,
+  { error, refusals }: { error: Error; refusals: number },
+): Promise<void> {
+  const { pool, settings, emit } = call;
+  emit({ type: 'waiting', ...progress(call, deadline), error });
+  const queue = pool[INTERNALS].client.host.queueOf(pool.idOrName);
+  const state = { keepAlive: false, failures: refusals, retries: refusals, brokenGrants: 0, isOpen: false };
+  try {
+    if (refusals > settings.retry.retries) throw error;
+    const wake = (resolve: () => void) => queue.onRelease(resolve);
+    await delay(backoff(settings.retry, refusals), deadline.signal, wake);
+  } catch {
+    throw explain(error, call, deadline, { ...state, lastError: error, isFailing: true });
+  }
 }
 
 /** Milliseconds. Zero counts as missing: the requests would follow each other without a pause. */

@@ -10,6 +10,7 @@ import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { ReleaseTicket } from '../service/release.js';
 import type { BrowserSession } from '../service/services/kernel.js';
+import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
@@ -23,11 +24,11 @@ import {
 import { runs, uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
-import { acquireBrowser } from './acquire.js';
+import { acquireBrowser, waitForConnection } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
 import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import type { RunEvent, RunStep } from './events.js';
-import { Link, loadConnect } from './link.js';
+import { expectLasting, Link, loadConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -145,14 +146,18 @@ export class Lease<Handles> {
       lease.signal.throwIfAborted();
       if (settings.artifacts) await prepareFolder(settings.artifacts.folder);
       lease.#prepareConnect(connector).catch((error: unknown) => lease.#abort.abort(error));
-      for (;;) {
+      for (let [failures, refusals] = [0, 0]; ;) {
         await lease.#acquire(deadline, settings.reconnect !== false);
+        const isLeasedByConnection = !lease.#browser!.ticket && lease.grant.endsWithConnection === true;
         try {
           await lease.#cleanFirst();
           return await lease.#connect(connector);
         } catch (error) {
           failed = await lease.#giveUp();
-          if (!(error instanceof ConnectError) || lease.#attempt >= settings.connectAttempts) throw error;
+          if (!(error instanceof ConnectError)) throw error;
+          const isRefusal = isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
+          if (isRefusal) await waitForConnection(lease, deadline, { error, refusals: ++refusals });
+          else if (++failures >= settings.connectAttempts) throw error;
         }
       }
     };
@@ -373,6 +378,7 @@ export class Lease<Handles> {
   async detach(): Promise<DetachedLease> {
     this.signal.throwIfAborted();
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
+    expectLasting(this, 'detach');
     await this.end({ status: 'ok', isDetached: true });
     const { pool } = this;
     const { grant, lease, ticket } = this.#browser!;
@@ -529,7 +535,7 @@ export class Lease<Handles> {
 
   /** Without a request that releases it, a browser stays open, and the next lease uses it, too. */
   get #outlivesLease(): boolean {
-    return !this.#browser!.ticket;
+    return !this.#browser!.ticket && this.grant.endsWithConnection !== true;
   }
 
   /** Where a browser without a service is. */

@@ -4,6 +4,7 @@ import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import {
   BrowserLostError,
   ConnectError,
@@ -124,8 +125,11 @@ export class Link<Handles> {
 
   #onEnded(reason: LossReason): void {
     if (this.#isClosed || this.#current.signal.aborted) return;
-    const { reconnect } = this.#lease.settings;
-    if (!reconnect || reason === 'expired' || reason === 'closed-by-callback') return this.#lose(reason);
+    const { settings, grant } = this.#lease;
+    const { reconnect } = settings;
+    const isOver =
+      reason === 'expired' || reason === 'closed-by-callback' || grant.endsWithConnection === true;
+    if (!reconnect || isOver) return this.#lose(reason);
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#lease.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
     this.#expiry.start();
@@ -137,6 +141,7 @@ export class Link<Handles> {
     const { sessionId, emit } = this.#lease;
     const { signal } = this.#abort;
     signal.throwIfAborted();
+    expectLasting(this.#lease, 'reconnect');
     const pageUrl = this.#connection.pageUrl?.();
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#current.dispose();
@@ -223,6 +228,17 @@ function connect<Handles>(
       throw error;
     }
   });
+}
+
+/** Throws if the session ends with its connection. */
+export function expectLasting({ grant, pool }: Pick<LinkedLease, 'grant' | 'pool'>, action: string): void {
+  if (grant.endsWithConnection !== true) return;
+  const { name } = pool[INTERNALS].client.service;
+  throw new InvalidOptionError(
+    action,
+    `${action} is not possible: session ${grant.id} of the service ${name} ends with its connection. ` +
+      "If the service can keep sessions alive, pass reconnect: 'eager', or the option of the service.",
+  );
 }
 
 function isSessionOver(error: unknown): boolean {

@@ -4,13 +4,15 @@ import { readOption, readOptions } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
-import { isDefaultService, tokenOf } from './access-token.js';
-import { checkService, type BrowserService, type Replay, type ReplayRequest } from './browser-service.js';
+import { tokenOf } from './access-token.js';
+import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
 import { ServiceClient } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { requestGrant } from './grant.js';
 import { HeldSessions } from './held-sessions.js';
 import { serviceUrl } from './host.js';
+import { leaseMark } from './lease-mark.js';
+import { addressOf, serviceOfEnvironment } from './named-service.js';
 import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
@@ -26,7 +28,7 @@ import {
   type RequestOptions,
 } from './pool-options.js';
 import { expectSuccess, readAs } from './response.js';
-import { kernel, type AcquireRequest, type BrowserSession, type PoolRecord } from './services/kernel.js';
+import type { AcquireRequest, BrowserSession, PoolRecord } from './services/kernel.js';
 
 /** A pool of browsers at a service. The constructor sends no request. */
 export class BrowserPool<Session extends object = BrowserSession> {
@@ -46,10 +48,12 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
     const given = readOptions(poolChecks, options, 'BrowserPool');
-    const { service = kernel, insecure, local, proxy, ca } = given;
-    checkService(service);
+    const { insecure, local, proxy, ca } = given;
+    if (given.service !== undefined) checkService(given.service);
     this.idOrName = readOption(pathSegment(), 'pool', idOrName);
-    const baseUrl = given.baseUrl ?? addressOf(given.service);
+    const { service, baseUrl } = given.service
+      ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
+      : serviceOfEnvironment(given.baseUrl);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
@@ -82,7 +86,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const id = globalThis.crypto.randomUUID();
-    const lease = { pool: this.idOrName, id, name, tags, startUrl, wait, keepAlive: true, record: false };
+    const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
+    const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
     const outcome = await requestGrant({
       pool: this,
       lease,
@@ -184,16 +189,11 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 }
 
-/** The address of the environment, unless the caller chose a service with another one, such as `cdp(url)`. */
-function addressOf(service?: BrowserService): string | undefined {
-  const isOther = service && !isDefaultService(service);
-  return (isOther ? service.baseUrl : undefined) ?? environment.baseUrl() ?? service?.baseUrl;
-}
-
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */
 export function namedPool(idOrName: string): BrowserPool {
-  const token = environment.accessToken();
-  const key = `${idOrName} ${environment.baseUrl() ?? ''}`;
+  const { service, baseUrl = '' } = serviceOfEnvironment();
+  const token = environment.accessToken() ?? environment.firstOf(service.usualToken?.variables ?? [])?.[1];
+  const key = [idOrName, service.name, baseUrl].join(' ');
   const known = namedPools.get(key) as { pool: BrowserPool; token: string | undefined } | undefined;
   if (known && known.token === token) return known.pool;
   const pool = new BrowserPool(idOrName);

@@ -12,6 +12,8 @@ export interface ServiceRequest {
   readonly body?: object | undefined;
   /** Of a release: statuses, besides 404 and 410, which mean that the session no longer exists. */
   readonly gone?: readonly number[];
+  /** Of a release: statuses that do not show whether the session still exists. */
+  readonly unclear?: readonly number[];
 }
 
 /** Where the token is sent. */
@@ -24,6 +26,8 @@ export interface LeaseRequest {
   readonly pool: string;
   /** New for each request. The service should store it, so that `owner` and `find` can recognize the lease. */
   readonly id: string;
+  /** Host, process and time of the request, for the command `leases`: store it beside the id where there is room. */
+  readonly mark?: string | undefined;
   /** Name of the lease. */
   readonly name?: string | undefined;
   /** Tags of the lease. */
@@ -64,6 +68,8 @@ export interface Grant<Session extends object = object> {
   readonly hasProfile?: boolean;
   /** Milliseconds without a connection after which the service ends the session. */
   readonly idleTimeout?: number | undefined;
+  /** The session ends with its first connection: it can't be reconnected, detached or reused. */
+  readonly endsWithConnection?: boolean;
   /** Secret fields of `session`, besides the secret parameters of its URLs. */
   readonly secretFields?: readonly string[];
 }
@@ -80,6 +86,27 @@ export interface OwnerTest extends ServiceRequest {
 export interface SessionSearch extends ServiceRequest {
   /** Place of the list in the JSON. An object instead of a list counts as one entry. */
   readonly list: readonly string[];
+  /**
+   * Place of the lease's id in an entry. Entries with another value there are not ours: a service may ignore the filter of
+   * the request. Without it, every entry counts.
+   */
+  readonly at?: readonly string[];
+}
+
+/** An active session in the list of a service. */
+export interface ListedSession {
+  /** Identifies the session. */
+  readonly id: string;
+  /** `LeaseRequest.id` of its lease. Without it, the session is not one of this library. */
+  readonly lease?: string | undefined;
+  /** `LeaseRequest.mark` of its lease. */
+  readonly mark?: string | undefined;
+  /** Name of the lease. */
+  readonly name?: string | undefined;
+  /** Id or name of its pool, if the release needs it. */
+  readonly pool?: string | undefined;
+  /** When the session was created, ISO 8601. */
+  readonly createdAt?: string | undefined;
 }
 
 /** A recording of a session. No field is required. */
@@ -115,6 +142,13 @@ export interface BrowserService<Session extends object = object> {
   readonly baseUrl?: string;
   /** Default: `{ header: 'authorization', scheme: 'Bearer' }`. */
   readonly auth?: ServiceAuth;
+  /**
+   * Environment variables with the key of the service at an address. The first one that is set is read if neither the option
+   * `token` nor `BROWSER_POOL_ACCESS_TOKEN` is. It is sent to that address only, also by copies of this object.
+   */
+  readonly usualToken?: { readonly variables: readonly string[]; readonly at: string };
+  /** The service also works without a token. */
+  readonly isTokenOptional?: boolean;
   /** Parameters of the service's URLs whose values are secrets. */
   readonly secretParameters?: readonly string[];
   /** The field of an acquire response that has the session id, also for a response that breaks off. */
@@ -160,6 +194,15 @@ export interface BrowserService<Session extends object = object> {
     /** The request that downloads a video. */
     readonly video?: (id: string, replayId: string) => ServiceRequest;
   };
+  /** The list of active sessions, also those of other processes: the command `leases`. */
+  readonly sessions?: {
+    /** The request for a page of the list, from 0; undefined after the last one. */
+    readonly list: (page: number) => ServiceRequest | undefined;
+    /** Reads a page. Throws if the response is not one. */
+    readonly read: (json: unknown) => readonly ListedSession[];
+  };
+  /** A request that only reads, and fails with a wrong token: the command `doctor`. Default: the list of sessions. */
+  readonly probe?: ServiceRequest;
   /** Operations on the pool itself. */
   readonly pool?: {
     /** The request whose response is the pool's record. */
@@ -169,6 +212,17 @@ export interface BrowserService<Session extends object = object> {
     /** The request that destroys the idle browsers. */
     readonly flush?: (pool: string) => ServiceRequest;
   };
+}
+
+/** The tag with `LeaseRequest.id`, by which this library recognizes its own lease. */
+export const LEASE_TAG = 'pooled-browser-lease';
+/** The tag with `LeaseRequest.mark`. */
+export const MARK_TAG = 'pooled-browser-owner';
+
+/** The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. */
+export function leaseTags({ id, mark, name, tags }: LeaseRequest): Record<string, string> {
+  const found = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
+  return mark === undefined ? found : { ...found, [MARK_TAG]: mark };
 }
 
 /** Encodes the values of a path: path`/v1/sessions/${id}`. */
@@ -186,6 +240,32 @@ export function textAt(json: unknown, ...at: string[]): string {
   const value = valueAt(json, at);
   if (typeof value === 'string' && value !== '') return value;
   throw new Error(`lacks the required field ${at.join('.')}`);
+}
+
+/** Returns an optional text of a response; undefined if it is missing or not a text. */
+export function optionalTextAt(json: unknown, ...at: string[]): string | undefined {
+  const value = valueAt(json, at);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Returns a list of a response. Throws if it is missing. */
+export function listAt(json: unknown, ...at: string[]): readonly unknown[] {
+  const value = valueAt(json, at);
+  if (Array.isArray(value)) return value;
+  throw new Error(at.length === 0 ? 'is not a list' : `lacks the list ${at.join('.')}`);
+}
+
+/** Returns an object of a response, typed. Throws if it is none, or if it lacks one of the texts. */
+export function objectAt<Fields extends object>(
+  json: unknown,
+  at: readonly string[],
+  texts: readonly (keyof Fields & string)[],
+): Fields {
+  const value = valueAt(json, at);
+  if (!isRecord(value))
+    throw new Error(at.length === 0 ? 'is not a JSON object' : `lacks the object ${at.join('.')}`);
+  for (const field of texts) textAt(value, field);
+  return value as Fields;
 }
 
 /** Returns a WebSocket URL of the service itself. */

@@ -101,6 +101,8 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   const address = () => ({ baseUrl: client.host.url, token: client.lastToken });
   // The connection itself is the lease.
   if (!message) {
+    // Its URL may contain the token.
+    await client.refreshToken?.();
     const grant = service.grant(undefined, lease, address());
     return {
       kind: 'granted',
@@ -233,8 +235,9 @@ function searchTicketOf(request: GrantRequest): SearchTicket | undefined {
   const search = service.find?.(request.lease);
   const found = ticketOf(ANY_ID, request);
   if (!search || !found) return undefined;
-  const { list, ...message } = search;
-  return { search: client.complete(message), list, idField: service.idField, found };
+  const { list, at, ...message } = search;
+  const where = { list, ...(at && { at }), is: request.lease.id, idField: service.idField };
+  return { search: client.complete(message), ...where, found };
 }
 
 /** Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. */

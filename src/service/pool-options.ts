@@ -46,8 +46,8 @@ export interface LocalOptions {
 /** Options of `new BrowserPool`. */
 export interface BrowserPoolOptions<Session extends object = BrowserSession> {
   /**
-   * The service, from `pooled-browser/services`, or one of your own.
-   * @default kernel
+   * The service, from `pooled-browser/services`, or one of your own. Default: the environment variable
+   * `BROWSER_POOL_SERVICE` with the name of a service, or `kernel`.
    */
   service?: BrowserService<Session> | undefined;
   /**
@@ -58,7 +58,8 @@ export interface BrowserPoolOptions<Session extends object = BrowserSession> {
   baseUrl?: string | undefined;
   /**
    * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
-   * without that variable, for `kernel` at any address. It is not sent to other services.
+   * without that variable, for the service of the environment at any address. It is not sent to other services. Then the
+   * variable of the service itself, such as `BROWSERBASE_API_KEY`, for its own address.
    */
   token?: Token | undefined;
   /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */

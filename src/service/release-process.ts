@@ -67,9 +67,9 @@ async function release(ticket: ReleaseTicket, isSent: boolean): Promise<void> {
 }
 
 /** Releases the browser of an acquire request whose response nobody read. Resolves to the number of browsers. */
-async function releaseFound({ search, list, idField, found }: SearchTicket): Promise<number> {
+async function releaseFound({ search, found, ...where }: SearchTicket): Promise<number> {
   const { json } = await send(search, REQUEST_TIMEOUT);
-  const tickets = idsIn(json, { list, idField }).map(
+  const tickets = idsIn(json, where).map(
     (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
   );
   await Promise.all(tickets.map((ticket) => release(ticket, false)));

@@ -61,6 +61,8 @@ export interface ReleasePolicy {
   readonly reuses: boolean;
   /** Further statuses which mean that the session no longer exists. */
   readonly gone?: readonly number[] | undefined;
+  /** Statuses that do not show whether the session still exists. */
+  readonly unclear?: readonly number[] | undefined;
 }
 
 /**
@@ -72,7 +74,11 @@ export interface ReleasePolicy {
  * @param doubt From the steps before.
  * @param answer To the last request; undefined at the beginning.
  */
-export function nextStep({ owner, gone, reuses }: ReleasePolicy, doubt: Doubt, answer?: Answer): Step {
+export function nextStep(
+  { owner, gone, unclear, reuses }: ReleasePolicy,
+  doubt: Doubt,
+  answer?: Answer,
+): Step {
   // Each session has one lease: a repeated request can't end another one.
   const before = owner === undefined ? 'none' : doubt;
   if (!answer) return { next: afterFailure(owner, before), doubt: before };
@@ -91,6 +97,7 @@ export function nextStep({ owner, gone, reuses }: ReleasePolicy, doubt: Doubt, a
   }
   if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };
   if (status !== undefined && isGone(status, gone)) return { next: 'gone', doubt: before };
+  if (status !== undefined && unclear?.includes(status)) return { next: 'unknown', doubt: 'unknown' };
   const outcome = answer.isSent ? (meaning?.release ?? 'unknown') : 'none';
   const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
   // Only a release for reuse lets the session be leased again.
@@ -135,7 +142,7 @@ export async function releaseBrowser(
   { reuses, timeout, doubt = 'none', send }: ReleasePlan,
 ): Promise<ReleaseResult> {
   const request = reuses ? ticket.reuse : ticket.destroy;
-  const policy = { owner: ticket.owner, reuses, gone: request.gone };
+  const policy = { owner: ticket.owner, reuses, gone: request.gone, unclear: request.unclear };
   const began = clock.now();
   const timeLeft = () => Math.max(0, timeout - (clock.now() - began));
   // A request that the deadline interrupts would only add doubt.

@@ -8,6 +8,9 @@ export interface SearchTicket {
   readonly search: CompleteRequest;
   readonly list: readonly string[];
   readonly idField: string;
+  /** An entry is ours if the value at this place is `is`. */
+  readonly at?: readonly string[];
+  readonly is: string;
   /** The release of what it finds, with `ANY_ID` instead of the id. */
   readonly found: ReleaseTicket;
 }
@@ -18,8 +21,12 @@ export const ANY_ID = 'pooled-browser-found-session';
 const PLAIN_ID = /^[\w.-]*\w[\w.-]*$/;
 
 /** The ids in the answer to a search. */
-export function idsIn(json: unknown, { list, idField }: Pick<SearchTicket, 'list' | 'idField'>): string[] {
+export function idsIn(
+  json: unknown,
+  { list, idField, at, is }: Omit<SearchTicket, 'search' | 'found'>,
+): string[] {
   return [valueAt(json, list)].flat().flatMap((one) => {
+    if (at && valueAt(one, at) !== is) return [];
     const id = isRecord(one) ? one[idField] : undefined;
     return typeof id === 'string' && PLAIN_ID.test(id) ? [id] : [];
   });

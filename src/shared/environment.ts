@@ -2,6 +2,16 @@
 export const environment = {
   /** Address of the service, such as `https://pool.example.com/v1`. */
   baseUrl: () => read('BROWSER_POOL_BASE_URL'),
+  /** Name of the service, such as `browserbase`. */
+  service: () => read('BROWSER_POOL_SERVICE'),
+  /** The first of these variables that is set, with its value. */
+  firstOf: (names: readonly string[]): readonly [name: string, value: string] | undefined => {
+    for (const name of names) {
+      const value = read(name);
+      if (value !== undefined) return [name, value];
+    }
+    return undefined;
+  },
   /** Maximum number of browsers of a local service. */
   localSize: () => read('BROWSER_POOL_LOCAL_SIZE'),
   /** Folder of the recordings of a local service. */

@@ -39,7 +39,12 @@ describe('acquire', () => {
           cdp_ws_url: expect.stringContaining('jwt='),
           webdriver_ws_url: expect.stringContaining('jwt='),
           name: 'by-hand',
-          tags: { who: 'ada', why: 'a=b', 'pooled-browser-lease': expect.any(String) as string },
+          tags: {
+            who: 'ada',
+            why: 'a=b',
+            'pooled-browser-lease': expect.any(String) as string,
+            'pooled-browser-owner': expect.any(String) as string,
+          },
           timeout_seconds: 60,
         }),
       },

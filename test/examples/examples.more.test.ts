@@ -27,6 +27,8 @@ const OUTPUTS: Record<string, string | RegExp> = {
     '  browser.release\n',
   ].join('\n'),
   'other-library/main': `chrome-remote-interface read: Hello\n${RELEASED}.\n`,
+  'own-service/main':
+    'Faults of the adapter: 0\nRented: a rental with a string as its number\nThe browser was destroyed.\n',
   'ai-agent/main': /said, after 2 steps: The page is called "Opening hours"/,
   // Prints to stderr.
   'agent-session/main': '',

@@ -4,7 +4,7 @@ import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../.
 import { kernel } from '../../src/services.js';
 import { PlayedLease } from '../support/played-lease.js';
 import { breakOff, hang, rejection, reset } from '../service/support.js';
-import { session, type Answer } from '../support/fake-service.js';
+import { found, session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
 
 const BODY = { code: 'some_code', message: 'a message' };
@@ -129,8 +129,7 @@ describe('a request with an unknown outcome', () => {
 
   it('is repeated as often as a search finds its browser, which is released', async () => {
     await using played = await PlayedLease.start();
-    const lost = ['lost-1', 'lost-2'].map((session_id) => ({ status: 200, json: [{ session_id }] }));
-    played.service.script('search', ...lost);
+    played.service.script('search', found('lost-1'), found('lost-2'));
     played.service.script('acquire', reset, reset, { status: 200, json: played.session() });
     const { run } = await played.run(undefined, { replays: 'off' });
     expect(run).toMatchObject({ value: 'value', acquireAttempts: 3, unknownAcquires: 0 });

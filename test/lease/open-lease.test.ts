@@ -7,8 +7,11 @@ import { refuse, FaultRoad } from '../support/fault-road.js';
 import { playPages, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 
-/** The tag by which the library recognizes its lease: another one for each request. */
-const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\da-f-]{36}$/) as string };
+/** The tags by which the library recognizes its lease: others for each request. */
+const LEASE_TAGS = {
+  'pooled-browser-lease': expect.stringMatching(/^[\da-f-]{36}$/) as string,
+  'pooled-browser-owner': expect.stringMatching(/^[\w.-]+\/\d+\/[\dT:.-]+Z$/) as string,
+};
 
 const never = () => new Promise<never>(() => {});
 const refuseAll = () => Promise.reject(new Error('no targets'));
@@ -22,11 +25,11 @@ describe('acquiring', () => {
     expect(played.service.of('acquire').map(({ body }) => body)).toEqual([
       {
         name: 'a-name',
-        tags: { team: 'a', ...LEASE_TAG },
+        tags: { team: 'a', ...LEASE_TAGS },
         start_url: 'https://example.com/',
         acquire_timeout_seconds: 2,
       },
-      { acquire_timeout_seconds: 25, tags: LEASE_TAG },
+      { acquire_timeout_seconds: 25, tags: LEASE_TAGS },
     ]);
     const { timeLeft } = played.told('acquiring')[1]!;
     expect(timeLeft).toBeGreaterThan(290_000);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FakeService, reply, session, type SeenRequest } from '../support/fake-service.js';
+import { FakeService, found, reply, session, type SeenRequest } from '../support/fake-service.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 import { kill, processesOf, type RunningProcess } from '../support/processes.js';
 import { start, type Program } from './support.js';
@@ -90,7 +90,7 @@ describe('an acquire request that is open when the process ends', () => {
     ['SIGKILL in a worker thread', 'worker-acquiring', 'SIGKILL'],
   ] as const)('is searched for by another process at %s', async (_end, way, signal) => {
     const acquired = new Promise<void>((resolve) => service.script('acquire', () => resolve()));
-    service.script('search', (response) => reply(response, { status: 200, json: [granted('found')] }));
+    service.script('search', found('found'));
     const program = run(way);
     await acquired;
     if (signal) program.child.kill(signal);
@@ -108,9 +108,7 @@ describe('an acquire request that is open when the process ends', () => {
       }),
     );
     let isClosed = false;
-    service.script('search', (response) =>
-      reply(response, { status: 200, json: isClosed ? [granted('found')] : [] }),
-    );
+    service.script('search', (response, request) => found(...(isClosed ? ['found'] : []))(response, request));
     const program = run('exit-acquiring');
     await acquired;
     program.child.stdin!.write('exit');

@@ -3,8 +3,11 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import { session, TOKEN } from '../support/fake-service.js';
 import { it, rejection } from './support.js';
 
-/** The tag by which the library recognizes its own lease. */
-const LEASE_TAG = { 'pooled-browser-lease': expect.stringMatching(/^[\w-]{36}$/) as string };
+/** The tags by which the library recognizes its own lease, and its owner. */
+const LEASE_TAGS = {
+  'pooled-browser-lease': expect.stringMatching(/^[\w-]{36}$/) as string,
+  'pooled-browser-owner': expect.stringMatching(/^[\w.-]+\/\d+\/[\dT:.-]+Z$/) as string,
+};
 
 it('acquires with one POST that carries the token and the request as JSON', async ({ service, pool }) => {
   const request = {
@@ -18,7 +21,7 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(service.requests).toHaveLength(1);
   const [seen] = service.requests;
   expect(seen).toMatchObject({ method: 'POST', path: '/browser_pools/pool/acquire' });
-  expect(seen?.body).toStrictEqual({ ...request, tags: { ...request.tags, ...LEASE_TAG } });
+  expect(seen?.body).toStrictEqual({ ...request, tags: { ...request.tags, ...LEASE_TAGS } });
   expect(seen?.headers).toMatchObject({
     authorization: `Bearer ${TOKEN}`,
     'content-type': 'application/json',
@@ -31,8 +34,11 @@ it('acquires without further fields by default, and accepts any 2xx status', asy
   service.script('acquire', { status: 201, json: session({ session_id: 'fresh' }) });
   expect((await pool.acquire())?.session_id).toBe('fresh');
   await pool.acquire({ name: undefined, acquire_timeout_seconds: undefined });
-  expect(service.requests.map(({ body }) => body)).toStrictEqual([{ tags: LEASE_TAG }, { tags: LEASE_TAG }]);
-  const [first, second] = service.requests.map(({ body }) => body!['tags'] as typeof LEASE_TAG);
+  expect(service.requests.map(({ body }) => body)).toStrictEqual([
+    { tags: LEASE_TAGS },
+    { tags: LEASE_TAGS },
+  ]);
+  const [first, second] = service.requests.map(({ body }) => body!['tags'] as typeof LEASE_TAGS);
   expect(first!['pooled-browser-lease']).not.toBe(second!['pooled-browser-lease']);
 });
 

@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 import { BrowserPool, leaseBrowser, type BrowserPoolOptions } from '../../src/index.js';
 import { leaseSession } from '../../src/lease/lease-browser.js';
 import { cdp, kernel, path, type BrowserService, type ServiceAuth } from '../../src/services.js';
-import { type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
+import { found, type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { settle } from '../support/played-browser.js';
 import { expectNoSecret, it, rejection, reset, until } from './support.js';
@@ -132,7 +132,7 @@ describe('after a lost response', () => {
 
   it('the browser is searched for by the tag of the request, and released', async ({ service, pool }) => {
     service.script('acquire', reset);
-    service.script('search', { status: 200, json: [{ session_id: 'lost' }] });
+    service.script('search', found('lost'));
     const events: { type: string }[] = [];
     await rejection(pool.acquire({ name: 'n' }, { onEvent: (event) => events.push(event) }));
     await pool.close();
@@ -147,8 +147,13 @@ describe('after a lost response', () => {
     ['finds nothing', { status: 200, json: [] }, []],
     ['fails', { status: 500 }, []],
     ['is not supported', { status: 404 }, []],
-    ['finds an id that could be another path', { status: 200, json: [{ session_id: '../flush' }] }, []],
-    ['finds a browser that can not be released', { status: 200, json: [{ session_id: 'x' }] }, ['x']],
+    ['finds an id that could be another path', found('../flush'), []],
+    ['finds a browser that can not be released', found('x'), ['x']],
+    [
+      'finds the browsers of others',
+      { status: 200, json: [{ session_id: 'x' }, { tags: {}, session_id: 'y' }] },
+      [],
+    ],
   ])('the outcome stays unknown if the search %s', async ([, answer, releases], { service, pool }) => {
     service.script('acquire', reset);
     service.script('release', { status: 403 });

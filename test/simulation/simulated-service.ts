@@ -365,7 +365,8 @@ export class SimulatedService {
   #find(request: string): Answer {
     if (!this.#habits.searches) return { status: 404, text: 'no such path' };
     const found = this.grants.filter((grant) => grant.request === request && grant.state === 'leased');
-    const list = found.map(({ sessionId }) => ({ session_id: sessionId }));
+    const tags = { 'pooled-browser-lease': request };
+    const list = found.map(({ sessionId }) => ({ session_id: sessionId, tags }));
     const json = this.shape === 'own' ? { data: list } : list;
     return { status: 200, json, onEnd: (text) => found.forEach((grant) => this.#learn(grant, text)) };
   }

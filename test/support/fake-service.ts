@@ -150,6 +150,15 @@ export class FakeService implements AsyncDisposable {
   }
 }
 
+/** The answer to a search with these sessions, which have the tags of its query. */
+export function found(...ids: string[]): Played {
+  return (response, { path }) => {
+    const query = new URL(path, 'http://service').searchParams;
+    const tags = Object.fromEntries([...query].map(([name, value]) => [/\[(.*)\]/.exec(name)?.[1], value]));
+    reply(response, { status: 200, json: ids.map((session_id) => ({ session_id, tags })) });
+  };
+}
+
 function isSession(json: unknown): json is Record<string, unknown> {
   return typeof json === 'object' && json !== null && 'session_id' in json;
 }

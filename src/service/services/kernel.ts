@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isRecord } from '../../shared/json.js';
-import { path, type BrowserService, type LeaseRequest } from '../browser-service.js';
+import { LEASE_TAG, MARK_TAG, path, type BrowserService, type LeaseRequest } from '../browser-service.js';
 
 /** A leased browser of this service. `util.inspect` and JSON show its URLs without their JWTs. */
 export interface BrowserSession {
@@ -107,26 +107,32 @@ export interface AcquireRequest {
 }
 
 /**
- * The tag by which this library recognizes its own lease, because a session id can belong to one lease after another. A lease
- * that already has the maximum number of tags has none, and is recognized by its name.
+ * A session id can belong to one lease after another, so a tag shows whose lease it is. A lease that already has the maximum
+ * number of tags has no such tag, and is recognized by its name.
  */
-const LEASE_TAG = 'pooled-browser-lease';
 const MOST_TAGS = 50;
-const hasRoom = ({ tags = {} }: LeaseRequest) => Object.keys(tags).length < MOST_TAGS;
+const hasRoom = ({ tags = {} }: LeaseRequest, more = 1) => Object.keys(tags).length + more <= MOST_TAGS;
+/** Sessions of one request for the list. */
+const PAGE = 100;
 
 /** The service of the given API, and every service with the same one: kernel.sh. It is the default. */
 export const kernel: BrowserService<BrowserSession> = {
   name: 'kernel',
   baseUrl: 'https://api.onkernel.com',
+  usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
   secretParameters: ['jwt'],
   idField: 'session_id',
   waits: 'asked',
   acquire: (lease) => {
-    const { pool, id, name, tags, startUrl, wait } = lease;
+    const { pool, id, mark, name, tags, startUrl, wait } = lease;
     const body: AcquireRequest = {
       ...(wait !== undefined && { acquire_timeout_seconds: wait }),
       ...(name !== undefined && { name }),
-      tags: { ...tags, ...(hasRoom(lease) && { [LEASE_TAG]: id }) },
+      tags: {
+        ...tags,
+        ...(hasRoom(lease) && { [LEASE_TAG]: id }),
+        ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+      },
       ...(startUrl !== undefined && { start_url: startUrl }),
     };
     return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
@@ -156,7 +162,12 @@ export const kernel: BrowserService<BrowserSession> = {
   },
   find: (lease) =>
     hasRoom(lease)
-      ? { method: 'GET', path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`, list: [] }
+      ? {
+          method: 'GET',
+          path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
+          list: [],
+          at: ['tags', LEASE_TAG],
+        }
       : undefined,
   replays: {
     list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
@@ -172,6 +183,22 @@ export const kernel: BrowserService<BrowserSession> = {
     stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
     video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
   },
+  sessions: {
+    list: (page) => ({ method: 'GET', path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}` }),
+    read: (json) =>
+      read(v.array(listedSchema), json, 'is not a list of sessions').map(
+        ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
+          id,
+          lease: tags[LEASE_TAG],
+          mark: tags[MARK_TAG],
+          name,
+          pool: pool.name ?? pool.id,
+          createdAt,
+        }),
+      ),
+  },
+  // With a valid token, the answer is a list, or that there is no such session.
+  probe: { method: 'GET', path: '/browsers/pooled-browser-doctor/replays' },
   pool: {
     describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
     read: (json) => read(poolSchema, json, 'is not a JSON object'),
@@ -222,6 +249,14 @@ const sessionSchema = object({
   deleted_at: text,
   usage: lenient(object({ uptime_ms: lenient(v.number()) })),
   telemetry: lenient(v.custom<Telemetry | null>((value) => value === null || isRecord(value))),
+});
+
+const listedSchema = object({
+  session_id: v.string(),
+  created_at: text,
+  name: text,
+  tags: lenient(texts),
+  pool: lenient(object({ id: text, name: text })),
 });
 
 const poolSchema = object({

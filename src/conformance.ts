@@ -1,0 +1,6 @@
+/**
+ * Checks for an adapter of your own service.
+ *
+ * @module pooled-browser/services/conformance
+ */
+export { LEASE_ID, serviceFaults, type ServiceSample } from './service/conformance.js';

@@ -1,0 +1,130 @@
+import { expect, it, vi } from 'vitest';
+import { namedPool } from '../../src/service/browser-pool.js';
+import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
+import { SERVICE_NAMES, serviceNamed } from '../../src/service/named-service.js';
+import { INTERNALS } from '../../src/service/pool-internals.js';
+import { anchor, browserbase, browserless, kernel, steel, webdriver } from '../../src/services.js';
+import { contractOf, ContractServer } from '../support/contract-server.js';
+import { TOKEN } from '../support/fake-service.js';
+
+/** The address and the token with which a pool would send its requests. */
+function accessOf(options: BrowserPoolOptions<object> = {}) {
+  const pool = new BrowserPool<object>('mine', options);
+  const { service, lastToken } = pool[INTERNALS].client;
+  return { service: service.name, baseUrl: pool.baseUrl, token: lastToken };
+}
+
+function environment(variables: Record<string, string>): void {
+  const none = { BROWSER_POOL_SERVICE: '', BROWSER_POOL_BASE_URL: '', BROWSER_POOL_ACCESS_TOKEN: '' };
+  for (const [name, value] of Object.entries({ ...none, ...variables })) vi.stubEnv(name, value);
+}
+
+it.each(SERVICE_NAMES)(
+  'BROWSER_POOL_SERVICE=%s chooses the service at its own address or the given one',
+  (name) => {
+    environment({ BROWSER_POOL_SERVICE: name, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
+    if (name === 'cdp') expect(() => accessOf()).toThrow(/cdp .*needs BROWSER_POOL_BASE_URL/);
+    else {
+      const { baseUrl } = serviceNamed(name, undefined).service;
+      expect(accessOf()).toEqual({ service: name, baseUrl: new URL(baseUrl!).href, token: TOKEN });
+    }
+    vi.stubEnv('BROWSER_POOL_BASE_URL', 'http://127.0.0.1:9/');
+    expect(accessOf()).toMatchObject({ service: name, baseUrl: 'http://127.0.0.1:9/' });
+  },
+);
+
+it('refuses an unknown name', () => {
+  environment({ BROWSER_POOL_SERVICE: 'browserbse' });
+  expect(() => accessOf()).toThrow(/service must be one of kernel, webdriver, .*, not "browserbse"/);
+});
+
+it.each<[string, Record<string, string>, BrowserPoolOptions<object>, object]>([
+  [
+    'the key of a service is read from its usual variable',
+    { BROWSERBASE_API_KEY: 'own-key' },
+    { service: browserbase() },
+    { baseUrl: 'https://api.browserbase.com/', token: 'own-key' },
+  ],
+  [
+    'the first of its variables counts',
+    { ANCHOR_API_KEY: 'second', ANCHORBROWSER_API_KEY: 'first' },
+    { service: anchor() },
+    { token: 'first' },
+  ],
+  [
+    'our variable comes first, for the service of the environment',
+    { BROWSER_POOL_SERVICE: 'steel', BROWSER_POOL_ACCESS_TOKEN: 'ours', STEEL_API_KEY: 'own-key' },
+    {},
+    { service: 'steel', token: 'ours' },
+  ],
+  [
+    'the token of the service of the environment is not that of another one',
+    { BROWSER_POOL_ACCESS_TOKEN: 'for-kernel', STEEL_API_KEY: 'own-key' },
+    { service: steel() },
+    { baseUrl: 'https://api.steel.dev/', token: 'own-key' },
+  ],
+  [
+    'the default service has a variable, too',
+    { BROWSER_POOL_SERVICE: 'kernel', KERNEL_API_KEY: 'own-key' },
+    {},
+    { baseUrl: 'https://api.onkernel.com/', token: 'own-key' },
+  ],
+  [
+    'a service at an address of the caller',
+    { BROWSERLESS_TOKEN: 'own-key' },
+    { service: browserless({ baseUrl: 'http://127.0.0.1:3000' }) },
+    { baseUrl: 'http://127.0.0.1:3000/', token: 'own-key' },
+  ],
+  [
+    'a service that needs no token gets none of another one',
+    { BROWSER_POOL_ACCESS_TOKEN: 'for-kernel' },
+    { service: webdriver() },
+    { baseUrl: 'http://localhost:4444/', token: undefined },
+  ],
+  [
+    'the address of a local pool is that of the given API',
+    { BROWSER_POOL_SERVICE: 'steel', STEEL_API_KEY: 'own-key' },
+    { baseUrl: 'local' },
+    { service: 'kernel', baseUrl: 'local:mine', token: undefined },
+  ],
+  [
+    'the options of a service, at the address of the environment',
+    {
+      BROWSER_POOL_SERVICE: 'browserbase',
+      BROWSER_POOL_BASE_URL: 'http://127.0.0.1:9',
+      BROWSER_POOL_ACCESS_TOKEN: 'ours',
+    },
+    { service: browserbase({ projectId: 'p' }) },
+    { baseUrl: 'http://127.0.0.1:9/', token: 'ours' },
+  ],
+])('%s', (_what, variables, options, access) => {
+  environment(variables);
+  expect(accessOf(options)).toMatchObject(access);
+});
+
+it.each<[Record<string, string>, BrowserPoolOptions<object>]>([
+  [{ KERNEL_API_KEY: 'own-key' }, { baseUrl: 'http://127.0.0.1:9' }],
+  [{ KERNEL_API_KEY: 'own-key' }, { service: { ...kernel, baseUrl: 'http://127.0.0.1:9' } }],
+  [{ STEEL_API_KEY: 'own-key' }, { service: steel(), baseUrl: 'http://127.0.0.1:9' }],
+  [{ STEEL_API_KEY: 'own-key', BROWSER_POOL_ACCESS_TOKEN: 'for-kernel' }, { service: browserbase() }],
+])('%j is sent to no other service: %o', (variables, options) => {
+  environment(variables);
+  expect(() => accessOf(options)).toThrow(/The access token is missing/);
+});
+
+it('leases from the named service with a pool by name, also after its variables change', async () => {
+  await using server = await ContractServer.start(contractOf('steel'));
+  environment({
+    BROWSER_POOL_SERVICE: 'steel',
+    BROWSER_POOL_BASE_URL: server.baseUrl,
+    BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+  });
+  const pool = namedPool('mine');
+  expect(namedPool('mine')).toBe(pool);
+  const session = (await pool.acquire()) as object as { id: string };
+  await pool.release(session.id);
+  expect(server.released).toEqual([session.id]);
+  await pool.close();
+  vi.stubEnv('BROWSER_POOL_SERVICE', 'hyperbrowser');
+  expect(namedPool('mine')).not.toBe(pool);
+});

@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest';
+import { BrowserPool, withPooledBrowser, type BrowserPoolOptions } from '../../../src/index.js';
+import { leaseSession } from '../../../src/lease/lease-browser.js';
+import { anchor, browserbase, browserUse, hyperbrowser, LEASE_TAG, steel } from '../../../src/services.js';
+import {
+  CONTRACTS,
+  contractOf,
+  ContractServer,
+  leaseTagIn,
+  refuseWith,
+} from '../../support/contract-server.js';
+import { TOKEN } from '../../support/fake-service.js';
+import { plainConnector } from '../../support/plain-connector.js';
+import { expectNoSecret, rejection, until } from '../support.js';
+
+interface Event {
+  type: string;
+}
+
+/** A server with the API of a service, and a pool of it. */
+async function open(name: string, options: BrowserPoolOptions<object> = {}) {
+  const contract = contractOf(name);
+  const server = await ContractServer.start(contract);
+  const pool = new BrowserPool<object>('mine', {
+    service: contract.service,
+    baseUrl: server.baseUrl,
+    token: TOKEN,
+    ...options,
+  });
+  const events: Event[] = [];
+  const onEvent = (event: Event) => void events.push(event);
+  return {
+    server,
+    pool,
+    events,
+    types: () => events.map(({ type }) => type),
+    /** Leases without a connection; a refusal is followed by the next request at once. */
+    lease: (more: object = {}) =>
+      leaseSession(pool, { retry: { minTimeout: 1, maxTimeout: 1 }, onEvent, ...more }),
+    run: (more: object = {}) =>
+      withPooledBrowser(pool, ({ session }) => session, {
+        connector: plainConnector,
+        retry: { minTimeout: 1, maxTimeout: 1 },
+        onEvent,
+        ...more,
+      }),
+    [Symbol.asyncDispose]: async () => {
+      await pool.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const NAMES = CONTRACTS.map(({ name }) => name);
+
+describe.each(NAMES)('%s', (name) => {
+  it('never holds two sessions on one slot, and serves all of four calls', async () => {
+    await using used = await open(name);
+    used.server.slots = 1;
+    const runs = await Promise.all([1, 2, 3, 4].map(() => used.run()));
+    expect(runs.map(({ released }) => released)).toEqual(Array(4).fill('destroyed'));
+    expect([used.server.most, used.server.sessions.length, used.server.active.length]).toEqual([1, 4, 0]);
+  });
+
+  it('releases the session once, and shows no secret in the run and its events', async () => {
+    await using used = await open(name);
+    const run = await used.run({ name: 'a-name', tags: { team: 'a' } });
+    const [session] = used.server.sessions;
+    expect(run.released).toBe('destroyed');
+    expect(run.cleanupErrors).toEqual([]);
+    if (!contractOf(name).endsWithConnection) expect(used.server.released).toEqual([session!.id]);
+    for (const value of [run, used.events, used.pool]) expectNoSecret(value);
+    // What the callback returned is the session itself, whose fields are there by their names.
+    expect(Object.getOwnPropertyNames(run.value)).toEqual(Object.getOwnPropertyNames(run.session));
+  });
+
+  it('repeats an acquire request after 429, and after the time in Retry-After', async () => {
+    await using used = await open(name);
+    used.server.refusals.push(refuseWith(429), refuseWith(429, { 'retry-after': '1' }));
+    const lease = await used.lease();
+    expect(used.types().filter((type) => type === 'acquiring')).toHaveLength(3);
+    const [, second] = used.events.filter(({ type }) => type === 'waiting') as unknown as {
+      error: { retryAfter: number };
+    }[];
+    expect(second).toMatchObject({ error: { retryAfter: 1000 } });
+    await lease.end({ status: 'ok' });
+  });
+
+  it('fails at once with an expired key, without showing it', async () => {
+    await using used = await open(name);
+    used.server.isExpired = true;
+    const error = await rejection(used.lease());
+    expect(error).toMatchObject({ name: 'PoolServiceError', status: 401 });
+    expectNoSecret(error);
+    expect(used.server.requests).toHaveLength(1);
+  });
+
+  it('reports a release with a wrong id', async () => {
+    await using used = await open(name);
+    const status = contractOf(name).unknownId ?? 404;
+    expect(await rejection(used.pool.release('no-such-session'))).toMatchObject({ status });
+  });
+
+  it('reports what happened to a session that ended by itself', async () => {
+    await using used = await open(name);
+    const lease = await used.lease({ replays: 'off' });
+    used.server.end(used.server.sessions[0]!.id);
+    const { released, cleanupErrors } = await lease.end({ status: 'ok' });
+    // The status of Anchor does not say whether the session has ended or the key has expired.
+    expect(released).toBe(name === 'anchor' ? 'unknown' : 'destroyed');
+    expect(cleanupErrors).toHaveLength(name === 'anchor' ? 1 : 0);
+  });
+
+  it('finds and releases the session of a lost response, or reports it', async () => {
+    await using used = await open(name);
+    used.server.losesNext = true;
+    const lease = await used.lease();
+    await lease.end({ status: 'ok' });
+    const [lost] = used.server.sessions;
+    if (contractOf(name).service.find) {
+      await until(() => used.server.released.includes(lost!.id));
+      expect(used.types()).not.toContain('outcome-unknown');
+    } else {
+      expect(used.types()).toContain('outcome-unknown');
+      expect(used.server.active).toEqual([lost]);
+    }
+  });
+});
+
+describe('the recordings of a lease', () => {
+  it.each<[string, object]>([
+    [
+      'browserbase',
+      {
+        replay_id: 'page-1',
+        replay_view_url: expect.stringContaining('browserbase.com/sessions/') as string,
+      },
+    ],
+    ['steel', { replay_view_url: expect.stringContaining('https://app.steel.dev/sessions/') as string }],
+    ['hyperbrowser', { replay_view_url: expect.stringContaining('https://app.hyperbrowser.ai/') as string }],
+    ['anchor', { replay_id: 'recording-1', replay_view_url: 'https://api.anchorbrowser.io/recording.mp4' }],
+    ['browser-use', { replay_view_url: expect.stringContaining('https://s3/') as string }],
+  ])('are listed, and awaited with replays: record: %s', async (name, replay) => {
+    await using used = await open(name);
+    const run = await used.run({ replays: 'record' });
+    expect(run).toMatchObject({ replayStatus: 'ready', cleanupErrors: [] });
+    expect(run.replays).toMatchObject([{ ...replay, finished_at: expect.any(String) as string }]);
+  });
+
+  it.each(['browser-use', 'hyperbrowser'])('are none if %s does not record', async (name) => {
+    const service = {
+      'browser-use': browserUse(),
+      hyperbrowser: hyperbrowser({ enableWebRecording: false }),
+    }[name];
+    await using used = await open(name, { service: service! });
+    expect(await used.run()).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+  });
+});
+
+describe('what the request that creates a session contains', () => {
+  it.each<[string, BrowserPoolOptions<object>['service'], object]>([
+    [
+      'browserbase',
+      browserbase({ projectId: 'p', browserSettings: { blockAds: true }, userMetadata: { own: '1' } }),
+      {
+        projectId: 'p',
+        browserSettings: { blockAds: true, recordSession: true },
+        userMetadata: { own: '1', team: 'a', name: 'a-name' },
+      },
+    ],
+    ['steel', steel({ timeout: 60_000 }), { timeout: 60_000 }],
+    [
+      'hyperbrowser',
+      hyperbrowser({ useStealth: true }),
+      { useStealth: true, enableWebRecording: true, enableVideoWebRecording: true },
+    ],
+    [
+      'anchor',
+      anchor({
+        session: { tags: ['own'], timeout: { idle_timeout: 1 } },
+        browser: { headless: { active: true } },
+      }),
+      {
+        browser: { headless: { active: true } },
+        session: {
+          initial_url: 'https://example.com/',
+          timeout: { idle_timeout: 1 },
+          tags: expect.arrayContaining(['own', 'team:a', 'name:a-name']) as string[],
+        },
+      },
+    ],
+    [
+      'browser-use',
+      browserUse({ proxyCountryCode: null, metadata: { own: '1' } }),
+      { proxyCountryCode: null, enableRecording: true, metadata: { own: '1', team: 'a', name: 'a-name' } },
+    ],
+  ])('the options of %s, and the lease', async (name, service, body) => {
+    await using used = await open(name, { service });
+    const what = { name: 'a-name', tags: { team: 'a' }, startUrl: 'https://example.com/', replays: 'record' };
+    const lease = await used.lease({ ...what, replaysTimeout: 1 });
+    await lease.end({ status: 'ok' });
+    const [session] = used.server.sessions;
+    expect(session!.body).toMatchObject(body);
+    expect(leaseTagIn(session!)).toBe(name !== 'steel' && name !== 'hyperbrowser');
+  });
+
+  it('browser-use keeps at most 10 labels, of which one is that of the lease', () => {
+    const tags = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`key${at}`, '']));
+    const lease = { pool: 'p', id: 'one', mark: 'host/1/x', tags, keepAlive: false, record: false };
+    const { metadata } = browserUse().acquire(lease)!.body as { metadata: object };
+    expect(Object.keys(metadata)).toEqual([...Object.keys(tags), LEASE_TAG]);
+  });
+});
+
+describe('a session of Browserbase that ends with its connection', () => {
+  it('is kept alive with reconnect, and otherwise can neither be detached nor reconnected', async () => {
+    const { leaseBrowser } = await import('../../../src/index.js');
+    await using used = await open('browserbase');
+    const short = await leaseBrowser(used.pool, { connector: plainConnector });
+    for (const call of [short.detach(), short.reconnect()])
+      expect(await rejection(call)).toMatchObject({ name: 'InvalidOptionError' });
+    await short.release();
+    const kept = await leaseBrowser(used.pool, { connector: plainConnector, reconnect: 'lazy' });
+    await kept.reconnect();
+    const { sessionId } = await kept.detach();
+    expect(used.server.active.map(({ id }) => id)).toEqual([sessionId]);
+    await used.pool.release(sessionId);
+  });
+});
+
+describe('selenium grid', () => {
+  it.each([
+    ['Could not start a new session. New session request timed out', 2],
+    ['Could not start a new session. No nodes support the capabilities in the request', 1],
+  ])('session not created: %s', async (message, requests) => {
+    await using used = await open('selenium grid');
+    used.server.refusals.push(refuseWith(500, {}, { value: { error: 'session not created', message } }));
+    const lease = await used.lease().catch((error: unknown) => error);
+    expect(used.server.requests.filter((route) => route === 'POST /session')).toHaveLength(requests);
+    if (requests === 1) expect(lease).toMatchObject({ name: 'PoolServiceError', status: 500 });
+    else await (lease as { end: (o: object) => Promise<unknown> }).end({ status: 'ok' });
+  });
+});

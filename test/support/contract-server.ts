@@ -1,0 +1,514 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { BrowserService } from '../../src/index.js';
+import {
+  anchor,
+  browserbase,
+  browserless,
+  browserUse,
+  hyperbrowser,
+  LEASE_TAG,
+  steel,
+  valueAt,
+  webdriver,
+} from '../../src/services.js';
+import { TOKEN } from './fake-service.js';
+import { answerOwnCommand } from './played-browser.js';
+
+type Json = Record<string, unknown>;
+
+/** A session of a contract server. */
+export interface ContractSession {
+  readonly id: string;
+  /** The request that created it. */
+  readonly body: Json;
+  readonly createdAt: Date;
+  readonly endedAt?: Date;
+}
+
+/** What a service publishes about its API: paths, bodies and statuses. Its secrets begin with `canary-`. */
+export interface Contract {
+  readonly name: string;
+  /** The name in `BROWSER_POOL_SERVICE`. */
+  readonly service: BrowserService;
+  /** The header, or the parameter of the query, that carries the key. */
+  readonly key: { readonly header: string; readonly value: string } | { readonly query: string };
+  readonly create: { readonly route: RegExp; readonly status: number };
+  /** The id is the group `id`. */
+  readonly release: { readonly route: RegExp; readonly status: number; readonly json?: Json };
+  /** Other requests, by method and path. */
+  readonly reads?: readonly (readonly [route: RegExp, read: (on: Reading) => unknown])[];
+  /** The session, as the response that creates it shows it. */
+  readonly session: (session: ContractSession, address: string) => unknown;
+  /** The id that the client chose. */
+  readonly idIn?: (body: Json) => string;
+  /** Status of a release whose session does not exist. */
+  readonly unknownId?: number;
+  /** Waits instead of answering 429. */
+  readonly queues?: boolean;
+  /** The session ends with its last connection. */
+  readonly endsWithConnection?: (body: Json) => boolean;
+}
+
+/** A read request. */
+export interface Reading {
+  /** The session that the path names. */
+  readonly session: ContractSession | undefined;
+  readonly all: readonly ContractSession[];
+  readonly query: URLSearchParams;
+  readonly address: string;
+}
+
+const SECRET = 'canary-session-0123456789';
+const bearing = (header: string) => ({ header, value: TOKEN });
+const iso = (date: Date | undefined) => date?.toISOString();
+const isActive = ({ endedAt }: ContractSession) => !endedAt;
+
+function browserbaseSession({ id, body, createdAt, endedAt }: ContractSession): Json {
+  const { projectId = 'project-1', region = 'us-west-2', keepAlive = false, userMetadata = {} } = body;
+  return {
+    id,
+    projectId,
+    region,
+    keepAlive,
+    userMetadata,
+    proxyBytes: 0,
+    createdAt: iso(createdAt),
+    startedAt: iso(createdAt),
+    updatedAt: iso(createdAt),
+    expiresAt: '2036-01-01T00:00:00.000Z',
+    ...(endedAt && { endedAt: iso(endedAt) }),
+    status: endedAt ? 'COMPLETED' : 'RUNNING',
+  };
+}
+
+function steelSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
+  return {
+    id,
+    createdAt: iso(createdAt),
+    status: endedAt ? 'released' : 'live',
+    duration: (endedAt ?? new Date()).getTime() - createdAt.getTime(),
+    timeout: body['timeout'] ?? 300_000,
+    dimensions: { width: 1920, height: 1080 },
+    websocketUrl: `${address}/cdp`,
+    debugUrl: `https://api.steel.dev/v1/sessions/${id}/player`,
+    sessionViewerUrl: `https://app.steel.dev/sessions/${id}`,
+    creditsUsed: 0,
+    eventCount: 0,
+    proxyBytesUsed: 0,
+    proxySource: null,
+    optimizeBandwidth: {},
+  };
+}
+
+function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
+  const { enableWebRecording = true, enableVideoWebRecording = false } = body;
+  return {
+    id,
+    teamId: 'team-1',
+    status: endedAt ? 'closed' : 'active',
+    startTime: createdAt.getTime(),
+    ...(endedAt && { endTime: endedAt.getTime() }),
+    createdAt: iso(createdAt),
+    updatedAt: iso(createdAt),
+    sessionUrl: `https://app.hyperbrowser.ai/sessions/${id}`,
+    launchState: { enableWebRecording, enableVideoWebRecording },
+    creditsUsed: null,
+    creditBreakdown: {},
+    wsEndpoint: `${address}/cdp?sessionId=${id}&token=${SECRET}`,
+    liveUrl: `https://live.hyperbrowser.ai/?token=${SECRET}`,
+    token: SECRET,
+  };
+}
+
+function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
+  return {
+    id,
+    status: endedAt ? 'stopped' : 'active',
+    liveUrl: `https://live.browser-use.com/${id}`,
+    // An http address that names its WebSocket.
+    cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host-0123456789/${id}`,
+    startedAt: iso(createdAt),
+    timeoutAt: '2036-01-01T00:00:00.000Z',
+    finishedAt: iso(endedAt) ?? null,
+    proxyUsedMb: '0',
+    proxyCost: '0',
+    browserCost: '0',
+    agentSessionId: null,
+    recordingUrl: null,
+    metadata: body['metadata'] ?? {},
+  };
+}
+
+/** By the sources that the files of the services name. What they do not say is the simplest possible. */
+export const CONTRACTS: readonly Contract[] = [
+  {
+    name: 'browserbase',
+    service: browserbase(),
+    key: bearing('x-bb-api-key'),
+    create: { route: /^POST \/v1\/sessions$/, status: 201 },
+    release: { route: /^POST \/v1\/sessions\/(?<id>[^/]+)$/, status: 200, json: { status: 'COMPLETED' } },
+    session: (session, address) => ({
+      ...browserbaseSession(session),
+      connectUrl: `${address}/cdp?sessionId=${session.id}&signingKey=${SECRET}`,
+      seleniumRemoteUrl: 'http://connect.browserbase.com/webdriver',
+      signingKey: SECRET,
+    }),
+    endsWithConnection: ({ keepAlive }) => keepAlive !== true,
+    reads: [
+      [
+        /^GET \/v1\/sessions$/,
+        ({ all, query }) => {
+          const [, key, value] = /^user_metadata\['(.+)'\]:'(.+)'$/.exec(query.get('q') ?? '') ?? [];
+          const matches = ({ body }: ContractSession) => valueAt(body, ['userMetadata', key!]) === value;
+          const found = all.filter((one) => (key === undefined ? isActive(one) : matches(one)));
+          return found.map(browserbaseSession);
+        },
+      ],
+      [
+        /^GET \/v1\/sessions\/(?<id>[^/]+)\/replays$/,
+        ({ session }) => ({
+          pageCount: 1,
+          pages: [
+            {
+              pageId: 'page-1',
+              url: 'https://api.browserbase.com/playlist.m3u8',
+              startTimeMs: session!.createdAt.getTime(),
+              endTimeMs: session!.createdAt.getTime() + 1000,
+            },
+          ],
+        }),
+      ],
+    ],
+  },
+  {
+    name: 'steel',
+    service: steel(),
+    key: bearing('steel-api-key'),
+    create: { route: /^POST \/v1\/sessions$/, status: 200 },
+    release: {
+      route: /^POST \/v1\/sessions\/(?<id>[^/]+)\/release$/,
+      status: 200,
+      json: { success: true, message: 'Session released' },
+    },
+    session: steelSession,
+    idIn: ({ sessionId }) => sessionId as string,
+    reads: [
+      [
+        /^GET \/v1\/sessions\/(?<id>[^/]+)$/,
+        ({ session, address }) => session && steelSession(session, address),
+      ],
+      [
+        /^GET \/v1\/sessions$/,
+        ({ all, address }) => ({ sessions: all.map((one) => steelSession(one, address)) }),
+      ],
+    ],
+  },
+  {
+    name: 'hyperbrowser',
+    service: hyperbrowser(),
+    key: bearing('x-api-key'),
+    create: { route: /^POST \/api\/session$/, status: 200 },
+    release: { route: /^PUT \/api\/session\/(?<id>[^/]+)\/stop$/, status: 200, json: { success: true } },
+    session: hyperbrowserSession,
+    reads: [
+      [
+        /^GET \/api\/session\/(?<id>[^/]+)$/,
+        ({ session, address }) => session && hyperbrowserSession(session, address),
+      ],
+      [/^GET \/api\/sessions$/, () => ({ sessions: [], totalCount: 0, page: 1, perPage: 1 })],
+    ],
+  },
+  {
+    name: 'anchor',
+    service: anchor(),
+    key: bearing('anchor-api-key'),
+    create: { route: /^POST \/v1\/sessions$/, status: 200 },
+    release: {
+      route: /^DELETE \/v1\/sessions\/(?<id>[^/]+)$/,
+      status: 200,
+      json: { data: { status: 'success' } },
+    },
+    // "Invalid API key or browser session ID".
+    unknownId: 401,
+    session: ({ id }, address) => ({
+      data: {
+        id,
+        cdp_url: `${address}/cdp?apiKey=${TOKEN}&sessionId=${id}`,
+        live_view_url: `https://live.anchorbrowser.io?sessionId=${id}`,
+      },
+    }),
+    reads: [
+      [
+        /^GET \/v1\/sessions\/(?<id>[^/]+)\/recordings$/,
+        ({ session }) => ({
+          data: {
+            count: 1,
+            items: [
+              {
+                id: 'recording-1',
+                file_link: 'https://api.anchorbrowser.io/recording.mp4',
+                created_at: iso(session!.createdAt),
+                is_primary: true,
+              },
+            ],
+          },
+        }),
+      ],
+      [/^GET \/v1\/sessions\/all\/status$/, () => ({ data: { count: 0, items: [] } })],
+    ],
+  },
+  {
+    name: 'browser-use',
+    service: browserUse(),
+    key: bearing('x-browser-use-api-key'),
+    create: { route: /^POST \/browsers$/, status: 201 },
+    release: { route: /^PATCH \/browsers\/(?<id>[^/]+)$/, status: 200, json: { status: 'stopped' } },
+    session: browserUseSession,
+    reads: [
+      [
+        /^GET \/browsers$/,
+        ({ all, query, address }) => {
+          const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
+          return {
+            items: items.map((one) => browserUseSession(one, address)),
+            totalItems: all.length,
+            pageNumber: Number(query.get('pageNumber')),
+            pageSize: 100,
+          };
+        },
+      ],
+      [
+        /^GET \/browsers\/(?<id>[^/]+)$/,
+        ({ session, address }) => {
+          if (!session) return undefined;
+          const recordingAvailable = session.body['enableRecording'] === true;
+          const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
+          return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
+        },
+      ],
+      [
+        /^GET \/canary-host-\d+\/(?<id>[^/]+)\/json\/version$/,
+        ({ session, address }) => ({ webSocketDebuggerUrl: `${address}/cdp?sessionId=${session!.id}` }),
+      ],
+    ],
+  },
+  {
+    name: 'browserless sessions',
+    service: browserless({ session: { ttl: 60_000 } }),
+    key: { query: 'token' },
+    create: { route: /^POST \/session$/, status: 200 },
+    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { success: true } },
+    session: ({ id, body }, address) => ({
+      id,
+      connect: `${address}/cdp?sessionId=${id}&token=${TOKEN}`,
+      stop: `https://production-sfo.browserless.io/session/${id}?token=${TOKEN}`,
+      ttl: body['ttl'],
+    }),
+    reads: [[/^GET \/pressure$/, () => ({ pressure: { isAvailable: true } })]],
+  },
+  {
+    name: 'selenium grid',
+    service: webdriver(),
+    key: { header: 'authorization', value: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
+    create: { route: /^POST \/session$/, status: 200 },
+    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { value: null } },
+    queues: true,
+    session: ({ id, body }) => ({
+      value: {
+        sessionId: id,
+        capabilities: {
+          ...(valueAt(body, ['capabilities', 'alwaysMatch']) as Json),
+          browserVersion: '150.0',
+          // Addresses of the node, which clients can't reach.
+          'se:cdp': `ws://172.17.0.2:4444/session/${id}/se/cdp`,
+          webSocketUrl: `ws://172.17.0.2:4444/session/${id}/se/bidi`,
+          'goog:chromeOptions': { debuggerAddress: 'localhost:36727' },
+        },
+      },
+    }),
+    reads: [[/^GET \/status$/, () => ({ value: { ready: true } })]],
+  },
+];
+
+export function contractOf(name: string): Contract {
+  return CONTRACTS.find((contract) => contract.name === name)!;
+}
+
+/** How to answer the next request that creates a session. */
+type Refusal = (response: ServerResponse) => void;
+
+/** A server with the published API of a service. Without a browser, its CDP WebSocket plays one that is clean. */
+export class ContractServer implements AsyncDisposable {
+  readonly sessions: ContractSession[] = [];
+  /** All requests, as method and path. */
+  readonly requests: string[] = [];
+  /** Releases that were answered with success, by session. */
+  readonly released: string[] = [];
+  /** Most sessions at once so far. */
+  most = 0;
+  /** How many sessions it has at once. */
+  slots = 10;
+  /** The key has expired. */
+  isExpired = false;
+  /** Answers to the next requests that create a session. */
+  readonly refusals: Refusal[] = [];
+  /** The response to the next one is lost, after the session was created. */
+  losesNext = false;
+  /** WebSocket URL of a real browser. */
+  browserUrl: string | undefined;
+  readonly contract: Contract;
+  readonly #waiting: (() => void)[] = [];
+  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #sockets = new WebSocketServer({ noServer: true });
+
+  static async start(contract: Contract): Promise<ContractServer> {
+    const server = new ContractServer(contract);
+    server.#server.on('upgrade', (request, socket, head) =>
+      server.#sockets.handleUpgrade(request, socket, head, (client) => server.#connect(client, request.url!)),
+    );
+    await once(server.#server.listen(0, '127.0.0.1'), 'listening');
+    return server;
+  }
+
+  private constructor(contract: Contract) {
+    this.contract = contract;
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get active(): ContractSession[] {
+    return this.sessions.filter(isActive);
+  }
+
+  /** Ends a session, as its timeout does. */
+  end(id: string): void {
+    const at = this.sessions.findIndex((one) => one.id === id);
+    this.sessions[at] = { ...this.sessions[at]!, endedAt: new Date() };
+    for (const client of this.#sockets.clients)
+      if ((client as { session?: string }).session === id) client.terminate();
+    this.#waiting.shift()?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#sockets.clients) client.terminate();
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = (chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as Json;
+    const { pathname, searchParams: query } = new URL(request.url!, this.baseUrl);
+    const route = `${request.method} ${pathname}`;
+    this.requests.push(route);
+    const { create, release, reads = [], unknownId = 404 } = this.contract;
+    const answer = (status: number, json: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    if (!route.includes('/canary-host-') && !this.#isAllowed(request, query))
+      return void answer(401, { message: 'Invalid API key' });
+    if (create.route.test(route)) return this.#create(body, response);
+    const id = release.route.exec(route)?.groups!['id'];
+    if (id !== undefined) {
+      if (!this.active.some((one) => one.id === id))
+        return void answer(unknownId, { message: 'No such session' });
+      this.end(id);
+      this.released.push(id);
+      return void answer(release.status, release.json);
+    }
+    const [read, match] =
+      reads.map(([pattern, one]) => [one, pattern.exec(route)] as const).find(([, found]) => found) ?? [];
+    const session = this.sessions.find((one) => one.id === match?.groups?.['id']);
+    const json = read?.({ session, all: this.sessions, query, address: this.#socketAddress });
+    return void (json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json));
+  }
+
+  async #create(body: Json, response: ServerResponse): Promise<void> {
+    const { create, idIn, queues } = this.contract;
+    const refuse = this.refusals.shift();
+    if (refuse) return refuse(response);
+    while (this.active.length >= this.slots) {
+      if (!queues) return refuseWith(429)(response);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    const session = { id: idIn?.(body) ?? randomUUID(), body, createdAt: new Date() };
+    this.sessions.push(session);
+    this.most = Math.max(this.most, this.active.length);
+    if (this.losesNext) {
+      this.losesNext = false;
+      return void response.socket?.destroy();
+    }
+    const json = this.contract.session(session, this.#socketAddress);
+    response.writeHead(create.status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+  }
+
+  get #socketAddress(): string {
+    return this.baseUrl.replace(/^http/, 'ws');
+  }
+
+  #isAllowed({ headers }: IncomingMessage, query: URLSearchParams): boolean {
+    const { key } = this.contract;
+    if (this.isExpired) return false;
+    return 'query' in key ? query.get(key.query) === TOKEN : headers[key.header] === key.value;
+  }
+
+  /** A CDP connection of a session. */
+  #connect(client: WebSocket, path: string): void {
+    const url = new URL(path, this.baseUrl);
+    const id = url.searchParams.get('sessionId') ?? /^\/session\/([^/]+)\//.exec(url.pathname)?.[1];
+    const session = this.active.find((one) => one.id === id);
+    if (!session) return client.terminate();
+    (client as { session?: string }).session = session.id;
+    client.on('error', () => {});
+    client.on('close', () => {
+      const isLast = ![...this.#sockets.clients].some(
+        (other) => other !== client && (other as { session?: string }).session === session.id,
+      );
+      const ends = this.contract.endsWithConnection?.(session.body) === true;
+      if (ends && isLast && this.active.some((one) => one.id === session.id)) this.end(session.id);
+    });
+    if (this.browserUrl !== undefined) return relay(client, this.browserUrl);
+    client.on('message', (data) => {
+      const own = answerOwnCommand(String(data));
+      if (own !== undefined) client.send(own);
+    });
+  }
+}
+
+/** A refusal with a status. */
+export function refuseWith(
+  status: number,
+  headers: Record<string, string> = {},
+  json: unknown = {},
+): Refusal {
+  return (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json));
+  };
+}
+
+/** The tag of a lease in the request that created its session, wherever that service has it. */
+export function leaseTagIn({ body }: ContractSession): boolean {
+  return JSON.stringify(body).includes(LEASE_TAG);
+}
+
+function relay(client: WebSocket, url: string): void {
+  const browser = new WebSocket(url);
+  const early: string[] = [];
+  client.on('message', (data) => {
+    if (browser.readyState === WebSocket.OPEN) browser.send(String(data));
+    else early.push(String(data));
+  });
+  browser.on('open', () => early.forEach((text) => browser.send(text)));
+  browser.on('message', (data) => client.send(String(data)));
+  browser.on('error', () => client.terminate());
+  browser.on('close', () => client.close());
+  client.on('close', () => browser.close());
+}
