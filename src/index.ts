@@ -51,6 +51,7 @@ export type {
   ArtifactsOptions,
   AttachOptions,
   ConnectSettings,
+  DownloadsOptions,
   HeldLeaseOptions,
   LeaseOptions,
   ProxyOptions,
@@ -62,6 +63,7 @@ export type {
 } from './lease/options.js';
 export {
   runOf,
+  type Download,
   type FailedRun,
   type LeaseOutcome,
   type ReleaseChoice,

@@ -26,6 +26,7 @@ export interface CdpCarrier {
 /** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
+  readonly #onEvent: (data: Frame) => void;
   readonly #pending = new Map<
     number,
     { resolve: (result: unknown) => void; reject: (error: Error) => void }
@@ -33,8 +34,10 @@ export class CdpClient {
   #lastId = FIRST_ID;
   #hasEnded = false;
 
-  constructor(carrier: CdpCarrier) {
+  /** @param onEvent Receives each message that is no response. */
+  constructor(carrier: CdpCarrier, onEvent: (data: Frame) => void = () => {}) {
     this.#carrier = carrier;
+    this.#onEvent = onEvent;
     carrier.listen((data) => this.#receive(data));
     void carrier.ended.then(() => {
       this.#hasEnded = true;
@@ -53,9 +56,10 @@ export class CdpClient {
 
   #receive(data: Frame): void {
     const { id, result, error } = JSON.parse(String(data)) as Message;
-    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (id === undefined) return this.#onEvent(data);
+    const pending = this.#pending.get(id);
     if (!pending) return;
-    this.#pending.delete(id!);
+    this.#pending.delete(id);
     if (error) pending.reject(new Error(error.message ?? 'The command failed.'));
     else pending.resolve(result ?? {});
   }

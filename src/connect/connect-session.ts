@@ -8,11 +8,13 @@ import { isRecord, parseJson } from '../shared/json.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
-import { webSocketFault, type Trust } from '../shared/urls.js';
+import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import { DownloadWatch, type DownloadListener, type Downloads } from './downloads.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
+import { createTemporaryFolder, type TemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
 export interface ConnectPlan {
@@ -33,6 +35,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Receives the files that the browser downloads. */
+  readonly downloads?: DownloadListener | undefined;
 }
 
 /** A connection with the socket that carries it. */
@@ -47,6 +51,8 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a listener. */
+  readonly downloads: Downloads | undefined;
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
   /** The socket that carries it. */
@@ -82,29 +88,26 @@ export async function connectSession<Handles>(
   }
 }
 
+const NEEDS_CDP = 'the option downloads needs the CDP URL of the session, which it does not have';
+
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl }: ConnectPlan,
+  { settings, trust, spare, pageUrl, downloads: listener }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
+  if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
-  let sockets = 1;
-  const endpoint = async () => {
-    // Both ends of the library's connection to the endpoint are in this process.
-    sockets += 2;
-    return (await openSingleEndpoint(socket)).url;
-  };
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
-  const sharedEndpoint = async () => {
-    const shared = await openSharedEndpoint(openCdp);
-    sockets += 1;
-    void socket.detached.then(() => shared[Symbol.asyncDispose]());
-    return shared.url;
-  };
+  const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
+  const downloads =
+    protocol === 'cdp' || listener
+      ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
+      : undefined;
+  socket.tap = downloads;
   // WebDriver BiDi has no commands that clear a browser.
   const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
@@ -113,6 +116,8 @@ async function connectOnce<Handles>(
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
+    const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
+    savesDownloads?.prepare(await temporaryFolder(socket));
     const connecting = connector.connect({
       socket,
       protocol,
@@ -122,15 +127,37 @@ async function connectOnce<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
-      endpoint,
-      sharedEndpoint,
+      ...endpoints,
     });
-    const connection = await raceAbort(raceEnd(connecting, ended, dropped), signal);
-    return { ...connection, ended, cut, clean, sockets: () => sockets, socket };
+    const opening = async () => {
+      const connection = await connecting;
+      await savesDownloads?.saveAll();
+      return connection;
+    };
+    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    const countSockets = () => sockets() + (downloads?.sockets ?? 0);
+    return { ...connection, ended, cut, clean, downloads, sockets: countSockets, socket };
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+/** The URLs that a connector can open, and the number of sockets of this process. */
+function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<Socket>) {
+  let sockets = 1;
+  const endpoint = async () => {
+    // Both ends of the library's connection to the endpoint are in this process.
+    sockets += 2;
+    return (await openSingleEndpoint(socket)).url;
+  };
+  const sharedEndpoint = async () => {
+    const shared = await openSharedEndpoint(openCdp);
+    sockets += 1;
+    void socket.detached.then(() => shared[Symbol.asyncDispose]());
+    return shared.url;
+  };
+  return { endpoint, sharedEndpoint, sockets: () => sockets };
 }
 
 function endReason(sessionId: string): string {
@@ -138,6 +165,18 @@ function endReason(sessionId: string): string {
     `The lease of session ${sessionId} has ended: its callback returned, or it was released. ` +
     'Await each call, or use leaseBrowser for work that outlives a callback.'
   );
+}
+
+/** A folder that lasts as long as a socket. */
+async function temporaryFolder({ ended }: Socket): Promise<TemporaryFolder> {
+  const folder = await createTemporaryFolder();
+  void ended.then(() => folder.remove());
+  return folder;
+}
+
+/** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
+function isElsewhere({ cdpUrl, bidiUrl }: Grant): boolean {
+  return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
 }
 
 /**

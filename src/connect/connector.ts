@@ -1,5 +1,8 @@
 import type { Socket } from './socket.js';
 
+/** Largest download in bytes by default: a page must not fill the disk of this machine. */
+export const LARGEST_DOWNLOAD = 1024 ** 3;
+
 /** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
 export type Protocol = 'cdp' | 'bidi';
 
@@ -59,6 +62,11 @@ export interface Connector<Handles = unknown> {
   /** Whether `observe` can record traces. Otherwise the option `artifacts.trace` is refused. */
   readonly canTrace?: boolean;
   /**
+   * Whether the library makes the browser save all downloads in a folder of the library, and expects the files there, as
+   * Playwright does. Otherwise the option `downloads` makes the browser save them.
+   */
+  readonly savesDownloads?: boolean;
+  /**
    * Checks the option `contextOptions` before anything is sent. Without this method, the option is refused. A context that
    * the library refuses later must reject with an `InvalidOptionError`, too: another browser would not help.
    *
@@ -95,6 +103,8 @@ export interface Connection<Handles> {
    * have this method, a lease has no artifacts.
    */
   observe?(request: ObserveRequest<Handles>): Observation;
+  /** Returns the CDP id of a page, to find out which downloads it started. */
+  pageId?(handles: Handles): Promise<string>;
   /**
    * Closes the contexts that this lease opened, so that the library writes what belongs to them. The pages and the data of the
    * browser's own context are none of its business. Rejects if the browser does not respond.

@@ -1,7 +1,3 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type {
   Browser,
   BrowserContext,
@@ -11,7 +7,6 @@ import type {
   Page,
 } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import { beforeProcessEnds } from '../shared/process-end.js';
 import type {
   Connection,
   Connector,
@@ -26,6 +21,7 @@ import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
@@ -58,6 +54,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
     library: 'playwright',
     refusal: (protocol) => (protocol === 'bidi' ? REFUSAL : undefined),
     canTrace: true,
+    savesDownloads: true,
     checkContext: checkPlaywrightContext,
     load: chromium,
     connect: async (request) => connect(await chromium(), request),
@@ -76,8 +73,9 @@ async function connect(
     endpoint,
   }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const [url, artifacts] = await Promise.all([endpoint(), createArtifactsFolder()]);
-  // Playwright writes nothing after the socket has ended.
+  const [url, artifacts] = await Promise.all([endpoint(), createTemporaryFolder()]);
+  // Playwright would remove its own folder some time after the connection has ended: a process that ends before that leaves the
+  // folder behind. It writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
@@ -103,6 +101,7 @@ async function connect(
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
+    pageId,
     isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
@@ -176,18 +175,9 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   return cleaner;
 }
 
-/**
- * Creates the folder for Playwright's files, such as downloads. Playwright would remove its own folder some time after
- * the connection has ended: a process that ends before that leaves the folder behind.
- */
-export async function createArtifactsFolder(): Promise<{ path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'pooled-browser-artifacts-'));
-  const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
-  return {
-    path,
-    remove: async () => {
-      await rm(path, { recursive: true }).catch(() => {});
-      unregister();
-    },
-  };
+async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string> {
+  const cdp = await page.context().newCDPSession(page);
+  const { frameTree } = await cdp.send('Page.getFrameTree');
+  await cdp.detach();
+  return frameTree.frame.id;
 }

@@ -105,6 +105,7 @@ async function connect(
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
     observe,
+    pageId,
     isConnected,
     cleanup: async () => {
       const opened = browser.browserContexts().filter((one) => !firstContexts.has(one));
@@ -199,4 +200,11 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
+}
+
+async function pageId({ page }: Pick<PuppeteerHandles, 'page'>): Promise<string> {
+  const cdp = await page.createCDPSession();
+  const { frameTree } = await cdp.send('Page.getFrameTree');
+  await cdp.detach();
+  return frameTree.frame.id;
 }

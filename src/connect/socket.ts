@@ -20,6 +20,14 @@ export type SocketEnd = LossReason | 'closed-by-us';
 /** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
+/** Sees the messages of both directions before their receiver does. */
+export interface SocketTap {
+  /** Returns the command to send. */
+  command(data: string | Frame): string | Frame;
+  /** Returns the message for the library, possibly later; undefined for none. */
+  message(data: Frame): Frame | undefined | Promise<Frame | undefined>;
+}
+
 /** Milliseconds between two pings: a silent connection is detected after five to six pings, within 15 s. */
 const PING_INTERVAL = 2500;
 /** A socket on which nothing moved for this many pings in a row is dead. */
@@ -51,6 +59,8 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
+  /** Sees each message. */
+  tap: SocketTap | undefined;
   /** Called whenever a message was handed to the network. */
   onSent: () => void = () => {};
   /** The library can no longer use the socket, though it is open. */
@@ -149,8 +159,9 @@ export class Socket {
   /** Sends a message of the library; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
-    this.#calls.noteCommand(data);
-    this.#websocket.send(data as Buffer, { binary: isBinary }, () => this.onSent());
+    const command = this.tap?.command(data) ?? data;
+    this.#calls.noteCommand(command);
+    this.#websocket.send(command as Buffer, { binary: isBinary }, () => this.onSent());
   }
 
   /** Number of bytes that wait for a slow network or browser. */
@@ -176,6 +187,7 @@ export class Socket {
   /** @internal Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
   takeOver(): CdpCarrier {
     this.isTakenOver = true;
+    this.tap = undefined;
     this.#detach();
     return {
       ended: this.ended,
@@ -214,7 +226,9 @@ export class Socket {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
       this.#calls.noteResponse(data);
-      await this.onMessage(data, isBinary);
+      const tapped = this.tap ? this.tap.message(data) : data;
+      const message = tapped instanceof Promise ? await tapped : tapped;
+      if (message !== undefined) await this.onMessage(message, isBinary);
     } catch (error) {
       if (isMessage(data)) throw error;
       this.cut('dropped');

@@ -1,8 +1,8 @@
-import type { BrowserLostError, LossReason } from '../shared/lease-errors.js';
+import type { BrowserLostError, DownloadError, LossReason } from '../shared/lease-errors.js';
 import type { PoolEvent } from '../service/events.js';
 import type { Replay } from '../service/browser-service.js';
 import type { BrowserSession } from '../service/services/kernel.js';
-import type { FailedRun, ReplayStatus, RunSummary } from './run.js';
+import type { Download, FailedRun, ReplayStatus, RunSummary } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */
 export interface Steps {
@@ -48,6 +48,24 @@ export interface Steps {
   'session-expiring': { sessionId: string; timeLeft: number };
   /** The recording was stopped; with `error` if the service did not confirm it. */
   'recording-stopped': { sessionId: string; replay: Replay; error?: Error };
+  /** The browser has begun to download a file (option `downloads`). */
+  'download-started': { sessionId: string; url: string; suggestedFilename: string };
+  /**
+   * More of a large file has arrived, at every 4 MB: at the browser (`'receive'`), or from there on this machine (`'copy'`).
+   * `total` is 0 if the size is unknown.
+   */
+  'download-progress': {
+    sessionId: string;
+    url: string;
+    suggestedFilename: string;
+    stage: 'receive' | 'copy';
+    bytes: number;
+    total: number;
+  };
+  /** A file is in the folder of the option `downloads`. */
+  downloaded: { sessionId: string; download: Download };
+  /** A download did not arrive: it was canceled, was too large, or was still running at the end of the lease. */
+  'download-failed': { sessionId: string; url: string; error: DownloadError };
   /**
    * The artifacts of a run, task or test were collected: `paths` of their files, with errors if some are missing. Not
    * emitted after a success with `on: 'failure'`.

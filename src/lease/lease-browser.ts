@@ -17,7 +17,7 @@ import {
   type HeldLeaseOptions,
   type SessionLeaseOptions,
 } from './options.js';
-import type { RunSummary } from './run.js';
+import type { Download, RunSummary } from './run.js';
 
 /** A leased, connected browser, which `release()` or the end of an `await using` block releases. */
 export type PooledBrowser<Handles, Session extends object = BrowserSession> = Handles &
@@ -39,6 +39,8 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
      * @throws `BrowserLostError` if the session is over.
      */
     reconnect(): Promise<void>;
+    /** The files that have arrived in the folder of the option `downloads` so far. */
+    readonly downloads: readonly Download[];
     /** Lists the recordings of this lease so far. Never rejects: a service that does not respond has no recordings. */
     replays(): Promise<readonly Replay[]>;
     /** Disconnects and leaves the browser leased. The caller of `attachBrowser` must release it. */
@@ -128,6 +130,7 @@ function pooledBrowser<Handles, Session extends object>(
     signal,
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
+    downloads: lease.downloads?.files ?? [],
     replays: () => lease.listReplays(),
     detach: () => lease.detach(),
     release,

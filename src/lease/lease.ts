@@ -27,9 +27,10 @@ import { callListener, publish, traceStage, type Stage } from '../shared/telemet
 import { acquireBrowser, waitForConnection } from './acquire.js';
 import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
 import { DetachedLease, type LeaseRecord } from './detached-lease.js';
+import { LeaseDownloads } from './downloads.js';
 import type { RunEvent, RunStep } from './events.js';
 import { expectLasting, Link, loadConnect } from './link.js';
-import type { LeaseSettings } from './options.js';
+import { downloadsOf, type LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
   rememberRun,
@@ -106,11 +107,13 @@ const outerLease = new AsyncLocalStorage<Lease<unknown>>();
 export class Lease<Handles> {
   readonly pool: BrowserPool<object>;
   readonly settings: LeaseSettings;
-  /** Errors of recording, artifacts, cleanup and release. */
+  /** Errors of recording, artifacts, downloads, cleanup and release. */
   readonly cleanupErrors: Error[] = [];
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
   /** Resolves when the release of the browser begins. */
   readonly disconnected: Promise<void>;
+  /** With the option `downloads`. */
+  readonly downloads: LeaseDownloads | undefined;
 
   #state: 'acquiring' | 'leased' | 'connected' | 'ending' | 'ended' = 'acquiring';
   /** Aborts by the caller's signal, a timeout, or the loss of the browser. */
@@ -129,6 +132,8 @@ export class Lease<Handles> {
   #leave = () => {};
   #replays: LeaseReplays | undefined;
   #link: Link<Handles> | undefined;
+  /** Files that the lease downloaded are left on the browser's machine. */
+  #leavesFiles = false;
   /** Of the whole lease. */
   #collector: ArtifactCollector | undefined;
   #onDisconnected = () => {};
@@ -144,7 +149,7 @@ export class Lease<Handles> {
     let failed: Pick<FailedRun, 'session' | 'released'> = {};
     const work = async (deadline: LinkedAbort) => {
       lease.signal.throwIfAborted();
-      if (settings.artifacts) await prepareFolder(settings.artifacts.folder);
+      await prepareFolders(settings);
       lease.#prepareConnect(connector).catch((error: unknown) => lease.#abort.abort(error));
       for (let [failures, refusals] = [0, 0]; ;) {
         await lease.#acquire(deadline, settings.reconnect !== false);
@@ -189,6 +194,7 @@ export class Lease<Handles> {
   ): Promise<Lease<Handles>> {
     const { pool } = plan;
     const { grant, lease: request } = browser;
+    await prepareFolders(plan.settings);
     // Built here: the token must not be sent where a record from outside wants it.
     const ticket = ticketOf(grant.id, { pool, lease: request }, isMarkShown);
     const leave = placeOf(pool, grant.id, { isAlone: !ticket });
@@ -215,6 +221,8 @@ export class Lease<Handles> {
     this.settings = settings;
     this.#isOwnContextUsed = isOwnContextUsed;
     this.#abort = new LinkedAbort(settings.signal);
+    const downloads = downloadsOf(settings);
+    this.downloads = downloads && new LeaseDownloads(this, downloads);
     this.disconnected = new Promise((resolve) => {
       this.#onDisconnected = resolve;
     });
@@ -408,7 +416,7 @@ export class Lease<Handles> {
     if (!this.#collector || !this.#isReachable) this.#cutAfterAbort();
     const replays = this.#replays;
     if (replays?.isRecording) await this.time('replays', () => replays.stopRecording());
-    await this.#collectArtifacts(outcome);
+    await Promise.all([this.#collectArtifacts(outcome), this.#settleDownloads(leaves)]);
     if (outcome.status === 'ok') await this.#reportPendingCalls();
     const [healthy, recorded] = await Promise.all([
       !leaves && this.#cleanUp(),
@@ -429,6 +437,22 @@ export class Lease<Handles> {
     // A call whose signal aborted during the release rejects too.
     this.#finish(summary, failure ?? (signal?.aborted ? { error: signal.reason as unknown } : undefined));
     return summary;
+  }
+
+  /** Waits for the running downloads. Never rejects. */
+  async #settleDownloads(leaves: boolean): Promise<void> {
+    if (!this.#link) return;
+    const { connection } = this.#link;
+    await this.downloads?.settle(connection, { leaves });
+    if (this.signal.aborted || !connection.downloads) return;
+    try {
+      await this.#inCleanupTime(connection, () => connection.downloads!.leaveNothing());
+    } catch (cause) {
+      const { sessionId } = this;
+      const message = "Not all downloaded files could be removed from the browser's machine.";
+      this.cleanupErrors.push(new CleanupError(message, { sessionId, cause }));
+      this.#leavesFiles = true;
+    }
   }
 
   async #reportPendingCalls(): Promise<void> {
@@ -525,7 +549,7 @@ export class Lease<Handles> {
   get #canBeReused(): boolean {
     const losesLogins =
       this.grant.hasProfile === true && this.#isOwnContextUsed && this.settings.release !== 'reuse';
-    return this.#isLeasedAgain && !losesLogins;
+    return this.#isLeasedAgain && !losesLogins && !this.#leavesFiles;
   }
 
   /** Each session of some services has one lease: nothing of them is reused. */
@@ -668,8 +692,15 @@ export class Lease<Handles> {
   }
 
   get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
+    const downloads = this.downloads?.files ?? [];
     const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
-    return { ...this.counts, timings, cleanupErrors: this.cleanupErrors, artifacts: this.#artifacts };
+    return {
+      ...this.counts,
+      timings,
+      cleanupErrors: this.cleanupErrors,
+      artifacts: this.#artifacts,
+      downloads,
+    };
   }
 
   /** Ends the call: emits its last event, and keeps the run for `runOf`. */
@@ -705,7 +736,12 @@ function lateArtifacts(): ArtifactError {
 }
 
 /** Before anything is sent: a folder that can't be written must not cost a lease. */
-async function prepareFolder(folder: string): Promise<void> {
-  const files = await import('./artifact-files.js');
-  await files.prepareFolder(folder);
+async function prepareFolders(settings: LeaseSettings): Promise<void> {
+  const { artifacts } = settings;
+  const downloads = downloadsOf(settings);
+  if (!artifacts && !downloads) return;
+  // The root entry loads no file functions.
+  const { prepareFolder } = await import('./artifact-files.js');
+  if (artifacts) await prepareFolder(artifacts.folder);
+  if (downloads) await prepareFolder(downloads.folder, 'downloads');
 }

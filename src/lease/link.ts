@@ -1,5 +1,6 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
+import type { DownloadListener } from '../connect/downloads.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
@@ -38,6 +39,7 @@ export interface LinkedLease {
   readonly sessionId: string;
   readonly signal: AbortSignal;
   readonly emit: (step: RunStep) => void;
+  readonly downloads: DownloadListener | undefined;
   abort(reason: unknown): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
@@ -218,7 +220,7 @@ function connect<Handles>(
     try {
       const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed };
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, downloads: lease.downloads };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

@@ -1,4 +1,4 @@
-import type { Connector, ContextChoice, Protocol } from '../connect/connector.js';
+import { LARGEST_DOWNLOAD, type Connector, type ContextChoice, type Protocol } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { leaseName, leaseTags, pageUrl } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -9,12 +9,14 @@ import {
   callback,
   check,
   checksOf,
+  countOrInfinity,
   flag,
   group,
   milliseconds,
   off,
   oneOf,
   optional,
+  readOption,
   readOptions,
   text,
   wholeNumber,
@@ -90,6 +92,22 @@ export interface ArtifactsOptions {
    * @default true
    */
   console?: boolean | undefined;
+}
+
+/** Where the files that the browser downloads arrive. */
+export interface DownloadsOptions {
+  /** Folder for the files, created if it does not exist. Other users of the machine can't read the files. Nothing is overwritten. */
+  folder: string;
+  /**
+   * Largest file in bytes. A larger one is canceled.
+   * @default 1_073_741_824 (1 GiB)
+   */
+  maxSize?: number | undefined;
+  /**
+   * Time in ms to wait for downloads that are still running when the callback or the task has ended.
+   * @default 30_000
+   */
+  timeout?: number | undefined;
 }
 
 /** How a browser is acquired. */
@@ -193,6 +211,11 @@ export interface ConnectSettings<
   contextOptions?: ContextOptions | undefined;
   /** The automation library's own connect options. */
   connectOptions?: ConnectOptions | undefined;
+  /**
+   * A folder of this machine in which the files arrive that the browser downloads, also a browser on another machine. With
+   * `protocol: 'bidi'`, the session needs a CDP URL, too. Default: none.
+   */
+  downloads?: string | DownloadsOptions | undefined;
 }
 
 /** Options of a lease that are common to all functions. */
@@ -359,12 +382,26 @@ const releaseChecks = checksOf<ReleaseSettings>()({
   onEvent: optional(callback<(event: RunEvent) => void>()),
 });
 
+const downloads = checksOf<DownloadsOptions>()({
+  folder: text(),
+  maxSize: optional(countOrInfinity(), LARGEST_DOWNLOAD),
+  timeout: optional(milliseconds(), 30_000),
+});
+
 const connectChecks = checksOf<ConnectSettings>()({
   connectTimeout: optional(milliseconds(), 30_000),
   protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
   context: optional(oneOf('default', 'new'), 'default'),
   contextOptions: optional(check<object>('an object', isRecord)),
   connectOptions: optional(check<object>('an object', isRecord), {}),
+  // `downloadsOf` checks the object: here, the error would not name its wrong part.
+  downloads: optional(
+    anyOf(
+      'a folder, or { folder, maxSize, timeout }',
+      text(),
+      check<DownloadsOptions>('an object', isRecord),
+    ),
+  ),
 });
 
 const reconnectChecks = checksOf<ReconnectSettings>()({
@@ -415,6 +452,17 @@ const DEFAULTS = readOptions(allChecks, {}, 'a lease');
 
 /** All options with their defaults. */
 export type LeaseSettings = Checked<typeof allChecks>;
+/** The checked option `downloads`. */
+export type DownloadsSettings = Checked<typeof downloads>;
+
+/** Returns the option `downloads` with its defaults. */
+export function downloadsOf({
+  downloads: given,
+}: Pick<LeaseSettings, 'downloads'>): DownloadsSettings | undefined {
+  if (given === undefined) return undefined;
+  return readOption(group(downloads), 'downloads', typeof given === 'string' ? { folder: given } : given);
+}
+
 /** The checked option `artifacts`. */
 export type ArtifactsSettings = Checked<typeof artifacts>;
 
@@ -444,6 +492,7 @@ export function readLeaseOptions<C extends Checks>(
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
   if (settings.artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);
+  downloadsOf(settings);
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   const { contextOptions, protocol } = settings;

@@ -55,6 +55,18 @@ export type Timings = { readonly [stage in Stage]?: number } & {
   readonly total: number;
 };
 
+/** A file that the browser downloaded, in the folder of the option `downloads`. */
+export interface Download {
+  /** Absolute path of the file on this machine. */
+  readonly path: string;
+  /** URL from which the browser loaded the file. The content of a `data:` URL is shortened. */
+  readonly url: string;
+  /** The file name that the server or the page suggested. It comes from outside: use `path`. */
+  readonly suggestedFilename: string;
+  /** Size of the file in bytes. */
+  readonly size: number;
+}
+
 /** The result of a lease after its end. */
 export interface RunSummary<Session extends object = BrowserSession> {
   /** The leased session. Its URLs are no longer valid. */
@@ -71,10 +83,12 @@ export interface RunSummary<Session extends object = BrowserSession> {
   unknownAcquires: number;
   /** Milliseconds in each stage. */
   timings: Timings;
-  /** Errors of recording, artifacts, cleanup and release. They never fail the run. */
+  /** Errors of recording, artifacts, downloads, cleanup and release. They never fail the run. */
   cleanupErrors: readonly Error[];
   /** Paths of the files that the option `artifacts` collected. */
   artifacts: readonly string[];
+  /** The files that arrived in the folder of the option `downloads`. */
+  downloads: readonly Download[];
 }
 
 /** The result of `withPooledBrowser`. */

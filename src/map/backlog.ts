@@ -1,3 +1,4 @@
+import type { Download } from '../lease/run.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import type { InputSource, PulledInput } from './input-source.js';
@@ -13,6 +14,8 @@ export interface Task<Input> extends PulledInput<Input> {
   attempts: number;
   /** Paths of the artifacts of all attempts. */
   readonly artifacts: string[];
+  /** The files that all attempts downloaded. */
+  readonly downloads: Download[];
 }
 
 /** The reason to abort a lease for which no task is left. */
@@ -231,7 +234,13 @@ export class Backlog<Input> {
     const host = this.#plan.hostOf(next.input, next.index);
     this.#room--;
     this.#unfinished++;
-    const attempts = next.attempts ?? 0;
-    this.#ready.add({ ...next, host, position: this.#pulled++, attempts, artifacts: [] });
+    this.#ready.add({
+      ...next,
+      host,
+      position: this.#pulled++,
+      attempts: next.attempts ?? 0,
+      artifacts: [],
+      downloads: [],
+    });
   }
 }

@@ -170,11 +170,12 @@ export class Job<Handles, Input, Value> {
   }
 
   async #deliver(
-    { position, index, input, attempts, artifacts, settle }: Task<Input>,
+    { position, index, input, attempts, artifacts, downloads, settle }: Task<Input>,
     attempt: PromiseSettledResult<Value>,
     { session, sessionId, startedReplays: replays }: Lease<Handles>,
   ): Promise<void> {
-    const outcome = { ...attempt, index, input, session, sessionId, attempts, replays, artifacts };
+    const files = { artifacts, downloads };
+    const outcome = { ...attempt, index, input, session, sessionId, attempts, replays, ...files };
     if (settle && !(await settle(outcome))) return this.#leaveToSource();
     await this.#sink?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });

@@ -1,4 +1,5 @@
 import type { Workspace } from '../connect/connector.js';
+import type { DownloadPage } from '../connect/downloads.js';
 import type { ArtifactCollector } from '../lease/artifacts.js';
 import type { Callback, Lease } from '../lease/lease.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
@@ -95,6 +96,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     const { backlog, plan } = this.#job;
     let context: TaskContext;
     let workspace: Workspace<Handles>;
+    let pageId: string | undefined;
     let collector: ArtifactCollector | undefined;
     try {
       context = this.#job.contextOf(task.input, task.index);
@@ -104,6 +106,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     try {
       workspace = await raceAbort(lane.workspace(context), this.#lease.signal);
       collector = await this.#observe(workspace);
+      pageId = await this.#pageIdOf(workspace);
     } catch (error) {
       if (error instanceof InvalidOptionError) return this.#failWithoutContext(task, error);
       void backlog.putBack(task);
@@ -116,7 +119,10 @@ export class LeasedBrowser<Handles, Input, Value> {
     const running = this.#attempt(task, workspace.handles);
     lane.prepare();
     const attempt = await running;
-    if (collector) await this.#collectArtifacts(collector, task, attempt);
+    await Promise.all([
+      collector && this.#collectArtifacts(collector, task, attempt),
+      this.#collectDownloads(task, attempt, pageId),
+    ]);
     // The outcome does not wait until the page is closed.
     await Promise.all([this.#job.endAttempt(task, attempt, this.#lease), this.#clear(lane, attempt)]);
   }
@@ -151,11 +157,33 @@ export class LeasedBrowser<Handles, Input, Value> {
     artifacts.push(...paths);
   }
 
+  /** Needed where several tasks run in a browser at the same time: then each download is the task's of its page. */
+  async #pageIdOf({ handles }: Workspace<Handles>): Promise<string | undefined> {
+    const { downloads, link, signal } = this.#lease;
+    if (!downloads || this.#job.plan.settings.pagesPerLease === 1) return undefined;
+    return raceAbort(link.connection.pageId?.(handles) ?? Promise.resolve(undefined), signal);
+  }
+
+  async #collectDownloads(
+    { downloads }: Task<Input>,
+    attempt: PromiseSettledResult<Value>,
+    pageId: string | undefined,
+  ): Promise<void> {
+    const { connection } = this.#lease.link;
+    const { isolation, pagesPerLease } = this.#job.plan.settings;
+    const owns = (page: DownloadPage | undefined) => {
+      if (!page || pageId === undefined) return false;
+      if (isolation === 'none') return page.ids.includes(pageId);
+      return page.contextId === connection.downloads?.pageOf(pageId).contextId;
+    };
+    const request = { isCut: hasTimedOut(attempt), owns: pagesPerLease > 1 ? owns : undefined };
+    downloads.push(...((await this.#lease.downloads?.settle(connection, request)) ?? []));
+  }
+
   /** Prepares the lane for its next task. After the last task, the end of the lease closes everything. */
   async #clear(lane: Lane<Handles>, attempt: PromiseSettledResult<Value>): Promise<void> {
     if (this.#retired.signal.aborted) return;
-    const timedOut = attempt.status === 'rejected' && attempt.reason instanceof TaskTimeoutError;
-    await raceAbort(lane.clear({ reusable: !timedOut }), this.#lease.signal);
+    await raceAbort(lane.clear({ reusable: !hasTimedOut(attempt) }), this.#lease.signal);
   }
 
   async #attempt(task: Task<Input>, handles: Handles): Promise<PromiseSettledResult<Value>> {
@@ -190,4 +218,8 @@ export class LeasedBrowser<Handles, Input, Value> {
     }
     this.#retired.abort(cause);
   }
+}
+
+function hasTimedOut(attempt: PromiseSettledResult<unknown>): boolean {
+  return attempt.status === 'rejected' && attempt.reason instanceof TaskTimeoutError;
 }

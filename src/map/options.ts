@@ -16,6 +16,7 @@ import {
   callback,
   check,
   checksOf,
+  countOrInfinity,
   flag,
   group,
   milliseconds,
@@ -247,11 +248,16 @@ export function readTaskOptions<C extends Checks>(
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
   const refusal = connector.refusal(settings.protocol, settings.isolation);
   if (refusal) throw new InvalidOptionError('isolation', refusal);
-  const { artifacts, isolation, pagesPerLease } = settings;
+  const { artifacts, downloads, isolation, pagesPerLease, protocol } = settings;
+  if (downloads !== undefined && protocol === 'bidi' && pagesPerLease > 1)
+    throw new InvalidOptionError('downloads', UNKNOWN_PAGE);
   if (artifacts?.trace && isolation === 'none' && pagesPerLease > 1)
     throw new InvalidOptionError('artifacts.trace', SHARED_CONTEXT);
   return settings;
 }
+
+const UNKNOWN_PAGE =
+  "With protocol 'bidi', the page of a download is unknown: use downloads with pagesPerLease 1, or with protocol 'cdp'.";
 
 const SHARED_CONTEXT =
   'A context has one trace at a time, and with isolation none the tasks of a browser share a context: use another ' +
@@ -260,9 +266,4 @@ const SHARED_CONTEXT =
 /** Adds a number to the name, because active leases must have different names. */
 export function nameOfLease(name: string, lease: number): string {
   return `${name}-${lease}`;
-}
-
-function countOrInfinity() {
-  const infinity = check<number>('Infinity', (value) => value === Number.POSITIVE_INFINITY);
-  return anyOf('a whole number, 1 or more', wholeNumber(1), infinity);
 }

@@ -1,4 +1,5 @@
 import type { Replay } from '../service/browser-service.js';
+import type { Download } from '../lease/run.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
@@ -23,6 +24,8 @@ interface OutcomeFacts<Input, Session extends object> {
   replays: readonly Replay[];
   /** Paths of the files that the option `artifacts` collected, of all attempts. */
   artifacts: readonly string[];
+  /** The files that arrived in the folder of the option `downloads`, of all attempts. */
+  downloads: readonly Download[];
 }
 
 /** The result of an input whose task succeeded. */
@@ -106,6 +109,8 @@ interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'inp
   replays?: string[];
   /** Paths of the artifacts of all attempts. */
   artifacts?: readonly string[];
+  /** The files that all attempts downloaded. */
+  downloads?: readonly Download[];
 }
 
 /** An outcome as one line of a checkpoint. */
@@ -125,9 +130,13 @@ export interface RecordedReason {
 
 /** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
 export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
-  const { index, input, attempts, sessionId, artifacts } = outcome;
+  const { index, input, attempts, sessionId, artifacts, downloads } = outcome;
   const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
-  const links = { ...(replays.length > 0 && { replays }), ...(artifacts.length > 0 && { artifacts }) };
+  const links = {
+    ...(replays.length > 0 && { replays }),
+    ...(artifacts.length > 0 && { artifacts }),
+    ...(downloads.length > 0 && { downloads }),
+  };
   const facts = { index, input, attempts, sessionId, ...links };
   return outcome.status === 'fulfilled'
     ? { status: 'fulfilled', ...facts, value: outcome.value }

@@ -133,6 +133,20 @@ export class ArtifactError extends PooledBrowserError {
   override readonly code = 'ERR_ARTIFACT' as const;
 }
 
+/** A download did not arrive, for example because it was still running at the end of the lease. The run does not fail. */
+export class DownloadError extends PooledBrowserError {
+  override readonly name = 'DownloadError' as const;
+  override readonly code = 'ERR_DOWNLOAD' as const;
+
+  /** The file name that the server or the page suggested. It comes from outside. */
+  readonly suggestedFilename: string;
+
+  constructor(message: string, suggestedFilename: string, facts?: ErrorFacts) {
+    super(message, facts);
+    this.suggestedFilename = suggestedFilename;
+  }
+}
+
 /** A task did not finish within the option `taskTimeout`. */
 export class TaskTimeoutError extends PooledBrowserError {
   override readonly name = 'TaskTimeoutError' as const;

@@ -118,6 +118,12 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Chec
   );
 }
 
+/** A count without a limit by default. */
+export function countOrInfinity(): Check<number> {
+  const infinity = check<number>('Infinity', (value) => value === Number.POSITIVE_INFINITY);
+  return anyOf('a whole number, 1 or more', wholeNumber(1), infinity);
+}
+
 /** The value `false`, for an option that can be switched off. */
 export function off(): Check<false> {
   return check('false', (value) => value === false);

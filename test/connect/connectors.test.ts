@@ -5,7 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import type { Browser, ConnectOptions } from 'puppeteer-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectRequest } from '../../src/connect/connector.js';
-import { createArtifactsFolder, playwright } from '../../src/connect/playwright.js';
+import { playwright } from '../../src/connect/playwright.js';
+import { createTemporaryFolder } from '../../src/connect/temporary-folder.js';
 import { puppeteer } from '../../src/connect/puppeteer.js';
 import type { Socket } from '../../src/connect/socket.js';
 import { rejection } from '../service/support.js';
@@ -73,7 +74,7 @@ describe('Playwright', () => {
 
   it('leaves no folder when the process ends first, or when the folder was removed before', async () => {
     for (const isGone of [false, true]) {
-      const { path, remove } = await createArtifactsFolder();
+      const { path, remove } = await createTemporaryFolder();
       await writeFile(join(path, 'download'), 'bytes');
       if (isGone) rmSync(path, { recursive: true });
       process.listeners('exit').find((listener) => !exitListeners.includes(listener))!(0);

@@ -75,6 +75,28 @@ it(
   EXAMPLE_TIMEOUT,
 );
 
+it(
+  'downloads: saves files with both libraries and in a job',
+  async () => {
+    await using site = await Site.open((request, response) => {
+      const [, name] = /^\/(report|invoice)$/.exec(request.url!) ?? [];
+      response.setHeader('content-type', name ? 'text/csv' : 'text/html');
+      if (!name) return response.end('<a href=/report>Report</a> <a href=/invoice>Invoice</a>');
+      response.setHeader('content-disposition', `attachment; filename=${name}.csv`);
+      return response.end('a,b\n');
+    });
+    const guide = readFileSync('examples/guides/downloads.md', 'utf8');
+    const run = runnerOf(guide, { 'https://shop.example.com': site.url }, {});
+    const [report, folder, job] = commandsOf(guide);
+    expect(await run(report!)).toBe('Saved report.csv.\n');
+    expect(await run('cat report.csv')).toBe('a,b\n');
+    expect(await run(folder!)).toMatch(/files\/report\.csv: 4 bytes\n$/);
+    expect(await run(job!)).toMatch(/^Report: report-\w{6}\.csv\nInvoice: invoice\.csv\n$/);
+    expect(used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
 /** The lines of the guide's first block of commands. */
 function commandsOf(guide: string): string[] {
   return /```sh\n([^]*?)\n```/.exec(guide)![1]!.split('\n');

@@ -207,15 +207,18 @@ it("leaves the caller's error unchanged when nothing can be written", async () =
   });
 });
 
-it('refuses a folder that can not be written before anything is sent', async () => {
+it.each([
+  ['artifacts.folder', (folder: string) => ({ artifacts: { folder } })],
+  ['downloads', (folder: string) => ({ downloads: folder })],
+])('refuses a folder of %s that can not be written before anything is sent', async (option, options) => {
   await using played = await PlayedLease.start();
   const file = join(mkdtempSync(join(tmpdir(), 'file-')), 'file');
   writeFileSync(file, '');
-  const { error } = await played.run(undefined, { artifacts: { folder: join(file, 'artifacts') } });
+  const { error } = await played.run(undefined, options(join(file, 'artifacts')));
   const message = expect.stringMatching(
-    /^artifacts\.folder .*file\/artifacts can't be written: ENOTDIR/,
+    new RegExp(`^${option} .*file/artifacts can't be written: ENOTDIR`),
   ) as string;
-  expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'artifacts.folder', message });
+  expect(error).toMatchObject({ name: 'InvalidOptionError', option, message });
   expect(played.service.requests).toEqual([]);
 });
 

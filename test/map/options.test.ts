@@ -58,6 +58,13 @@ it('accepts Infinity where it is the default', async ({ bench }) => {
   expect(await bench.run([1], () => {}, options)).toHaveLength(1);
 });
 
+it('refuses downloads of several pages over WebDriver BiDi, which does not name the page', ({ bench }) => {
+  const options = { downloads: 'files', protocol: 'bidi', pagesPerLease: 2 } as const;
+  expect(() => bench.map([1], () => {}, options)).toThrow(
+    expect.objectContaining({ option: 'downloads' }) as Error,
+  );
+});
+
 it.for([undefined, null, 5, 'https://example.com', {}])('rejects %s as inputs', (inputs, { bench }) => {
   const refusal = expect.objectContaining({ option: 'inputs' }) as Error;
   expect(() => bench.map(inputs as never, () => {})).toThrow(refusal);

@@ -1,0 +1,289 @@
+import { open, rename, rm } from 'node:fs/promises';
+import { isRecord, parseJson } from '../shared/json.js';
+import { lazy } from '../shared/lazy.js';
+import { CdpClient } from './cdp-client.js';
+import type { Frame, Socket } from './socket.js';
+
+/** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
+const PART = 512 * 1024;
+const PARTS_UNDER_WAY = 4;
+
+/** These functions run in the blank page. `this` is its `<input type=file>`. */
+const NEW_INPUT = `(() => { const input = document.createElement('input'); input.type = 'file'; return input; })()`;
+const SIZE = `function () { return this.files[0]?.size ?? 0; }`;
+const READ = `async function (from, to) {
+  const reader = new FileReader();
+  const read = new Promise((resolve, reject) => {
+    reader.onload = resolve;
+    reader.onerror = () => reject(reader.error);
+  });
+  reader.readAsDataURL(this.files[0].slice(from, to));
+  await read;
+  return reader.result.slice(reader.result.indexOf(',') + 1);
+}`;
+/** The type keeps Chromium from adding an ending to the name. */
+const SAVE_EMPTY = `function (name) {
+  const link = document.createElement('a');
+  link.download = name;
+  link.href = URL.createObjectURL(new Blob([], { type: 'application/octet-stream' }));
+  link.click();
+}`;
+
+interface BlankPage {
+  readonly targetId: string;
+  readonly sessionId: string;
+  readonly browserContextId: string;
+}
+
+interface DownloadEvent {
+  readonly frameId?: string;
+  readonly guid?: string;
+  readonly state?: string;
+  readonly filePath?: string;
+}
+
+interface Answer {
+  readonly result: { readonly value?: unknown; readonly objectId?: string };
+  readonly exceptionDetails?: { readonly exception?: { readonly description?: string } };
+}
+
+/**
+ * Reads files of the browser's machine, over a WebSocket of our own and through a blank page in a context of its own. The
+ * WebSocket is opened when it is first needed.
+ */
+export class BrowserFiles {
+  readonly #open: (signal: AbortSignal) => Promise<Socket>;
+  readonly #hide: (targetOrContext: string) => void;
+  readonly #onEvent: (data: Frame) => void;
+  readonly #closed = new AbortController();
+  readonly #connect = lazy(() => this.#openSocket());
+  /** The id of the blank page's own download, and what waits for its end. */
+  #saving: string | undefined;
+  #onSaved: (event: DownloadEvent) => void = () => {};
+  #page: Promise<BlankPage> | undefined;
+  #pageId: string | undefined;
+  /** Files are emptied one after the other. */
+  #emptying: Promise<unknown> = Promise.resolve();
+  #isOpen = false;
+
+  /**
+   * @param open Opens a WebSocket with CDP.
+   * @param hide Called with the id of a context that no library may see, before it has a page.
+   * @param onEvent Receives the events of the WebSocket.
+   */
+  constructor(
+    open: (signal: AbortSignal) => Promise<Socket>,
+    { hide, onEvent }: { hide: (targetOrContext: string) => void; onEvent: (data: Frame) => void },
+  ) {
+    this.#open = open;
+    this.#hide = hide;
+    this.#onEvent = onEvent;
+  }
+
+  /** Whether the WebSocket is open. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Opens the WebSocket. */
+  async open(): Promise<void> {
+    await this.#connect();
+  }
+
+  /** Sends a command of the browser. */
+  async send<Result>(method: string, params: object): Promise<Result> {
+    return (await this.#connect()).send<Result>(method, params);
+  }
+
+  /** Closes the blank page with its context. */
+  async closePage(): Promise<void> {
+    const page = await this.#page;
+    this.#page = undefined;
+    if (page) await this.send('Target.disposeBrowserContext', { browserContextId: page.browserContextId });
+  }
+
+  /** Closes the WebSocket: what is under way fails. The browser closes the blank page. */
+  close(): void {
+    this.#closed.abort(new Error('The connection to the browser was closed.'));
+  }
+
+  /**
+   * Copies a file of the browser's machine. The new file appears when it is complete.
+   *
+   * @param check Called with the size in bytes; throws to refuse it.
+   * @param onPart Called with the number of bytes that were copied so far.
+   * @returns The size in bytes.
+   */
+  async copy(
+    from: string,
+    to: string,
+    { check, onPart }: { check: (size: number) => void; onPart: (copied: number) => void },
+  ): Promise<number> {
+    const { read, size } = await this.#openFile(from);
+    check(size);
+    const part = `${to}.part`;
+    const file = await open(part, 'wx', 0o600);
+    try {
+      const starts = Array.from({ length: Math.ceil(size / PART) }, (_, index) => index * PART);
+      const reading: Promise<string>[] = [];
+      const readNext = () => {
+        const start = starts.shift();
+        if (start === undefined) return;
+        const next = read(start, start + PART);
+        // A failure is thrown where the part is awaited.
+        next.catch(() => {});
+        reading.push(next);
+      };
+      for (let index = 0; index < PARTS_UNDER_WAY; index++) readNext();
+      let copied = 0;
+      for (let text = await reading.shift(); text !== undefined; text = await reading.shift()) {
+        readNext();
+        const bytes = Buffer.from(text, 'base64');
+        await file.writeFile(bytes);
+        copied += bytes.length;
+        onPart(copied);
+      }
+      if (copied !== size) throw new Error(`${copied} of ${size} bytes were read`);
+      await file.close();
+      await rename(part, to);
+      return size;
+    } catch (error) {
+      await file.close();
+      await rm(part, { force: true });
+      throw error;
+    }
+  }
+
+  /** Removes the content of a file of the browser's machine: the blank page saves an empty file over it. No command deletes a file. */
+  async empty(path: string): Promise<void> {
+    const emptied = this.#emptying.then(() => this.#empty(path));
+    this.#emptying = emptied.catch(() => {});
+    await emptied;
+  }
+
+  async #empty(path: string): Promise<void> {
+    const { folder, name } = splitPath(path);
+    const page = await this.#openPage();
+    await this.send('Browser.setDownloadBehavior', {
+      behavior: 'allow',
+      browserContextId: page.browserContextId,
+      downloadPath: folder,
+      eventsEnabled: true,
+    });
+    // The download can end before the response to the call.
+    const ended = new Promise<DownloadEvent>((resolve) => (this.#onSaved = resolve));
+    await this.#call(page, await this.#newInput(page), SAVE_EMPTY, name);
+    const { state, filePath = path } = await this.#unlessClosed(ended);
+    if (state !== 'completed' || filePath !== path) throw new Error(`${path} could not be emptied`);
+  }
+
+  async #openFile(path: string) {
+    const page = await this.#openPage();
+    const cdp = await this.#connect();
+    const objectId = await this.#newInput(page);
+    await cdp.send('DOM.setFileInputFiles', { files: [path], objectId }, page.sessionId);
+    const size = Number(await this.#call(page, objectId, SIZE));
+    const read = async (from: number, to: number) => String(await this.#call(page, objectId, READ, from, to));
+    return { size, read };
+  }
+
+  async #newInput({ sessionId }: BlankPage): Promise<string> {
+    const cdp = await this.#connect();
+    const { result } = await cdp.send<Answer>('Runtime.evaluate', { expression: NEW_INPUT }, sessionId);
+    return result.objectId!;
+  }
+
+  async #call(
+    { sessionId }: BlankPage,
+    objectId: string,
+    code: string,
+    ...args: unknown[]
+  ): Promise<unknown> {
+    const cdp = await this.#connect();
+    const { result, exceptionDetails } = await cdp.send<Answer>(
+      'Runtime.callFunctionOn',
+      {
+        objectId,
+        functionDeclaration: code,
+        arguments: args.map((value) => ({ value })),
+        awaitPromise: true,
+        returnByValue: true,
+        userGesture: true,
+      },
+      sessionId,
+    );
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? 'The page failed.');
+    return result.value;
+  }
+
+  async #openSocket(): Promise<CdpClient> {
+    const { signal } = this.#closed;
+    const socket = await this.#open(signal);
+    const cut = () => socket.cut('closed-by-us');
+    signal.addEventListener('abort', cut);
+    if (signal.aborted) cut();
+    this.#isOpen = true;
+    void socket.ended.then(() => {
+      this.#isOpen = false;
+      this.close();
+    });
+    return new CdpClient(socket.takeOver(), (data) => this.#receive(data));
+  }
+
+  /** A hidden page opens no window. An older Chromium ignores the parameter. */
+  async #newPage(): Promise<BlankPage> {
+    const cdp = await this.#connect();
+    const { browserContextId } = await cdp.send<{ browserContextId: string }>('Target.createBrowserContext', {
+      disposeOnDetach: true,
+    });
+    this.#hide(browserContextId);
+    const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', {
+      url: 'about:blank',
+      browserContextId,
+      hidden: true,
+      background: true,
+    });
+    this.#hide(targetId);
+    this.#pageId = targetId;
+    const attached = { targetId, flatten: true };
+    const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+    // A library lets new pages wait until it has seen them, and it does not see this one.
+    await cdp.send('Runtime.runIfWaitingForDebugger', {}, sessionId);
+    return { targetId, sessionId, browserContextId };
+  }
+
+  #receive(data: Frame): void {
+    const { method, params } = readMessage(data);
+    const { guid, frameId, state } = params;
+    if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) this.#saving = guid;
+    else if (guid === undefined || guid !== this.#saving) this.#onEvent(data);
+    else if (state !== 'inProgress') this.#onSaved(params);
+  }
+
+  #openPage(): Promise<BlankPage> {
+    return (this.#page ??= this.#newPage());
+  }
+
+  #unlessClosed<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#closed;
+    return new Promise((resolve, reject) => {
+      const stop = () => reject(signal.reason as Error);
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    });
+  }
+}
+
+function readMessage(data: Frame): { method?: string; params: DownloadEvent } {
+  const message = parseJson(String(data));
+  if (!isRecord(message)) return { params: {} };
+  const { method, params } = message;
+  return { method: String(method), params: isRecord(params) ? params : {} };
+}
+
+/** Splits a path of the browser's machine, which may have another system than this one. */
+function splitPath(path: string): { folder: string; name: string } {
+  const at = Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\'));
+  return { folder: path.slice(0, at), name: path.slice(at + 1) };
+}

@@ -1,0 +1,496 @@
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { raceEnd } from '../shared/abort.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { BrowserFiles } from './browser-files.js';
+import { LARGEST_DOWNLOAD } from './connector.js';
+import { countDownloads } from './lasting-requests.js';
+import type { Frame, Socket, SocketTap } from './socket.js';
+import type { TemporaryFolder } from './temporary-folder.js';
+
+/** The messages about downloads are shorter, in bytes. The URL of a download may be long. */
+const HEAD = 200;
+/** Longest message that can contain the id of our own page and matters to a library, in bytes. */
+const LONGEST_TARGET_EVENT = 16 * 1024;
+/** Above the ids of every library, and below those that clean the browser. */
+const FIRST_ID = 2 ** 29;
+/** A name from outside that becomes part of a path. Chromium's are UUIDs. */
+const GUID = /^[\w-]{1,100}$/;
+
+const METHOD = /"method":\s*"([\w.]+)"/;
+const RESPONSE = /^\s*\{\s*(?:"type":\s*"(?:success|error)",\s*)?"id":\s*(\d+)/;
+const COMMAND_ID = /"id":\s*(\d+)/;
+
+/** A download of the browser, as far as it is known. */
+export interface BrowserDownload {
+  readonly guid: string;
+  readonly url: string;
+  readonly suggestedFilename: string;
+  /** The page that started it. Undefined if that is not known. */
+  page: DownloadPage | undefined;
+  /** Bytes so far, and in total; 0 if the server did not send the size. */
+  received: number;
+  total: number;
+}
+
+/** The page that started a download. */
+export interface DownloadPage {
+  /** Its id, and those of the pages that opened it. */
+  readonly ids: readonly string[];
+  /** Id of its context. */
+  readonly contextId: string | undefined;
+}
+
+/** Receives the downloads of a browser. */
+export interface DownloadListener {
+  /** Largest file in bytes. */
+  readonly maxSize: number;
+  begun(download: BrowserDownload): void;
+  /** @param copied Bytes that were copied from the browser's machine; undefined while the browser receives the file. */
+  progressed(download: BrowserDownload, copied?: number): void;
+  /**
+   * The file is on this machine.
+   *
+   * @param isShared Somebody else also uses the file: it must stay at its path.
+   */
+  arrived(download: BrowserDownload, path: string, isShared: boolean): Promise<void>;
+  failed(download: BrowserDownload, error: Error): void;
+}
+
+/** What the lease does with the downloads of a connection. */
+export interface Downloads {
+  /** Whether the browser has begun a download that it has not announced. */
+  isOneComing(): Promise<boolean>;
+  /** Ends a download. */
+  cancel(download: BrowserDownload): Promise<void>;
+  /** The page behind the id of a page. */
+  pageOf(id: string): DownloadPage;
+  /** Waits until the files on the browser's machine are empty. Rejects if one is not. */
+  leaveNothing(): Promise<void>;
+}
+
+/** Where the browser saves its downloads, and the folder of this machine that stands for it. */
+interface Folders {
+  readonly there: string;
+  readonly here: string;
+  /** Whether an automation library expects the files here. */
+  readonly isShared: boolean;
+}
+
+interface PlanOfDownloads {
+  readonly socket: Socket;
+  /** Opens a further WebSocket, with CDP. */
+  readonly openCdp: (signal: AbortSignal) => Promise<Socket>;
+  /** False if the browser may run on this machine. */
+  readonly isElsewhere: boolean;
+  /** Receives the downloads, with the option `downloads`. */
+  readonly listener: DownloadListener | undefined;
+}
+
+interface Params {
+  readonly guid?: string;
+  readonly url?: string;
+  readonly suggestedFilename?: string;
+  readonly frameId?: string;
+  readonly state?: string;
+  readonly filePath?: string;
+  readonly totalBytes?: number;
+  readonly receivedBytes?: number;
+  readonly sessionId?: string;
+  readonly targetInfo?: { targetId: string; browserContextId?: string; openerId?: string };
+}
+
+/**
+ * Follows the downloads of a browser, and copies their files to this machine if the browser runs on another one.
+ *
+ * Playwright reads a download at the path where the browser saved it. Its message "completed" is held back until the file is
+ * at that path on this machine, too; if the file can't be copied, the message becomes "canceled".
+ */
+export class DownloadWatch implements SocketTap, Downloads {
+  readonly #plan: PlanOfDownloads;
+  readonly #files: BrowserFiles;
+  readonly #downloads = new Map<string, BrowserDownload>();
+  /** Downloads that are being finished, by id. The result is whether the file is on this machine. */
+  readonly #finished = new Map<string, Promise<boolean>>();
+  readonly #folders: Folders[] = [];
+  /** Contexts in which downloads may run. Undefined is the browser's own one. */
+  readonly #contexts = new Set<string | undefined>([undefined]);
+  /** Commands that open a context, by the id of the command. */
+  readonly #opening = new Set<string>();
+  /** What no library may see: our own context and page. */
+  readonly #hidden = new Set<string>();
+  readonly #pages = new Map<string, DownloadPage>();
+  readonly #pageOfSession = new Map<string, string>();
+  readonly #pageOfDownload = new Map<string, string>();
+  readonly #emptied: Promise<unknown>[] = [];
+  /** What waits for the responses to our commands on the library's socket. */
+  readonly #asked = new Map<string, (result: unknown) => void>();
+  #lastId = FIRST_ID;
+  #own: TemporaryFolder | undefined;
+  /** Whether any message can be about a download. */
+  #isActive: boolean;
+
+  constructor(plan: PlanOfDownloads) {
+    this.#plan = plan;
+    this.#isActive = plan.listener !== undefined;
+    this.#files = new BrowserFiles(plan.openCdp, {
+      hide: (id) => void this.#hidden.add(id),
+      onEvent: (data) => void this.#read(data),
+    });
+    void plan.socket.detached.then(() => {
+      this.#files.close();
+      for (const download of this.#downloads.values())
+        this.#fail(download, new Error('the connection to the browser was closed'));
+    });
+  }
+
+  /** The number of sockets of this process that it uses. */
+  get sockets(): number {
+    return this.#files.isOpen ? 1 : 0;
+  }
+
+  /**
+   * Prepares `saveAll`. The downloads of each context that the library opens from now on are saved.
+   *
+   * @param folder An empty folder of this machine.
+   */
+  prepare(folder: TemporaryFolder): void {
+    this.#own = folder;
+    this.#files.open().catch(() => {});
+  }
+
+  /**
+   * Makes the browser save its downloads for us, for a library that does not. Call it after the library has connected: WebDriver
+   * BiDi sets its own behavior when it starts.
+   */
+  async saveAll(): Promise<void> {
+    await this.#save(undefined);
+  }
+
+  command(data: string | Frame): string | Frame {
+    const head = headOf(data);
+    const method = METHOD.exec(head)?.[1] ?? '';
+    if (method === 'Browser.setDownloadBehavior') return this.#noteBehavior(String(data)) ?? data;
+    const opensContext = method === 'Target.createBrowserContext' || method === 'browser.createUserContext';
+    if (this.#own && opensContext) {
+      const id = COMMAND_ID.exec(head) ?? COMMAND_ID.exec(String(data));
+      if (id) this.#opening.add(id[1]!);
+    }
+    return data;
+  }
+
+  message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
+    if (!this.#isActive || !(data instanceof Uint8Array)) return data;
+    const head = headOf(data);
+    const id = RESPONSE.exec(head)?.[1];
+    if (id !== undefined) {
+      if (this.#answer(id, data)) return undefined;
+      return this.#opening.delete(id) ? this.#onContext(data) : data;
+    }
+    const method = METHOD.exec(head)?.[1] ?? '';
+    if (this.#isHidden(data)) return undefined;
+    if (/^(Browser|Page)\.download/.test(method)) return this.#read(data);
+    if (this.#plan.listener && method === 'Target.attachedToTarget') this.#addPage(readParams(data));
+    return data;
+  }
+
+  async isOneComing(): Promise<boolean> {
+    const ask = (method: string, params: object) =>
+      this.#files.isOpen ? this.#files.send(method, params) : this.#askBeside(method, params);
+    const { open } = await countDownloads(ask);
+    return open > [...this.#downloads.keys()].filter((guid) => !this.#finished.has(guid)).length;
+  }
+
+  async cancel({ guid }: BrowserDownload): Promise<void> {
+    const cancel = (browserContextId: string | undefined) =>
+      this.#files.send('Browser.cancelDownload', { guid, browserContextId }).catch(() => {});
+    await Promise.all([...this.#contexts].map(cancel));
+  }
+
+  pageOf(id: string): DownloadPage {
+    return this.#pages.get(id) ?? { ids: [id], contextId: undefined };
+  }
+
+  async leaveNothing(): Promise<void> {
+    // More files can be added meanwhile.
+    for (const emptied of this.#emptied) await emptied;
+    await this.#files.closePage();
+  }
+
+  /** Sends a command over the socket of the library, which does not see it. A second WebSocket would cost more. */
+  async #askBeside(method: string, params: object): Promise<unknown> {
+    const id = String(++this.#lastId);
+    const result = new Promise<unknown>((resolve) => this.#asked.set(id, resolve));
+    this.#plan.socket.send(JSON.stringify({ id: this.#lastId, method, params }));
+    return raceEnd(result, this.#plan.socket.detached, () => new Error('The WebSocket has ended.'));
+  }
+
+  /** Returns false for the response to a command of the library. */
+  #answer(id: string, data: Frame): boolean {
+    const onResult = this.#asked.get(id);
+    if (!onResult) return false;
+    const message = parseJson(String(data));
+    onResult(isRecord(message) ? (message['result'] ?? {}) : {});
+    return this.#asked.delete(id);
+  }
+
+  /** Reads where a library lets the browser save its downloads. Returns another command if the browser can't save there. */
+  #noteBehavior(text: string): string | undefined {
+    const command = parseJson(text);
+    if (!isRecord(command) || !isRecord(command['params'])) return undefined;
+    const { behavior, downloadPath: path, browserContextId } = command['params'];
+    if (behavior !== 'allowAndName' || typeof path !== 'string') return undefined;
+    this.#isActive = true;
+    if (typeof browserContextId === 'string') this.#contexts.add(browserContextId);
+    const downloadPath = this.#addFolder(path, true);
+    if (downloadPath === path) return undefined;
+    return JSON.stringify({ ...command, params: { ...command['params'], downloadPath } });
+  }
+
+  /** A folder of temporary files may have a name here that another machine does not have. */
+  #addFolder(here: string, isShared: boolean): string {
+    const known = this.#folders.find((folder) => folder.here === here);
+    if (known) return known.there;
+    const there = this.#plan.isElsewhere && !here.startsWith('/tmp/') ? `/tmp/${basename(here)}` : here;
+    this.#folders.push({ there, here, isShared });
+    return there;
+  }
+
+  async #save(browserContextId: string | undefined): Promise<void> {
+    this.#contexts.add(browserContextId);
+    const downloadPath = this.#addFolder(this.#own!.path, false);
+    const behavior = { behavior: 'allowAndName', downloadPath, eventsEnabled: true };
+    await this.#files.send('Browser.setDownloadBehavior', { ...behavior, browserContextId });
+  }
+
+  /** The library waits for its new context until downloads are saved there. */
+  async #onContext(data: Frame): Promise<Frame> {
+    const message = parseJson(String(data));
+    const result = isRecord(message) && isRecord(message['result']) ? message['result'] : {};
+    const id = result['browserContextId'] ?? result['userContext'];
+    // A context that was closed in the meantime has no downloads.
+    if (typeof id === 'string') await this.#save(id).catch(() => {});
+    return data;
+  }
+
+  #isHidden(data: Uint8Array): boolean {
+    if (this.#hidden.size === 0 || data.length > LONGEST_TARGET_EVENT) return false;
+    const text = String(data);
+    if (![...this.#hidden].some((id) => text.includes(id))) return false;
+    // Later messages name only the session or the page.
+    for (const [, id] of text.matchAll(/"(?:targetId|sessionId|context)":\s*"([\w-]+)"/g))
+      this.#hidden.add(id!);
+    return true;
+  }
+
+  #addPage({ sessionId, targetInfo }: Params): void {
+    if (sessionId === undefined || !targetInfo) return;
+    const { targetId, browserContextId, openerId } = targetInfo;
+    const openers = openerId === undefined ? [] : (this.#pages.get(openerId)?.ids ?? [openerId]);
+    this.#pageOfSession.set(sessionId, targetId);
+    this.#pages.set(targetId, { ids: [targetId, ...openers], contextId: browserContextId });
+  }
+
+  #read(data: Frame): Frame | Promise<Frame> {
+    const message = parseJson(String(data));
+    if (!isRecord(message) || !isRecord(message['params'])) return data;
+    const params: Params = message['params'];
+    const { guid } = params;
+    if (guid === undefined || !GUID.test(guid)) return data;
+    if (message['method'] === 'Page.downloadWillBegin')
+      this.#notePage(guid, this.#pageOfSession.get(String(message['sessionId'])));
+    if (message['method'] === 'Browser.downloadWillBegin') this.#begin(guid, params);
+    if (message['method'] !== 'Browser.downloadProgress') return data;
+    const finished = this.#progress(guid, params);
+    if (!finished) return data;
+    const canceled = () => Buffer.from(String(data).replace(/"state":\s*"completed"/, '"state":"canceled"'));
+    return finished.then((isHere) => (isHere ? data : canceled()));
+  }
+
+  #begin(guid: string, { url = '', suggestedFilename = '', frameId = '' }: Params): void {
+    if (this.#downloads.has(guid) || this.#finished.has(guid)) return;
+    const download: BrowserDownload = {
+      guid,
+      url,
+      suggestedFilename,
+      page: undefined,
+      received: 0,
+      total: 0,
+    };
+    this.#downloads.set(guid, download);
+    this.#notePage(guid, this.#pageOfDownload.get(guid) ?? frameId);
+    this.#plan.listener?.begun(download);
+  }
+
+  /** The event of the page may come before that of the browser, or after it. The browser names only the frame. */
+  #notePage(guid: string, id: string | undefined): void {
+    if (id === undefined) return;
+    this.#pageOfDownload.set(guid, id);
+    const download = this.#downloads.get(guid);
+    if (download) download.page = this.#pages.get(id);
+  }
+
+  /** Returns a promise for the end of a download whose file the browser has. */
+  #progress(
+    guid: string,
+    { state, filePath, receivedBytes, totalBytes }: Params,
+  ): Promise<boolean> | undefined {
+    const download = this.#downloads.get(guid);
+    if (!download) {
+      const late = state === 'completed' ? this.#finishLate(guid, filePath) : undefined;
+      if (late) this.#emptied.push(late);
+      return late;
+    }
+    const { listener } = this.#plan;
+    download.received = receivedBytes ?? download.received;
+    download.total = totalBytes ?? download.total;
+    if (state === 'completed') {
+      let finished = this.#finished.get(guid);
+      if (!finished) this.#finished.set(guid, (finished = this.#finish(download, filePath)));
+      return finished;
+    }
+    if (state === 'canceled')
+      this.#fail(download, new Error('it was canceled, or its response was incomplete'));
+    else {
+      listener?.progressed(download);
+      if (listener && Math.max(download.received, download.total) > this.#maxSize) this.#refuse(download);
+    }
+    return undefined;
+  }
+
+  get #maxSize(): number {
+    return this.#plan.listener?.maxSize ?? LARGEST_DOWNLOAD;
+  }
+
+  #refuse(download: BrowserDownload): void {
+    if (this.#fail(download, this.#tooLarge(Math.max(download.received, download.total))))
+      void this.cancel(download);
+  }
+
+  #tooLarge(size: number): Error {
+    return new Error(
+      `it has ${size} bytes, and the largest allowed file ${this.#maxSize} (option downloads.maxSize)`,
+    );
+  }
+
+  /** Another socket may have reported the end before, or the browser completed a download that it was told to cancel. */
+  #finishLate(guid: string, filePath: string | undefined): Promise<boolean> | undefined {
+    return this.#finished.get(guid)?.then(async (isHere) => {
+      const folders = this.#foldersOf(guid, filePath);
+      // A file of this machine is removed with its folder.
+      if (!isHere && folders && !(await isFile(join(folders.here, guid))))
+        this.#empty(filePath ?? `${folders.there}/${guid}`);
+      return isHere;
+    });
+  }
+
+  /** An old browser sends no path. All folders of a connection are the same then. */
+  #foldersOf(guid: string, filePath: string | undefined): Folders | undefined {
+    return this.#folders.find(({ there }) => filePath === undefined || isIn(filePath, there, guid));
+  }
+
+  /** Returns false if the download has ended before. */
+  #fail(download: BrowserDownload, error: Error): boolean {
+    if (this.#finished.has(download.guid)) return false;
+    this.#finished.set(download.guid, Promise.resolve(false));
+    this.#downloads.delete(download.guid);
+    this.#plan.listener?.failed(download, error);
+    return true;
+  }
+
+  /** Resolves to whether the file is on this machine. Never rejects. */
+  async #finish(download: BrowserDownload, filePath: string | undefined): Promise<boolean> {
+    const { listener } = this.#plan;
+    let isHere = false;
+    try {
+      const file = await this.#fetch(download, filePath);
+      isHere = true;
+      if (file) await listener?.arrived(download, file.path, file.isShared);
+    } catch (error) {
+      listener?.failed(download, error as Error);
+    }
+    this.#downloads.delete(download.guid);
+    this.#pageOfDownload.delete(download.guid);
+    return isHere;
+  }
+
+  /** Resolves to the path of the file on this machine; to undefined if nobody needs it here. */
+  async #fetch(
+    download: BrowserDownload,
+    filePath: string | undefined,
+  ): Promise<{ path: string; isShared: boolean } | undefined> {
+    const { guid } = download;
+    const folders = this.#foldersOf(guid, filePath);
+    const from = filePath ?? `${folders?.there}/${guid}`;
+    // Where the caller lets the browser save its downloads.
+    if (!folders && (await isFile(from))) return { path: this.#accept(download, from), isShared: true };
+    const here = await this.#folderFor(folders);
+    if (here === undefined) return undefined;
+    const path = join(here, guid);
+    const isShared = here === folders?.here && folders.isShared;
+    if (await isFile(path)) return { path: this.#accept(download, path), isShared };
+    try {
+      await this.#files.copy(from, path, {
+        check: (size) => this.#checkCopy(size, download),
+        onPart: (copied) => this.#plan.listener?.progressed(download, copied),
+      });
+    } finally {
+      if (folders) this.#empty(from);
+    }
+    return { path, isShared };
+  }
+
+  /** A folder that exists only on the browser's machine is the caller's own. With a listener, another one takes its files. */
+  async #folderFor(folders: Folders | undefined): Promise<string | undefined> {
+    if (folders && (await isFolder(folders.here))) return folders.here;
+    if (!this.#plan.listener) return undefined;
+    for (const { here } of this.#folders) if (await isFolder(here)) return here;
+    throw new Error('there is no folder for it on this machine');
+  }
+
+  /** Without a listener, only the copy is limited: the file of a browser on this machine is the library's own. */
+  #accept({ received }: BrowserDownload, path: string): string {
+    if (this.#plan.listener && received > this.#maxSize) throw this.#tooLarge(received);
+    return path;
+  }
+
+  #checkCopy(size: number, { received }: BrowserDownload): void {
+    if (size > this.#maxSize) throw this.#tooLarge(size);
+    if (size !== received) throw new Error(`the browser shows ${size} of its ${received} bytes`);
+  }
+
+  /** The library reads the copy. */
+  #empty(path: string): void {
+    const emptied = this.#files.empty(path);
+    emptied.catch(() => {});
+    this.#emptied.push(emptied);
+  }
+}
+
+function isIn(path: string, folder: string, guid: string): boolean {
+  return path === `${folder}/${guid}` || path === `${folder}\\${guid}`;
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+function readParams(data: Frame): Params {
+  const message = parseJson(String(data));
+  return isRecord(message) && isRecord(message['params']) ? message['params'] : {};
+}
+
+function headOf(data: string | Frame): string {
+  if (typeof data === 'string') return data.slice(0, HEAD);
+  return data instanceof Uint8Array ? Buffer.from(data.subarray(0, HEAD)).toString('latin1') : '';
+}

@@ -1,0 +1,163 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { WebSocket } from 'ws';
+import { DownloadWatch } from '../../src/connect/downloads.js';
+import { Socket } from '../../src/connect/socket.js';
+import { PlayedBrowser, settle } from '../support/played-browser.js';
+
+/** Larger than all parts of a copy that are under way at the same time. */
+const CONTENT = Buffer.alloc(3_000_001, 'content');
+const GUID = 'd0000000-0000-4000-8000-000000000001';
+
+let browser: PlayedBrowser;
+let folder: string;
+/** The files on the browser's machine. */
+let files: Map<string, Buffer>;
+/** What a client of the browser receives. */
+let seen: string[];
+let socket: Socket;
+let client: WebSocket;
+let watch: DownloadWatch;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'artifacts-'));
+  browser = await PlayedBrowser.start();
+  files = new Map();
+  seen = [];
+  await connect();
+});
+afterEach(async () => {
+  socket.cut('closed-by-us');
+  await browser[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+async function connect(isElsewhere = false): Promise<void> {
+  ({ socket, client } = await browser.connect());
+  const openCdp = (signal: AbortSignal) => Socket.open(browser.url, signal);
+  watch = new DownloadWatch({ socket, openCdp, isElsewhere, listener: undefined });
+  socket.tap = watch;
+  socket.onMessage = (data) => void seen.push(String(data));
+  browser.onText = playFiles();
+}
+
+/** Plays the page with the `<input type=file>`. Returns what answers its commands. */
+function playFiles(): PlayedBrowser['onText'] {
+  let input = '';
+  let saving = '';
+  return (text, page) => {
+    const { id, method, params } = JSON.parse(text) as {
+      id: number;
+      method: string;
+      params: {
+        files?: string[];
+        functionDeclaration?: string;
+        arguments?: { value: unknown }[];
+        downloadPath?: string;
+      };
+    };
+    if (params.files) input = params.files[0]!;
+    if (params.downloadPath !== undefined) saving = params.downloadPath;
+    const content = files.get(input) ?? Buffer.alloc(0);
+    const [first, second] = (params.arguments ?? []).map(({ value }) => value);
+    let value: unknown;
+    if (params.functionDeclaration?.includes('readAsDataURL'))
+      value = content.subarray(first as number, second as number).toString('base64');
+    else if (params.functionDeclaration?.includes('download')) {
+      files.set(`${saving}/${String(first)}`, Buffer.alloc(0));
+      send(page, 'Browser.downloadWillBegin', {
+        frameId: 'our-page',
+        guid: 'our-save',
+        url: 'blob:',
+        suggestedFilename: '',
+      });
+      send(page, 'Browser.downloadProgress', { guid: 'our-save', state: 'completed' });
+    } else value = content.length;
+    const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
+    page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
+  };
+}
+
+function send(to: WebSocket, method: string, params: object): void {
+  to.send(JSON.stringify({ method, params }));
+}
+
+/** A library makes the browser save downloads, and one is completed. Returns the state that the library sees. */
+async function download(path = `${folder}/${GUID}`): Promise<string> {
+  const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
+  socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
+  send(client, 'Browser.downloadWillBegin', {
+    frameId: 'page',
+    guid: GUID,
+    url: 'https://a/',
+    suggestedFilename: 'a',
+  });
+  send(client, 'Browser.downloadProgress', {
+    guid: GUID,
+    state: 'completed',
+    receivedBytes: CONTENT.length,
+    filePath: path,
+  });
+  send(client, 'Page.later', {});
+  const ended = () => seen.find((text) => text.includes('downloadProgress'));
+  await expect.poll(ended).toBeDefined();
+  return /"state":"(\w+)"/.exec(ended()!)![1]!;
+}
+
+it('holds back the end of a download until its file is on this machine, and nothing else', async () => {
+  files.set(`${folder}/${GUID}`, CONTENT);
+  expect(await download()).toBe('completed');
+  expect(seen.flatMap((text) => /^\{"method":"([\w.]+)"/.exec(text)?.[1] ?? [])).toEqual([
+    'Browser.downloadWillBegin',
+    'Page.later',
+    'Browser.downloadProgress',
+  ]);
+  expect(readFileSync(`${folder}/${GUID}`).equals(CONTENT)).toBe(true);
+  await watch.leaveNothing();
+  expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
+});
+
+it.each([
+  ['is already here', async () => writeFile(`${folder}/${GUID}`, CONTENT), `FOLDER/${GUID}`],
+  ['is where only the caller knows', async () => {}, '/only/there/report.pdf'],
+])('opens no WebSocket for a file that %s', async (_where, prepare, path) => {
+  await prepare();
+  expect(await download(path.replace('FOLDER', folder))).toBe('completed');
+  expect(browser.dialled).toBe(1);
+});
+
+it('reports a file that cannot be copied as canceled, so that no library reads a missing file', async () => {
+  expect(await download()).toBe('canceled');
+  expect(existsSync(`${folder}/${GUID}`)).toBe(false);
+});
+
+it('hides its own page from the library', async () => {
+  files.set(`${folder}/${GUID}`, CONTENT);
+  await download();
+  const before = seen.length;
+  const targetInfo = { targetId: 'our-page', type: 'page', browserContextId: 'our-context' };
+  send(client, 'Target.attachedToTarget', { sessionId: 'session-of-the-library', targetInfo });
+  send(client, 'Target.detachedFromTarget', { sessionId: 'session-of-the-library' });
+  send(client, 'Target.targetDestroyed', { targetId: 'our-page' });
+  send(client, 'Target.targetDestroyed', { targetId: 'another-page' });
+  await expect.poll(() => seen.length).toBeGreaterThan(before);
+  await settle();
+  expect(seen.slice(before).join()).toContain('another-page');
+  expect(seen.slice(before)).toHaveLength(1);
+});
+
+it.each([
+  { isElsewhere: true, here: '/var/folders/9x/T/artifacts-7', there: '/tmp/artifacts-7' },
+  { isElsewhere: true, here: '/tmp/artifacts-7', there: '/tmp/artifacts-7' },
+  { isElsewhere: false, here: '/var/folders/9x/T/artifacts-7', there: '/var/folders/9x/T/artifacts-7' },
+])('lets a browser save in a folder that its machine has: $here', async ({ isElsewhere, here, there }) => {
+  await connect(isElsewhere);
+  const params = { behavior: 'allowAndName', browserContextId: 'c', downloadPath: here, eventsEnabled: true };
+  socket.send(JSON.stringify({ id: 7, method: 'Browser.setDownloadBehavior', params, sessionId: 's' }));
+  await expect.poll(() => browser.received).toHaveLength(1);
+  const sent = { id: 7, method: 'Browser.setDownloadBehavior', params: { ...params, downloadPath: there } };
+  expect(JSON.parse(browser.received[0]!)).toEqual({ ...sent, sessionId: 's' });
+});
