@@ -16,6 +16,7 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, isolation, protocol } = command;
   const { hostConcurrency, hostDelay } = command;
   const { name, tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash } = command;
+  const { exposeNetwork } = command;
   const { release, replays, artifacts: folder, artifactsOn: on, trace = false } = command;
   return {
     concurrency,
@@ -34,6 +35,7 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     releaseOnCrash,
     release,
     replays,
+    exposeNetwork,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
     pollTimeout: POLL_TIMEOUT,
   };

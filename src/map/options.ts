@@ -216,7 +216,8 @@ const { context: _context, contextOptions: _contextOptions, ...eachLease } = lea
 /** The options of each lease of a job. */
 export const leaseChecksOfMap = eachLease;
 const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...inputChecks, ...taskChecks });
-const DEFAULTS = readOptions(taskChecks, {}, 'a job');
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof taskChecks> | undefined;
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
 export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
@@ -241,8 +242,9 @@ export function readTaskOptions<C extends Checks>(
   options: object,
   { caller, connector }: { caller: string; connector: CheckingConnector },
 ): MapSettings & Checked<C> {
+  defaults ??= readOptions(taskChecks, {}, 'a job');
   const settings = {
-    ...DEFAULTS,
+    ...defaults,
     ...readLeaseOptions(checks, options, { caller, connector }),
   };
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
