@@ -51,7 +51,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
-  /** The downloads of the browser. Undefined over WebDriver BiDi without a listener. */
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
   readonly downloads: Downloads | undefined;
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
@@ -104,7 +104,7 @@ async function connectOnce<Handles>(
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
   const downloads =
-    protocol === 'cdp' || listener
+    protocol === 'cdp' || grant.cdpUrl !== undefined
       ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
       : undefined;
   socket.tap = downloads;
