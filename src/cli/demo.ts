@@ -17,8 +17,8 @@ export function define(command: Command, { signal }: Interruption): void {
 }
 
 const HELP = `
-The demo needs no network and no account. It leaves only the recordings, in the folder pooled-browser-recordings, or in
-that of BROWSER_POOL_LOCAL_RECORDINGS.
+The demo needs no network and no account. It leaves only the recordings, in the folder
+pooled-browser-recordings, or in that of BROWSER_POOL_LOCAL_RECORDINGS.
 
 Example:
   $ pooled-browser demo`;

@@ -44,9 +44,9 @@ session, signal } and returns the value for the result, or a promise of it:
   };
 
 The script may be in TypeScript, with Node 22.18 or newer, or where tsx is installed. It may export
-shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried, and
-contextOptions: the library's options of the task's context (storage state, locale, viewport, …), or a
-function (input, index) that returns them.
+shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried,
+and contextOptions: the library's options of the task's context (storage state, locale, viewport,
+…), or a function (input, index) that returns them.
 
 Results are lines of JSON, written as the tasks end: {"status":"fulfilled","index":0,"input":"…",
 "attempts":1,"sessionId":"…","value":…} or {"status":"rejected",…,"reason":{"name":…,"message":…}}.

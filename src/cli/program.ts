@@ -27,6 +27,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
     'install a browser on this machine, unless it has one',
     () => import('./install-browser.js'),
   ],
+  ['completion', 'print the script that completes commands in a shell', () => import('./completion.js')],
 ];
 
 /** Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast. */
@@ -40,10 +41,14 @@ export async function createProgram(args: readonly string[], interruption: Inter
     .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', EXIT_CODES);
+  // The script of a shell calls it.
+  const isComplete = args[0] === 'complete';
   for (const [name, summary, load] of COMMANDS) {
+    if (isComplete && name === 'completion') continue;
     const command = program.command(name).summary(summary);
-    if (args.includes(name)) (await load()).define(command, interruption);
+    if (isComplete || args.includes(name)) (await load()).define(command, interruption);
   }
+  if (isComplete) (await import('./completion.js')).addComplete(program);
   return program;
 }
 

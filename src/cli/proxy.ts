@@ -67,7 +67,7 @@ Examples:
   $ pooled-browser proxy agents
   $ pooled-browser proxy agents --max 4 --idle-timeout 5m --release-on-crash
   $ pooled-browser proxy agents --no-secret --port 9222
-  $ pooled-browser proxy agents --json | jq -r --unbuffered 'select(.type == "released") | .replays[]'`;
+  $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
 interface ProxyCommandOptions extends AcquireOptions {
   port: number;

@@ -35,6 +35,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Called when a page of the browser's own context is opened or navigated. */
+  readonly onOwnContextUsed: () => void;
   /** Receives the files that the browser downloads. */
   readonly downloads?: DownloadListener | undefined;
 }
@@ -93,13 +95,12 @@ const NEEDS_CDP = 'the option downloads needs the CDP URL of the session, which 
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl, downloads: listener }: ConnectPlan,
+  { settings, trust, spare, pageUrl, onOwnContextUsed, downloads: listener }: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
-  const { ended } = socket;
   const cut = () => socket.cut('closed-by-us');
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
@@ -112,7 +113,7 @@ async function connectOnce<Handles>(
   const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), ended, how);
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), socket.ended, how);
   // Not every library detects that its socket has ended.
   const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
@@ -127,6 +128,7 @@ async function connectOnce<Handles>(
       endReason: endReason(grant.id),
       pageUrl,
       timeout,
+      onOwnContextUsed,
       ...endpoints,
     });
     const opening = async () => {
@@ -134,9 +136,9 @@ async function connectOnce<Handles>(
       await savesDownloads?.saveAll();
       return connection;
     };
-    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    const connection = await raceAbort(raceEnd(opening(), socket.ended, dropped), signal);
     const countSockets = () => sockets() + (downloads?.sockets ?? 0);
-    return { ...connection, ended, cut, clean, downloads, sockets: countSockets, socket };
+    return { ...connection, ended: socket.ended, cut, clean, downloads, sockets: countSockets, socket };
   } catch (error) {
     cut();
     throw error;

@@ -38,6 +38,11 @@ export interface ConnectRequest {
   /** Milliseconds until a page must be usable; then `socket` is closed. */
   readonly timeout: number;
   /**
+   * Call it when a page of the browser's own context is opened or navigated after the connect: a lease with contexts of its own
+   * leaves that context untouched only if nothing happens there.
+   */
+  onOwnContextUsed(this: void): void;
+  /**
    * Opens a WebSocket URL on loopback that leads to `socket`, for a library that connects by URL. Its path is a secret
    * that is valid for one connection. Use either this URL or `socket`.
    */

@@ -65,22 +65,18 @@ const OF_EACH_CONNECTION = { observe, explain, pageId };
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
-  {
-    socket,
-    context: choice,
-    contextOptions,
-    connectOptions,
-    endReason: reason,
-    pageUrl,
-    endpoint,
-  }: ConnectRequest,
+  { socket, context: choice, contextOptions, endReason: reason, ...request }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const [url, artifacts] = await Promise.all([endpoint(), createTemporaryFolder()]);
+  const [url, artifacts] = await Promise.all([request.endpoint(), createTemporaryFolder()]);
   // Playwright would remove its own folder some time after the connection has ended: a process that ends before that leaves the
   // folder behind. It writes nothing after the socket has ended.
   const removed = socket.ended.then(() => artifacts.remove());
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
-  const options: ConnectOverCDPOptions = { timeout: 0, artifactsDir: artifacts.path, ...connectOptions };
+  const options: ConnectOverCDPOptions = {
+    timeout: 0,
+    artifactsDir: artifacts.path,
+    ...request.connectOptions,
+  };
   const browser = await chromium.connectOverCDP(url, options);
   // A call that is still pending when the socket is taken over shows the reason.
   void socket.detached.then(() => {
@@ -96,7 +92,8 @@ async function connect(
   const context = await openContext(choice, contextOptions);
   const newPage = () => withContextOptions(contextOptions, isConnected, () => context.newPage());
   const pages = context.pages();
-  const page = pages.find((one) => one.url() === pageUrl) ?? pages[0] ?? (await newPage());
+  const page = pages.find((one) => one.url() === request.pageUrl) ?? pages[0] ?? (await newPage());
+  watchContext(ownContext, request.onOwnContextUsed);
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
@@ -116,6 +113,12 @@ async function connect(
       await removed;
     },
   };
+}
+
+/** Calls a function when a page of a context is opened or navigated. */
+function watchContext(context: BrowserContext, onUse: () => void): void {
+  context.on('page', onUse);
+  for (const page of context.pages()) page.on('framenavigated', onUse);
 }
 
 type OpenContext = (which: ContextChoice, contextOptions?: BrowserContextOptions) => Promise<BrowserContext>;

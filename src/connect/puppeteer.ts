@@ -99,6 +99,7 @@ async function connect(
   const page = await withContextOptions(contextOptions, isConnected, () =>
     usablePage(context, request.pageUrl),
   );
+  watchContext(ownContext, request.onOwnContextUsed);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
@@ -116,6 +117,12 @@ async function connect(
       await browser.disconnect();
     },
   };
+}
+
+/** Calls a function when a page of a context is opened or navigated. */
+function watchContext(context: BrowserContext, onUse: () => void): void {
+  const onTarget = (target: Target) => target.type() === 'page' && onUse();
+  context.on('targetcreated', onTarget).on('targetchanged', onTarget);
 }
 
 /** Time until Puppeteer must see a page, in ms. */

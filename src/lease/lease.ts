@@ -121,7 +121,9 @@ export class Lease<Handles> {
   readonly #run = ++runs.count;
   readonly #stages: { [stage in Stage]?: number } = {};
   readonly #artifacts: string[] = [];
-  readonly #isOwnContextUsed: boolean;
+  /** The holder of the lease works in the browser's own context. */
+  #worksInOwnContext: boolean;
+  #wasOwnContextTouched = false;
   /** The lease inside whose callback this one began, while it lasts. */
   #outer: Lease<unknown> | undefined = outerLease.getStore();
   /** Number of the browser within the call, from 1. */
@@ -219,7 +221,7 @@ export class Lease<Handles> {
   }: Omit<LeasePlan<Handles>, 'connector'>) {
     this.pool = pool;
     this.settings = settings;
-    this.#isOwnContextUsed = isOwnContextUsed;
+    this.#worksInOwnContext = isOwnContextUsed;
     this.#abort = new LinkedAbort(settings.signal);
     const downloads = downloadsOf(settings);
     this.downloads = downloads && new LeaseDownloads(this, downloads);
@@ -280,6 +282,16 @@ export class Lease<Handles> {
     publish(event);
     callListener(this.settings.onEvent, event);
   };
+
+  /** Something has happened in the browser's own context. */
+  readonly noteOwnContext = (): void => {
+    this.#wasOwnContextTouched = true;
+  };
+
+  /** For a holder that does not use the handles, but opens contexts of its own. */
+  spareOwnContext(): void {
+    this.#worksInOwnContext = false;
+  }
 
   /** Ends the work in the browser. */
   abort(reason: unknown): void {
@@ -544,6 +556,10 @@ export class Lease<Handles> {
     await connection.cleanup();
     const isKept = release === 'reuse' || (release === 'destroy' && !this.#outlivesLease);
     if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
+  }
+
+  get #isOwnContextUsed(): boolean {
+    return this.#worksInOwnContext || this.#wasOwnContextTouched;
   }
 
   /** The logins of a profile would be lost with the data of its context. */

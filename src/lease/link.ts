@@ -41,6 +41,7 @@ export interface LinkedLease {
   readonly emit: (step: RunStep) => void;
   readonly downloads: DownloadListener | undefined;
   abort(reason: unknown): void;
+  noteOwnContext(this: void): void;
   time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
 }
 
@@ -215,14 +216,15 @@ function connect<Handles>(
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId } = lease;
+  const { settings, emit, pool, grant, sessionId, noteOwnContext: onOwnContextUsed } = lease;
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
       const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, downloads: lease.downloads };
+      const { downloads } = lease;
+      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onOwnContextUsed, downloads };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

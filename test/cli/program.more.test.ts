@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
 import { expectRefusal, runCli, startClient } from './support.js';
 
-const COMMANDS = 'demo serve exec map work acquire flush replays doctor install-browser'.split(' ');
+const COMMANDS =
+  'demo serve exec proxy map work acquire flush replays doctor install-browser completion'.split(' ');
 
 const PASSWORD = 'canary-password-123';
 

@@ -57,6 +57,7 @@ function connect(
     trust: { baseUrl: new URL('http://127.0.0.1/'), insecure: false, network: {} },
     spare: new SpareConnection({}),
     signal,
+    onOwnContextUsed: () => {},
     onPagesClosed: (urls) => void told.push(urls),
   });
 }

@@ -38,6 +38,7 @@ function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
     connectOptions: {},
     timeout: 1000,
     endReason: 'over',
+    onOwnContextUsed: () => {},
   } as const;
   const endpoint = async () => 'ws://here/';
   return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
@@ -97,6 +98,7 @@ describe('Puppeteer', () => {
     readonly all: object[] = [];
     readonly targets = () => [...this.all];
     readonly newPage = async () => this.add().handle;
+    readonly on = () => this;
 
     /** @param onPage Called when the connector requests the page. */
     add(type = 'page', onPage?: () => Page | null) {

@@ -102,6 +102,16 @@ async function fill(lease: AnyLease): Promise<object> {
   return seen(lease);
 }
 
+interface OwnContext {
+  newPage(): Promise<Page>;
+  pages(): Page[] | Promise<Page[]>;
+}
+
+function ownContextOf({ browser }: AnyLease): OwnContext {
+  const either = browser as unknown as { contexts?(): OwnContext[]; defaultBrowserContext(): OwnContext };
+  return either.contexts?.()[0] ?? either.defaultBrowserContext();
+}
+
 /** Leaves a page that asks before it closes, and one with an open dialog that has broken its own JavaScript. */
 async function leavePages(lease: AnyLease, openPage: Driver['openPage']): Promise<void> {
   const asking = (await openPage(lease)) as Page;
@@ -143,4 +153,21 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     expect(await next()).toMatchObject({ ...FULL, geolocation: 'prompt', name: 'a name' });
     expect(await next()).toEqual(CLEAN);
   });
+
+  it.each<[how: string, open: (context: OwnContext) => Promise<Page>]>([
+    ['opened a page', (context) => context.newPage()],
+    ['navigated the page', async (context) => (await context.pages())[0]!],
+  ])(
+    "leaves nothing if a callback with context: 'new' %s of the browser's own context",
+    async (_how, open) => {
+      const useOwnContext = async (lease: AnyLease) => {
+        const page = await open(ownContextOf(lease));
+        await page.goto(`${origin}/fill`);
+      };
+      const ended = await run(used.pool, useOwnContext, { context: 'new' });
+      expect(ended).toMatchObject({ released: 'reused', cleanupErrors: [] });
+      expect(await pages()).toEqual(['about:blank']);
+      expect(await next()).toEqual(CLEAN);
+    },
+  );
 });

@@ -110,7 +110,7 @@ describe('a browser without a service', () => {
     const twice = await rejection(attachBrowser(detached, { pool, connector }));
     expect(twice.message).toContain('Another lease of this process uses the browser');
     await attached.release();
-    await (await played.leaseIn(other, waits)).release();
+    await (await played.leaseIn(other)).release();
   });
 
   it('keeps the place of a detached lease that could not be attached', async () => {
@@ -141,5 +141,5 @@ it('counts an attached lease of a service, which has its browser already, for th
   const waits = { acquireTimeout: 50 };
   expect(await rejection(played.leaseIn(limited, waits))).toMatchObject({ name: 'AcquireTimeoutError' });
   await attached.release();
-  await (await played.leaseIn(limited, waits)).release();
+  await (await played.leaseIn(limited)).release();
 });

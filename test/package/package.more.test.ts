@@ -56,7 +56,7 @@ it('imports only packages that package.json declares, and declares only packages
   const code = names
     .filter((name) => name.endsWith('.js'))
     .map((name) => readFileSync(join(home, 'dist', name), 'utf8'));
-  const imports = code.join('\n').matchAll(/\b(?:from|import) ?\(?["']((?:@[\w-]+\/)?[\w-]+)[\w/.-]*["']/g);
+  const imports = code.join('\n').matchAll(/\b(?:from|import) ?\(?["']((?:@[\w.-]+\/)?[\w-]+)[\w/.-]*["']/g);
   const imported = new Set([...imports].map(([, name]) => name!));
   const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as {
     dependencies: object;

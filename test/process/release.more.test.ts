@@ -127,6 +127,17 @@ describe('a release that is under way when the process ends', () => {
     await expectReleased();
   });
 
+  it('is sent once by the helper process through a gateway that sends an unsolicited 100', async () => {
+    service.script('release', (response) => {
+      response.writeContinue();
+      confirm(response);
+    });
+    expect(await hold('exit').ended).toEqual([7, null]);
+    await expectReleased();
+    await expect.poll(helpers).toEqual([]);
+    expect(releases()).toHaveLength(1);
+  });
+
   it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
     service.script('release', { status: 503 }, { status: 503 }, { status: 503 }, confirm);
     const program = hold('guarded-hold');

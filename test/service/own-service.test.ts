@@ -171,6 +171,8 @@ describe('cdp', () => {
     const requests: string[] = [];
     const server = createServer(({ url }, response) => {
       requests.push(url!);
+      // As some gateways do, though the request did not ask for it.
+      response.writeContinue();
       response.end(JSON.stringify({ webSocketDebuggerUrl }));
     });
     const upgrades = new WebSocketServer({ server });
