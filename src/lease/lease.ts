@@ -343,6 +343,7 @@ export class Lease<Handles> {
       return value;
     } catch (error) {
       link.check();
+      link.connection.explain?.(error);
       throw error;
     } finally {
       clock.clearTimeout(timer);
