@@ -1,36 +1,87 @@
-/** Runs the Playwright MCP server on a leased browser, and drives it with an MCP client. */
+/** Drives the MCP servers of mcp.json on leased browsers, as a client with this configuration does. */
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { BrowserPool, serveProxy } from 'pooled-browser';
 import { startLocalPool } from 'pooled-browser/local';
 
 const url = process.argv[2] ?? 'data:text/html,<title>Shop</title><h1>Welcome</h1><button>Buy</button>';
+/** So that the example is short. Agents think for longer. */
+const IDLE_TIMEOUT = 8000;
 
 // Uses the service that the environment names, or else starts a local pool.
 await using local = process.env.BROWSER_POOL_BASE_URL ? undefined : await startLocalPool();
+await using pool = new BrowserPool('default', { baseUrl: local?.baseUrl, token: local?.token });
 
-// The same as `npx pooled-browser exec default -- sh -c '…' npx @playwright/mcp`, without npx.
-const POOLED_BROWSER = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const PLAYWRIGHT_MCP = fileURLToPath(new URL('cli.js', import.meta.resolve('@playwright/mcp')));
-// The browser's URL contains a secret. Other users of the machine can read arguments, but not the environment.
-const WITH_ITS_BROWSER = 'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL exec "$0" "$@"';
-
-const SERVER = ['sh', '-c', WITH_ITS_BROWSER, process.execPath, PLAYWRIGHT_MCP, '--snapshot-mode', 'none'];
-
-const transport = new StdioClientTransport({
-  command: process.execPath,
-  args: [POOLED_BROWSER, 'exec', 'default', '--', ...SERVER],
-  env: {
-    ...(process.env as Record<string, string>),
-    ...(local && { BROWSER_POOL_BASE_URL: local.baseUrl, BROWSER_POOL_ACCESS_TOKEN: local.token }),
-  },
+// The same as `npx pooled-browser proxy default --no-secret --idle-timeout 8s`, on any free port.
+await using proxy = await serveProxy(pool, {
+  secret: false,
+  idleTimeout: IDLE_TIMEOUT,
+  onClient: ({ type, name }) => console.log(`proxy: ${type} ${name}`),
 });
-const client = new Client({ name: 'example', version: '1.0.0' });
-await client.connect(transport);
 
-await client.callTool({ name: 'browser_navigate', arguments: { url } });
-const { content } = await client.callTool({ name: 'browser_snapshot', arguments: {} });
-for (const { text } of content as { text: string }[]) console.log(text);
+interface Server {
+  command: string;
+  args: string[];
+}
+const text = readFileSync(new URL('mcp.json', import.meta.url), 'utf8');
+const { mcpServers } = JSON.parse(text) as {
+  mcpServers: Record<'playwright' | 'chrome' | 'alone', Server>;
+};
 
-// Ends the server; then `exec` releases the browser.
-await client.close();
+await using playwright = await connect(mcpServers.playwright);
+await playwright.call('browser_navigate', { url });
+console.log(await playwright.call('browser_snapshot'));
+await sleep(IDLE_TIMEOUT + 3000);
+console.log(await playwright.call('browser_snapshot'));
+
+await using chrome = await connect(mcpServers.chrome);
+console.log(await chrome.call('new_page', { url }));
+
+await using alone = await connect(mcpServers.alone);
+await alone.call('browser_navigate', { url });
+console.log(await alone.call('browser_snapshot'));
+
+/** Starts a server as an MCP client does. The calls lease and use its browser. */
+async function connect({ args }: Server) {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: withoutNpx(args),
+    // The servers write files to their working folder.
+    cwd: tmpdir(),
+    stderr: 'ignore',
+    env: {
+      ...(process.env as Record<string, string>),
+      ...(local && { BROWSER_POOL_BASE_URL: local.baseUrl, BROWSER_POOL_ACCESS_TOKEN: local.token }),
+    },
+  });
+  const client = new Client({ name: 'example', version: '1.0.0' });
+  await client.connect(transport);
+  return {
+    async call(name: string, given: Record<string, unknown> = {}): Promise<string> {
+      const { content } = await client.callTool({ name, arguments: given });
+      return (content as { text: string }[]).map((part) => part.text).join('\n');
+    },
+    // Ends the server.
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+/** The programs of this clone instead of those that npx finds, and the port of this proxy. */
+function withoutNpx(args: string[]): string[] {
+  const programs: Record<string, string> = {
+    '@playwright/mcp': new URL('cli.js', import.meta.resolve('@playwright/mcp')).href,
+    'chrome-devtools-mcp': new URL(
+      '../../node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js',
+      import.meta.url,
+    ).href,
+    'pooled-browser': new URL('../../dist/cli/main.js', import.meta.url).href,
+  };
+  const found = args.map((arg) => (programs[arg] ? fileURLToPath(programs[arg]) : arg));
+  return found
+    .map((arg) => (arg === 'npx' ? process.execPath : arg))
+    .map((arg) => arg.replace('127.0.0.1:9333', new URL(proxy.url).host));
+}

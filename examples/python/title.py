@@ -1,4 +1,4 @@
-"""Opens a page in the browser that `pooled-browser exec` has leased, and prints its title. Standard library only."""
+"""Opens a page in a browser of `pooled-browser exec` or `proxy`, and prints its title. Standard library only."""
 
 import base64
 import itertools

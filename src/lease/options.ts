@@ -448,7 +448,8 @@ export const proxyChecks = checksOf<ProxyOptions>()({
 export const sessionLeaseChecks = checksOf<SessionLeaseOptions>()({ ...acquireChecks, ...releaseChecks });
 
 const allChecks = { ...runChecks, ...reconnectChecks };
-const DEFAULTS = readOptions(allChecks, {}, 'a lease');
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof allChecks> | undefined;
 
 /** All options with their defaults. */
 export type LeaseSettings = Checked<typeof allChecks>;
@@ -486,7 +487,8 @@ export function readLeaseOptions<C extends Checks>(
   { caller, connector }: { caller: string; connector?: CheckingConnector },
 ): LeaseSettings & Checked<C> {
   refuseMisplaced(checks, given, caller);
-  const settings = { ...DEFAULTS, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  defaults ??= readOptions(allChecks, {}, 'a lease');
+  const settings = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);

@@ -43,10 +43,24 @@ const PATH =
 
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
-  '64 letters, digits, ".", "_" and "-".';
+  '64 letters, digits, ".", "_" and "-", and is not json, session or devtools.';
 
 /** The page that `/json/list` shows: the browser does not exist yet. */
 const ANY_PAGE = 'any';
+
+/** Most names that are remembered. */
+const MOST_IDLE = 1000;
+
+/**
+ * The first page of a browser that replaces one of an idle client. A tool that connects again by itself shows this page to its
+ * agent, which would look for its pages otherwise.
+ */
+function noticeOf(idleTimeout: number): string {
+  const text =
+    `This is a new browser. The one before it was released after ${duration(idleTimeout)} without a command: ` +
+    'its pages and logins no longer exist.';
+  return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
+}
 
 interface Place {
   readonly name: string | undefined;
@@ -67,6 +81,8 @@ export class ProxyServer implements PoolProxy {
   /** Those that a later client can use, by name. */
   readonly #named = new Map<string, ProxiedBrowser>();
   readonly #connections = new Set<Duplex>();
+  /** Names whose clients were disconnected because they were idle. */
+  readonly #idle = new Set<string>();
   #connected = 0;
   #closed: Promise<void> | undefined;
 
@@ -193,6 +209,7 @@ export class ProxyServer implements PoolProxy {
         emit({ type: 'connected', ...named, sessionId });
         const isIdle = await serveClient(client, socket, { channel, over: browser.over, idleTimeout });
         this.#connected--;
+        if (isIdle) this.#noteIdle(place);
         emit({ type: 'disconnected', ...named, sessionId, isIdle });
         return isIdle;
       });
@@ -208,8 +225,8 @@ export class ProxyServer implements PoolProxy {
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
   #browserOf({ name, protocol }: Place): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
-    const { share, keep } = this.#plan.settings;
-    const key = share ? '' : name;
+    const { share, keep, idleTimeout, startUrl } = this.#plan.settings;
+    const key = this.#keyOf({ name });
     const known = key === undefined ? undefined : this.#named.get(key);
     if (known && !share && known.clients > 0)
       throw new Refusal(
@@ -218,7 +235,11 @@ export class ProxyServer implements PoolProxy {
       );
     if (known) return known;
     const use = key === undefined ? 'once' : { keep: share ? Number.POSITIVE_INFINITY : keep };
-    const browser = new ProxiedBrowser(this.#plan, { name, use, protocol });
+    const isNotice = key !== undefined && startUrl === undefined && this.#idle.delete(key);
+    const settings = isNotice
+      ? { ...this.#plan.settings, startUrl: noticeOf(idleTimeout) }
+      : this.#plan.settings;
+    const browser = new ProxiedBrowser({ ...this.#plan, settings }, { name, use, protocol });
     this.#browsers.add(browser);
     if (key !== undefined) this.#named.set(key, browser);
     browser.over.addEventListener('abort', () => {
@@ -226,6 +247,19 @@ export class ProxyServer implements PoolProxy {
     });
     void browser.ended.then(() => this.#browsers.delete(browser));
     return browser;
+  }
+
+  /** Identifies a browser that has more than one client; `undefined` for one that has not. */
+  #keyOf({ name }: Pick<Place, 'name'>): string | undefined {
+    return this.#plan.settings.share ? '' : name;
+  }
+
+  #noteIdle(place: Place): void {
+    const key = this.#keyOf(place);
+    if (key === undefined) return;
+    this.#idle.add(key);
+    const [oldest] = this.#idle;
+    if (this.#idle.size > MOST_IDLE) this.#idle.delete(oldest!);
   }
 }
 

@@ -193,7 +193,8 @@ const { context: _context, contextOptions: _contextOptions, ...eachLease } = lea
 /** The options of each lease of a job. */
 export const leaseChecksOfMap = eachLease;
 const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...contextChecks, ...taskChecks });
-const DEFAULTS = readOptions(taskChecks, {}, 'a job');
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof taskChecks> | undefined;
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
 export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
@@ -218,8 +219,9 @@ export function readTaskOptions<C extends Checks>(
   options: object,
   { caller, connector }: { caller: string; connector: CheckingConnector },
 ): MapSettings & Checked<C> {
+  defaults ??= readOptions(taskChecks, {}, 'a job');
   const settings = {
-    ...DEFAULTS,
+    ...defaults,
     ...readLeaseOptions(checks, options, { caller, connector }),
   };
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));

@@ -73,7 +73,7 @@ it('agent-session: the lease survives a reset connection, and goes to another pr
   await agents.leavesNothing();
 });
 
-it('mcp: the server drives the leased browser, and its arguments contain no secret', async () => {
+it('mcp: the servers of mcp.json lease at the first call, release when idle, and get no secret', async () => {
   let shown = '';
   await using site = await Site.open((_request, response) => {
     shown += argumentsOf(client);
@@ -82,11 +82,15 @@ it('mcp: the server drives the leased browser, and its arguments contain no secr
   const before = used.local.stats();
   const client = startExample('mcp/main', used.local, [site.url]);
   const { code, stdout } = await client.ended;
-  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('Page Title: Shop') });
-  expect(stdout).toContain('heading "Welcome"');
-  expect(shown).toContain('mcp/cli.js');
+  expect({ code, shop: stdout.match(/heading "Welcome"|Shop \(http/g) }).toEqual({
+    code: 0,
+    shop: ['heading "Welcome"', 'Shop (http', 'heading "Welcome"'],
+  });
+  expect(stdout).toContain('This is a new browser.');
+  expect(shown).toMatch(/mcp\/cli\.js[^]*chrome-devtools-mcp[^]*--lazy/);
   expect(shown).not.toMatch(/jwt|eyJ/);
-  expect(used.local.stats()).toMatchObject({ granted: before.granted + 1, leased: 0 });
+  expect(shown).not.toContain(used.local.token);
+  expect(used.local.stats()).toMatchObject({ granted: before.granted + 4, leased: 0 });
   // A folder of the server may stay, but no process.
   await expect.poll(() => argumentsOf(client)).toBe('');
 });

@@ -32,8 +32,9 @@ const OUTPUTS: Record<string, string | RegExp> = {
   'ai-agent/main': /said, after 2 steps: The page is called "Opening hours"/,
   // Prints to stderr.
   'agent-session/main': '',
-  'mcp/main': /Page Title: Shop\n/,
-  'python/main': /^(Python read: Hello from Python|Skipped: there is no python3 .*)\n$/,
+  'mcp/main': /Page Title: Shop\n[^]*This is a new browser\./,
+  'python/main':
+    /^Python read: Hello from Python\n(Playwright for )?Python read: Hello from Python\n$|^Skipped: there is no python3 .*\n$/,
   'crawlee/main': 'Crawled: Flowers, Seeds, Shop\nLeases released: 1, still held: 0\n',
   'chaos/main': /^lease \d+: killBrowser\n[^]*^Seed 7: \d\d faults; 40 of 40 tasks succeeded\.\n$/m,
   'many-machines/main':

@@ -160,7 +160,11 @@ describe('a connection', () => {
     await expect.poll(releases).toEqual([true]);
     expect(events.find(({ type }) => type === 'disconnected')).toMatchObject({ name: 'alice', isIdle: true });
     (await connect('/alice')).close();
-    expect(leases()).toBe(2);
+    (await connect('/bob')).close();
+    const urls = played.service
+      .of('acquire')
+      .map(({ body }) => decodeURIComponent(String(body?.['start_url'])));
+    expect(urls).toEqual(['undefined', expect.stringContaining('This is a new browser.'), 'undefined']);
   });
 });
 
