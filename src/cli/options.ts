@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { faultInHosts } from '../connect/exposed-hosts.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
@@ -25,6 +26,18 @@ export interface AcquireOptions extends ServiceOptions {
   /** In ms. */
   unreachableTimeout: number;
   releaseOnCrash?: true;
+}
+
+/** Options of each command whose browser can reach this machine. */
+export interface ExposeOptions {
+  exposeNetwork?: string;
+}
+
+export function exposeOption(): Option {
+  return new Option(
+    '--expose-network <hosts>',
+    'hosts that the browser reaches through this machine, such as localhost:3000',
+  ).argParser(hosts);
 }
 
 export function addAcquireOptions(command: Command): Command {
@@ -103,6 +116,13 @@ export function time(text: string): number {
   const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('The value must be a time above 0 with its unit, such as 500ms, 30s or 5m.');
+}
+
+/** Checks a list of hosts. */
+function hosts(text: string): string {
+  const fault = faultInHosts(text);
+  if (fault === undefined) return text;
+  throw new InvalidArgumentError(`The value ${fault}.`);
 }
 
 /** Parses a time with its unit, or a number of seconds, as milliseconds. */

@@ -15,6 +15,7 @@ import type { TaskOptions } from './task-options.js';
 export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, isolation, protocol } = command;
   const { name, tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash } = command;
+  const { exposeNetwork } = command;
   const { release, replays, artifacts: folder, artifactsOn: on, trace = false } = command;
   return {
     concurrency,
@@ -31,6 +32,7 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     releaseOnCrash,
     release,
     replays,
+    exposeNetwork,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
     pollTimeout: POLL_TIMEOUT,
   };

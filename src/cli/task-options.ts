@@ -1,6 +1,14 @@
 import { Option, type Command } from 'commander';
 import type { MapOptions } from '../map/options.js';
-import { addLeaseRequestOptions, choice, time, wholeNumber, type LeaseRequestOptions } from './options.js';
+import {
+  addLeaseRequestOptions,
+  choice,
+  exposeOption,
+  time,
+  wholeNumber,
+  type ExposeOptions,
+  type LeaseRequestOptions,
+} from './options.js';
 
 type TaskFlag =
   | 'concurrency'
@@ -13,7 +21,7 @@ type TaskFlag =
   | 'replays';
 
 /** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
-export interface TaskOptions extends LeaseRequestOptions, Pick<MapOptions, TaskFlag> {
+export interface TaskOptions extends LeaseRequestOptions, ExposeOptions, Pick<MapOptions, TaskFlag> {
   library: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
@@ -52,6 +60,7 @@ export function addTaskOptions(command: Command): Command {
         'off',
       ]),
     )
+    .addOption(exposeOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
     .option('--trace', 'with --artifacts: also a trace of Playwright');

@@ -18,6 +18,7 @@ import type {
   Workspace,
 } from './connector.js';
 import { withContextOptions } from './context-options.js';
+import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
@@ -80,6 +81,7 @@ async function connect(
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
   });
+  if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
   const openContext: OpenContext = async (which, given) => {

@@ -59,7 +59,7 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
-  /** Sees each message. */
+  /** @internal Sees each message. */
   tap: SocketTap | undefined;
   /** Called whenever a message was handed to the network. */
   onSent: () => void = () => {};

@@ -58,10 +58,11 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
  */
 export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
+  options: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
+  const { connector, ...rest } = options;
+  const settings = readLeaseOptions(heldLeaseChecks, rest, { caller: 'leaseBrowser', connector });
   const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES };
   const opening = loadLease().then(({ Lease }) => Lease.open(plan));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
@@ -87,10 +88,11 @@ export async function leaseSession(
  */
 export async function attachBrowser<Handles, Session extends object = BrowserSession>(
   lease: DetachedLease | string,
-  { connector, pool: given, ...options }: AttachOptions & { connector: Connector<Handles> },
+  options: AttachOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const settings = readLeaseOptions(attachChecks, options, { caller: 'attachBrowser', connector });
+  const { connector, pool: given, ...rest } = options;
+  const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);

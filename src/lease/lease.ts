@@ -112,6 +112,7 @@ export class Lease<Handles> {
   /** Errors of recording, artifacts, downloads, cleanup and release. */
   readonly cleanupErrors: Error[] = [];
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
+  readonly exposedHosts = new Set<string>();
   /** Resolves when the release of the browser begins. */
   readonly disconnected: Promise<void>;
   /** With the option `downloads`. */

@@ -7,7 +7,7 @@ import { openCheckpoint } from './checkpoint.js';
 import { iterableSource } from './input-source.js';
 import type { JobPlan } from './job.js';
 import { readMapOptions, type MapOptions } from './options.js';
-import type { Outcome, TaskCallback } from './outcome.js';
+import type { Outcome, TaskCallback, TaskFacts } from './outcome.js';
 import { returningData } from './task-value.js';
 
 /** The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. */
@@ -37,11 +37,12 @@ export type Outcomes<Input, Value, Session extends object = BrowserSession> = As
 export function mapPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<Handles, Input, Value, Session>,
-  { connector, ...options }: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
+  fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
+  const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
-  const settings = readMapOptions(options, connector);
+  const settings = readMapOptions(rest, connector);
   const { checkpoint } = settings;
   const source = iterableSource(inputs);
   const task = fn as TaskCallback<Handles, Input, Value, object>;

@@ -4,7 +4,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
-import type { TaskCallback } from './outcome.js';
+import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Playwright. */
 export interface PlaywrightMapOptions<Input = unknown>
@@ -25,7 +25,7 @@ export interface PlaywrightMapOptions<Input = unknown>
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PlaywrightHandles, Input, Value, Session>,
+  fn: (task: PlaywrightHandles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PlaywrightMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { chromium, ...rest } = options;

@@ -6,7 +6,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
-import type { TaskCallback } from './outcome.js';
+import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Puppeteer. */
 export interface PuppeteerMapOptions<Input = unknown>
@@ -28,7 +28,7 @@ export interface PuppeteerMapOptions<Input = unknown>
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value, Session>,
+  fn: (task: PuppeteerHandles<'new'> & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PuppeteerMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { puppeteer: library, ...rest } = options;
