@@ -345,6 +345,7 @@ export class Lease<Handles> {
       return value;
     } catch (error) {
       link.check();
+      link.connection.explain?.(error);
       throw error;
     } finally {
       clock.clearTimeout(timer);

@@ -47,22 +47,25 @@ it(
 );
 
 it(
-  'downloads: saves files with both libraries and in a job',
+  'downloads: saves files with both libraries and in a job, and uploads a large one',
   async () => {
     await using site = await Site.open((request, response) => {
       const [, name] = /^\/(report|invoice)$/.exec(request.url!) ?? [];
       response.setHeader('content-type', name ? 'text/csv' : 'text/html');
-      if (!name) return response.end('<a href=/report>Report</a> <a href=/invoice>Invoice</a>');
+      if (!name)
+        return response.end('<a href=/report>Report</a> <a href=/invoice>Invoice</a><input type=file>');
       response.setHeader('content-disposition', `attachment; filename=${name}.csv`);
       return response.end('a,b\n');
     });
     const guide = readFileSync('examples/guides/downloads.md', 'utf8');
     const run = runnerOf(guide, { 'https://shop.example.com': site.url }, {});
-    const [report, folder, job] = commandsOf(guide);
+    const [report, folder, job, upload] = commandsOf(guide);
     expect(await run(report!)).toBe('Saved report.csv.\n');
     expect(await run('cat report.csv')).toBe('a,b\n');
     expect(await run(folder!)).toMatch(/files\/report\.csv: 4 bytes\n$/);
     expect(await run(job!)).toMatch(/^Report: report-\w{6}\.csv\nInvoice: invoice\.csv\n$/);
+    await run('truncate -s 60000000 films.zip');
+    expect(await run(upload!)).toBe('The page has a file of 60000000 bytes.\n');
     expect(used.local.stats().leased).toBe(0);
   },
   EXAMPLE_TIMEOUT,
