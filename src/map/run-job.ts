@@ -15,6 +15,9 @@ export interface RunningJob<Input, Value> extends Omit<Outcomes<Input, Value, ob
   summary(): Promise<MapSummary>;
 }
 
+/** What a job adds to the handles of a task. */
+const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
+
 /** Starts a job when its first outcome is requested. */
 export function runJob<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
@@ -122,7 +125,7 @@ class Workers<Handles, Input, Value> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed });
+    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
   }
 
   #count(change: 1 | -1): void {
