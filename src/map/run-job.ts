@@ -9,6 +9,9 @@ import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
 import type { Outcomes } from './map-pooled-browsers.js';
 import { nameOfLease } from './options.js';
 
+/** What a job adds to the handles of a task. */
+const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
+
 /** Starts a job when its first outcome is requested. */
 export function runJob<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
@@ -112,7 +115,7 @@ class Workers<Handles, Input, Value> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed });
+    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
   }
 
   #count(change: 1 | -1): void {
