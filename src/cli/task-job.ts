@@ -14,6 +14,7 @@ import type { TaskOptions } from './task-options.js';
 /** The options of the library among those of a command that runs tasks. */
 export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, isolation, protocol } = command;
+  const { hostConcurrency, hostDelay } = command;
   const { name, tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash } = command;
   const { exposeNetwork } = command;
   const { release, replays, artifacts: folder, artifactsOn: on, trace = false } = command;
@@ -22,6 +23,8 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     pagesPerLease,
     tasksPerLease,
     taskTimeout,
+    hostConcurrency,
+    hostDelay,
     isolation,
     protocol,
     name,

@@ -15,6 +15,8 @@ type TaskFlag =
   | 'pagesPerLease'
   | 'tasksPerLease'
   | 'taskTimeout'
+  | 'hostConcurrency'
+  | 'hostDelay'
   | 'isolation'
   | 'protocol'
   | 'release'
@@ -34,6 +36,8 @@ export function addTaskOptions(command: Command): Command {
     .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
     .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
     .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
+    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumber(1))
+    .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
     .addOption(
       choice('--isolation <kind>', 'isolation between the tasks in one browser', [

@@ -57,7 +57,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
-  /** The downloads of the browser. Undefined over WebDriver BiDi without a listener. */
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
   readonly downloads: Downloads | undefined;
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
@@ -163,7 +163,7 @@ async function connectLibrary<Handles>(
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
   const downloads =
-    protocol === 'cdp' || listener
+    protocol === 'cdp' || grant.cdpUrl !== undefined
       ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
       : undefined;
   socket.tap = downloads;

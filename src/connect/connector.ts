@@ -111,6 +111,8 @@ export interface Connection<Handles> {
    * have this method, a lease has no artifacts.
    */
   observe?(request: ObserveRequest<Handles>): Observation;
+  /** Adds what to do to the message of an error of the library, which does not know of the lease. */
+  explain?(error: unknown): void;
   /** Returns the CDP id of a page, to find out which downloads it started. */
   pageId?(handles: Handles): Promise<string>;
   /**

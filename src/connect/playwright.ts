@@ -62,6 +62,8 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
   };
 }
 
+const OF_EACH_CONNECTION = { observe, explain, pageId };
+
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, contextOptions, endReason: reason, ...request }: ConnectRequest,
@@ -99,8 +101,7 @@ async function connect(
     pageUrl: () => page.url(),
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
-    observe,
-    pageId,
+    ...OF_EACH_CONNECTION,
     isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
@@ -185,4 +186,19 @@ async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string
   const { frameTree } = await cdp.send('Page.getFrameTree');
   await cdp.detach();
   return frameTree.frame.id;
+}
+
+/** Playwright refuses such files before it sends anything. */
+const TOO_LARGE = 'Cannot transfer files larger than 50Mb to a browser not co-located with the server';
+const LARGE_FILES =
+  'Lease the browser with connectOptions: { isLocal: true }: then Playwright sends paths, and the lease copies files of any ' +
+  "size to the browser's machine.";
+
+function explain(error: unknown): void {
+  if (!(error instanceof Error) || !error.message.includes(TOO_LARGE) || error.message.includes(LARGE_FILES))
+    return;
+  const explained = `${TOO_LARGE}. ${LARGE_FILES}`;
+  const { stack } = error;
+  error.message = error.message.replace(TOO_LARGE, explained);
+  if (stack !== undefined && !stack.includes(LARGE_FILES)) error.stack = stack.replace(TOO_LARGE, explained);
 }

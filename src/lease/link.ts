@@ -93,7 +93,9 @@ export class Link<Handles> {
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
     if (this.#current.signal.aborted) await this.renew();
     const { signal } = this.#current;
-    const work = (async () => fn(this.#connection.handles))();
+    const connection = this.#connection;
+    const work = (async () => fn(connection.handles))();
+    work.catch((error: unknown) => connection.explain?.(error));
     return raceAbort(work, signal);
   }
 

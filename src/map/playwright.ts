@@ -13,6 +13,8 @@ export interface PlaywrightMapOptions<Input = unknown>
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed
  * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
+ * async function, which would await it.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @param inputs An array, or another iterable or async iterable. Inputs are pulled when they are needed.

@@ -15,6 +15,8 @@ export interface PuppeteerMapOptions<Input = unknown>
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
  * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
+ * async function, which would await it.
  * `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.

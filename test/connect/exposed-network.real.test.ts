@@ -4,6 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import * as playwright from '../../src/playwright.js';
@@ -276,6 +277,17 @@ describe('with Playwright', () => {
     );
     const seen = [`${app} a=1`, 'text', '1,2,255'];
     expect(value).toEqual([seen, seen, [1006], ['mine']]);
+  });
+
+  it('reaches the app in the tasks of a job', async () => {
+    const visit = async ({ page, input }: { page: Page; input: string }) => {
+      await page.goto(input);
+      return page.title();
+    };
+    const titles: unknown[] = [];
+    for await (const outcome of playwright.mapPooledBrowsers(used.pool, [app, app], visit, { exposeNetwork }))
+      titles.push(outcome.status === 'fulfilled' ? outcome.value : outcome.reason);
+    expect(titles).toEqual(['app', 'app']);
   });
 
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {
