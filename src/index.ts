@@ -27,8 +27,8 @@ export {
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { Stage, StageTrace } from './shared/telemetry.js';
-export type { CheckpointOptions, LaneOptions, MapOptions, TaskOptions } from './map/options.js';
-export { mapPooledBrowsers, type Outcomes } from './map/map-pooled-browsers.js';
+export type { CheckpointOptions, LaneOptions, MapOptions, InputOptions, TaskOptions } from './map/options.js';
+export { mapPooledBrowsers, type MapSummary, type Outcomes } from './map/map-pooled-browsers.js';
 export type {
   AttemptFacts,
   FulfilledOutcome,
@@ -39,7 +39,7 @@ export type {
   TaskCallback,
   TaskFacts,
 } from './map/outcome.js';
-export type { FailedAttempt, MapProgress, RunningAttempt } from './map/progress.js';
+export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './map/progress.js';
 export { readCheckpoint } from './map/checkpoint.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';

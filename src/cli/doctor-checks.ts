@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { environment } from '../shared/environment.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunOptions } from '../lease/options.js';
 import type { Run } from '../lease/run.js';
@@ -8,13 +7,25 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
-import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, POLL_TIMEOUT, withService } from './service.js';
+import {
+  BIDI_LIBRARY,
+  isInstalled,
+  NO_ADDRESS,
+  openPool,
+  POLL_TIMEOUT,
+  serviceOf,
+  withService,
+} from './service.js';
+import { CliError } from './errors.js';
 
 /** The service and the pool to check. */
 export interface Case {
   baseUrl?: string;
+  service?: string;
   /** Id or name of the pool; without a pool, nothing is leased. */
   pool: string | undefined;
+  /** Leases one browser, once. */
+  lease?: true;
   /** In ms. */
   acquireTimeout: number;
   signal: AbortSignal;
@@ -47,7 +58,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'playwright cdp', run: (on) => checkConnection('playwright-core', calculateWithPlaywright, on) },
   {
     name: 'puppeteer cdp',
-    run: (on) => checkConnection('puppeteer-core', calculateWithPuppeteer('cdp'), on),
+    run: (on) => checkConnection('puppeteer-core', calculateOverCdp, on),
   },
   {
     name: 'puppeteer bidi',
@@ -86,21 +97,28 @@ function versionOf(name: string): string {
   }
 }
 
-async function checkAddress({ baseUrl = environment.baseUrl() }: Case): Promise<Result> {
-  if (baseUrl === undefined) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
+async function checkAddress(on: Case): Promise<Result> {
+  const at = await serviceOf(on).catch((error: unknown) => {
+    if (error instanceof CliError) return undefined;
+    throw error;
+  });
+  if (!at) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
+  const { service, baseUrl } = at;
   if (baseUrl === 'local') return { status: 'ok', detail: 'local: Chromium on this machine' };
   const url = checkBaseUrl(baseUrl);
+  const name = service.name === 'kernel' ? '' : `${service.name} at `;
   const { proxy } = routeTo(url, {});
-  if (proxy === undefined) return { status: 'ok', detail: url.href };
+  if (proxy === undefined) return { status: 'ok', detail: name + url.href };
   const { nameOf } = await import('../service/connection.js');
-  return { status: 'ok', detail: `${url.href}, through ${nameOf(new URL(proxy))}` };
+  return { status: 'ok', detail: `${name}${url.href}, through ${nameOf(new URL(proxy))}` };
 }
 
 /** In ms: a service that does not answer within this time counts as unreachable. */
 const REACH_TIMEOUT = 10_000;
 
 /** Accepts any answer. The request carries no token. */
-async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case): Promise<Result> {
+async function checkReachable({ signal, ...on }: Case): Promise<Result> {
+  const { baseUrl } = await serviceOf(on);
   if (baseUrl === 'local') {
     const { findBrowser } = await import('../local/browser/find-browser.js');
     return { status: 'ok', detail: await findBrowser() };
@@ -108,25 +126,37 @@ async function checkReachable({ baseUrl = environment.baseUrl(), signal }: Case)
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
     const { sendOnce } = await import('../service/send-once.js');
-    const url = new URL(baseUrl!);
+    const url = new URL(baseUrl);
     await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.
     return { status: 'ok', detail: 'the service answers' };
   } catch (error) {
-    throw unreachable(new URL(baseUrl!), error, {});
+    throw unreachable(new URL(baseUrl), error, {});
   }
 }
 
-/** Lists the replays of a session that does not exist: with a valid token, the answer is a 404 or an empty list. */
+/**
+ * Sends the request of the service that only reads. Without one, lists the replays of a session that does not exist: with a
+ * valid token, the answer is a 404 or an empty list.
+ */
 async function checkToken(on: Case): Promise<Result> {
-  if ((on.baseUrl ?? environment.baseUrl()) === 'local') return { status: 'ok', detail: 'not needed' };
+  const { service, baseUrl } = await serviceOf(on);
+  const { probe, replays, auth } = service;
+  if (baseUrl === 'local' || auth === 'none') return { status: 'ok', detail: 'not needed' };
+  if (!probe && !replays)
+    return { status: 'skipped', detail: `skipped: ${service.name} has no request that only reads` };
   const { signal } = on;
-  await withService(on, (client) => client.replays('pooled-browser-doctor', { signal })).catch(
-    (error: unknown) => {
-      if (!(error instanceof PoolServiceError && error.status === 404)) throw error;
-    },
-  );
-  return { status: 'ok', detail: 'accepted' };
+  const { expectSuccess } = await import('../service/response.js');
+  const hasToken = await withService(on, async (client) => {
+    if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});
+    else await client.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
+    return client.lastToken !== undefined;
+  });
+  return { status: 'ok', detail: hasToken ? 'accepted' : 'not needed' };
+}
+
+function expectAbsent(error: unknown): void {
+  if (!(error instanceof PoolServiceError && error.status === 404)) throw error;
 }
 
 /** Statuses of a service that has no pool records, or not this pool. */
@@ -134,6 +164,8 @@ const NO_RECORD = [404, 405, 501];
 
 /** Reads the record of the pool. Not every service has records: without one, the lease shows whether the pool exists. */
 async function checkPool(on: Case): Promise<Result> {
+  const { service } = await serviceOf(on);
+  if (!service.pool?.describe) return { status: 'skipped', detail: `skipped: ${service.name} has no pools` };
   if (on.pool === undefined) {
     return { status: 'skipped', detail: 'no pool is given; to check a pool: pooled-browser doctor POOL' };
   }
@@ -152,8 +184,11 @@ async function checkPool(on: Case): Promise<Result> {
 }
 
 /** Leases and releases a browser without a connection, and lists its recordings. */
-async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Case): Promise<Result> {
-  if (name === undefined) return NEEDS_POOL;
+async function checkLease(on: Case): Promise<Result> {
+  const { acquireTimeout, signal, ...service } = on;
+  const name = await poolToLeaseFrom(on);
+  if (typeof name !== 'string') return name;
+  if (on.lease) return { status: 'skipped', detail: 'skipped: the next check leases' };
   await using pool = await openPool(name, service);
   await using lease = await leaseSession(pool, {
     acquireTimeout,
@@ -176,6 +211,15 @@ async function checkLease({ pool: name, acquireTimeout, signal, ...service }: Ca
 
 const NEEDS_POOL: Result = { status: 'skipped', detail: 'skipped: needs a pool' };
 
+/** A service without pools leases with any name, but only on request: a session costs money. */
+async function poolToLeaseFrom(on: Case): Promise<string | Result> {
+  if (on.pool !== undefined) return on.pool;
+  const { service } = await serviceOf(on);
+  if (service.pool?.describe) return NEEDS_POOL;
+  if (on.lease) return service.name;
+  return { status: 'skipped', detail: 'skipped: nothing is leased without --lease' };
+}
+
 type Options = Omit<RunOptions, 'protocol' | 'connectOptions'>;
 
 /** Leases a browser, calculates the sum in a page, and releases the browser. */
@@ -195,15 +239,25 @@ function calculateWithPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
   };
 }
 
+const calculateOverCdp = calculateWithPuppeteer('cdp');
+
+/** With --lease, the first installed library is used. */
+function onceCalculatedBy(): Calculate {
+  return isInstalled('playwright-core') ? calculateWithPlaywright : calculateOverCdp;
+}
+
 /** In ms: until a page is usable, and until the page has calculated the sum. */
 const LIMITS = { connectTimeout: 60_000, timeout: 30_000 };
 
 async function checkConnection(library: string, calculate: Calculate, on: Case): Promise<Result> {
-  if (on.pool === undefined) return NEEDS_POOL;
+  const name = await poolToLeaseFrom(on);
+  if (typeof name !== 'string') return name;
+  if (on.lease && calculate !== onceCalculatedBy())
+    return { status: 'skipped', detail: 'skipped: --lease leases once' };
   if (!isInstalled(library)) {
     return { status: 'skipped', detail: `${library} is not installed`, advice: `npm install ${library}` };
   }
-  await using pool = await openPool(on.pool, on);
+  await using pool = await openPool(name, on);
   const { acquireTimeout, signal } = on;
   // A second attempt would hide the fault of the first.
   const limits = { ...LIMITS, acquireTimeout, pollTimeout: POLL_TIMEOUT, connectAttempts: 1 };

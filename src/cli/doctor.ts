@@ -12,6 +12,7 @@ export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)
     .description('Checks everything that a lease needs, step by step, and prints how to correct each fault.')
     .argument('[pool]', 'id or name of a pool to lease from; without a pool, nothing is leased')
+    .option('--lease', 'lease one browser, once; a service without pools needs no pool')
     .addOption(timeout('--acquire-timeout <time>', 'time that each lease may wait for a browser', '15s'))
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
@@ -34,11 +35,13 @@ ${ABOUT_TOKEN}
 Examples:
   $ pooled-browser doctor
   $ pooled-browser doctor scrapers
+  $ pooled-browser doctor --service browserbase --lease
   $ pooled-browser doctor scrapers --json | jq '.checks[] | select(.status == "failed")'`;
 
 interface DoctorOptions extends ServiceOptions {
   /** In ms. */
   acquireTimeout: number;
+  lease?: true;
   json?: true;
 }
 

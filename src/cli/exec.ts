@@ -2,13 +2,21 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
+import type { ExposedNetwork } from '../connect/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../service/browser-service.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addLeaseOptions, time, type LeaseOptions } from './options.js';
+import {
+  ABOUT_TOKEN,
+  addLeaseOptions,
+  exposeOption,
+  time,
+  type ExposeOptions,
+  type LeaseOptions,
+} from './options.js';
 import { openPool, POLL_TIMEOUT } from './service.js';
 import { note } from './terminal.js';
 
@@ -21,6 +29,7 @@ export function define(command: Command, interruption: Interruption): void {
     .argument('<command>', 'program to run, in any language')
     .argument('[args...]', 'arguments of the program')
     .option('--local-endpoint', 'open an address on this machine that needs no secret: see below')
+    .addOption(exposeOption())
     .option('--lazy', 'lease the browser when the command connects for the first time: see below')
     .option(
       '--idle-timeout <time>',
@@ -62,6 +71,10 @@ programs that take the URL only as an argument, --local-endpoint opens a CDP add
 with a random path instead of the secret. It works while the command runs. The command finds it in
 BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
 
+With --expose-network localhost:3000, the browser reaches that server on this machine while the
+command runs. The rules: localhost:3000, <loopback>, *.internal, 10.0.0.1, *, separated by commas.
+Every page in the browser can send requests to these hosts, also pages of other sites.
+
 With --lazy, the command starts without a browser. All addresses lead to this machine, and the
 browser is leased when the command connects for the first time; the session id and the live view are
 not in the environment. Afterwards the browser is cleaned up and reused, unless --release is set.
@@ -79,7 +92,7 @@ Examples:
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
   $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
-interface ExecOptions extends LeaseOptions {
+interface ExecOptions extends LeaseOptions, ExposeOptions {
   localEndpoint?: true;
   lazy?: true;
   /** In ms. */
@@ -101,13 +114,16 @@ async function exec(
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseSession } = await import('./lease.js');
-  const lease = await leaseSession(pool, { ...options, signal });
+  const { exposeNetwork, localEndpoint, ...request } = options;
+  const lease = await leaseSession(pool, { ...request, signal });
   let code: number;
+  let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
     const { trust } = pool[INTERNALS].client;
     const variables = await variablesOf(grant, trust);
-    await using endpoint = options.localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
+    if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
+    await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
     code = await runCommand(
       command,
@@ -115,6 +131,7 @@ async function exec(
       interruption,
     );
   } finally {
+    await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
   if (code !== EXIT.ok) throw new ExitStatus(code);
@@ -128,7 +145,7 @@ async function execLazily(
   interruption: Interruption,
 ): Promise<void> {
   const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout, idleTimeout, ...ending } = options;
-  const { release, releaseOnCrash, replays } = ending;
+  const { release, releaseOnCrash, replays, exposeNetwork } = ending;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
   const { serveProxy } = await import('../lease/serve-proxy.js');
@@ -142,6 +159,7 @@ async function execLazily(
     release,
     releaseOnCrash,
     replays,
+    exposeNetwork,
     share: true,
     pollTimeout: POLL_TIMEOUT,
     onEvent: createLeaseLog(acquireTimeout),
@@ -215,6 +233,39 @@ function waitForExit(child: ChildProcess, command: string): Promise<number> {
     });
   });
 }
+
+/** Answers the requests of the browser to some hosts, over a connection beside that of the command. */
+async function expose(
+  grant: Grant,
+  trust: Trust,
+  hosts: string,
+  signal: AbortSignal,
+): Promise<ExposedNetwork> {
+  const { openSocket } = await import('../connect/connect-session.js');
+  const { ExposedNetwork } = await import('../connect/exposed-network.js');
+  const { describeExposed } = await import('./lease.js');
+  const seen = new Set<string>();
+  const exposed = new ExposedNetwork({
+    hosts,
+    acceptsInsecureCerts: false,
+    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
+    onRequest: (host) => {
+      if (!seen.has(host)) note(describeExposed(host));
+      seen.add(host);
+    },
+    onLost: () => note(LOST),
+  });
+  try {
+    await exposed.open(signal);
+  } catch (error) {
+    exposed.cut();
+    throw error;
+  }
+  return exposed;
+}
+
+const LOST =
+  'The connection that exposes hosts of this machine was lost: requests of the browser to them fail.';
 
 /** Opens an address on loopback that connects each client to the browser with a new WebSocket. */
 async function openLocalEndpoint(grant: Grant, trust: Trust): Promise<LoopbackEndpoint> {

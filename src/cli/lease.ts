@@ -61,9 +61,15 @@ const INTERRUPTED =
  */
 export function createLeaseLog(acquireTimeout: number, print = note): (event: RunEvent) => void {
   let last: string | undefined;
+  const exposed = new Set<string>();
   return (event) => {
     const text = describeEvent(event, acquireTimeout);
     if (text === undefined || text === last) return;
+    if (event.type === 'host-exposed') {
+      // Each lease of a job emits the event.
+      if (exposed.has(event.host)) return;
+      exposed.add(event.host);
+    }
     last = text;
     print(text);
   };
@@ -83,11 +89,18 @@ function describeEvent(event: RunEvent, acquireTimeout: number): string | undefi
       return oneLine(event.error.message);
     case 'recording-unavailable':
       return `Not recorded: ${oneLine(event.error.message)}`;
+    case 'host-exposed':
+      return describeExposed(event.host);
     case 'replays':
       return event.error && `The replays could not be listed: ${oneLine(event.error.message)}`;
     default:
       return undefined;
   }
+}
+
+/** @param host An exposed host, and its port. */
+export function describeExposed(host: string): string {
+  return `The browser reaches ${oneLine(host)} through this machine.`;
 }
 
 /** Describes each recording of a lease. */

@@ -42,7 +42,7 @@ function barOf({ done, skipped, total }: MapProgress): Span[] {
 }
 
 function factsOf(progress: ShownProgress): Span[] {
-  const { done, failed, retried, skipped, leases, rate, total, timeLeft } = progress;
+  const { done, failed, retried, skipped, leases, rate, total, timeLeft, slowestHost } = progress;
   return [
     [`${done + skipped}${total === undefined ? '' : ` of ${total}`} done`],
     ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
@@ -50,6 +50,9 @@ function factsOf(progress: ShownProgress): Span[] {
     ...(leases > 0 ? [[`${leases} ${leases === 1 ? 'browser' : 'browsers'}`] as const] : []),
     ...queueFacts(progress),
     [`${rate.toFixed(1)}/s`],
+    ...(slowestHost
+      ? [[`slowest: ${shown(slowestHost.host)} (${(slowestHost.average / 1000).toFixed(1)} s)`] as const]
+      : []),
     ...(timeLeft !== undefined && timeLeft > 0 ? [[`${describeTime(timeLeft)} left`] as const] : []),
   ];
 }

@@ -11,7 +11,7 @@ export interface TaskScript {
   /** The default export. Its argument is typed by the library that the script uses. */
   readonly task: (task: unknown) => unknown;
   /** Other exports that are options of the job. */
-  readonly options: Pick<MapOptions, 'shouldRetry' | 'contextOptions'>;
+  readonly options: Pick<MapOptions, 'shouldRetry' | 'contextOptions' | 'hostOf'>;
 }
 
 /** Loads a script, in JavaScript or TypeScript. */
@@ -24,14 +24,19 @@ export async function loadScript(path: string): Promise<TaskScript> {
     throw new CliError(describeFailure(path, cause), EXIT.usage, { cause });
   });
   // The exports of a CommonJS module are its default export.
-  const { default: task, shouldRetry, contextOptions } = isRecord(module.default) ? module.default : module;
+  const {
+    default: task,
+    shouldRetry,
+    contextOptions,
+    hostOf,
+  } = isRecord(module.default) ? module.default : module;
   if (typeof task !== 'function') {
     throw new CliError(
       `The script ${path} needs a function as its default export: export default async ({ input, page }) => …`,
       EXIT.usage,
     );
   }
-  return { task, options: { shouldRetry, contextOptions } } as TaskScript;
+  return { task, options: { shouldRetry, contextOptions, hostOf } } as TaskScript;
 }
 
 type Module = Readonly<Record<string, unknown>>;

@@ -44,9 +44,14 @@ session, signal } and returns the value for the result, or a promise of it:
   };
 
 The script may be in TypeScript, with Node 22.18 or newer, or where tsx is installed. It may export
-shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried,
-and contextOptions: the library's options of the task's context (storage state, locale, viewport,
-…), or a function (input, index) that returns them.
+shouldRetry(error, { input, index, attempt }), which returns whether a failed attempt is retried;
+contextOptions: the library's options of the task's context (storage state, locale, viewport, …),
+or a function (input, index) that returns them; and hostOf(input), which names the host of an input
+that is not a URL.
+
+With --host-concurrency and --host-delay, tasks for other hosts go on while a host is busy. A task
+can delay its host: throw Object.assign(new Error('busy'), { retryAfter: 30_000 }), in ms. The
+progress names the slowest host. With --queue, the limits hold for each worker.
 
 Results are lines of JSON, written as the tasks end: {"status":"fulfilled","index":0,"input":"…",
 "attempts":1,"sessionId":"…","value":…} or {"status":"rejected",…,"reason":{"name":…,"message":…}}.

@@ -1,20 +1,22 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { faultInHosts } from '../connect/exposed-hosts.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
   baseUrl?: string;
+  /** Name of the service. */
+  service?: string;
 }
 
 export function addServiceOption(command: Command): Command {
-  return command.option(
-    '--base-url <url>',
-    'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)',
-  );
+  return command
+    .option('--service <name>', 'kernel, browserbase, steel, … (default: BROWSER_POOL_SERVICE, or kernel)')
+    .option('--base-url <url>', 'address of the service, or "local" (default: BROWSER_POOL_BASE_URL)');
 }
 
 export const ABOUT_TOKEN = `
-The access token is read only from the environment variable BROWSER_POOL_ACCESS_TOKEN: every user of
-a machine can read the arguments of its processes.`;
+The access token is read only from the environment: BROWSER_POOL_ACCESS_TOKEN, or the usual variable of
+the service (STEEL_API_KEY, …). Every user of a machine can read the arguments of its processes.`;
 
 /** Options of each command that leases browsers, also several at once. */
 export interface AcquireOptions extends ServiceOptions {
@@ -25,6 +27,18 @@ export interface AcquireOptions extends ServiceOptions {
   /** In ms. */
   unreachableTimeout: number;
   releaseOnCrash?: true;
+}
+
+/** Options of each command whose browser can reach this machine. */
+export interface ExposeOptions {
+  exposeNetwork?: string;
+}
+
+export function exposeOption(): Option {
+  return new Option(
+    '--expose-network <hosts>',
+    'hosts that the browser reaches through this machine, such as localhost:3000',
+  ).argParser(hosts);
 }
 
 export function addAcquireOptions(command: Command): Command {
@@ -95,14 +109,21 @@ export function numberAboveZero(text: string): number {
   throw new InvalidArgumentError('The value must be a number above 0.');
 }
 
-const UNITS = { ms: 1, s: 1000, m: 60_000 } as const;
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
 
 /** Parses a time with its unit, such as `500ms`, `30s` or `5m`, as milliseconds. */
 export function time(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
   const milliseconds = Number(number) * UNITS[unit as keyof typeof UNITS];
   if (milliseconds > 0) return milliseconds;
   throw new InvalidArgumentError('The value must be a time above 0 with its unit, such as 500ms, 30s or 5m.');
+}
+
+/** Checks a list of hosts. */
+function hosts(text: string): string {
+  const fault = faultInHosts(text);
+  if (fault === undefined) return text;
+  throw new InvalidArgumentError(`The value ${fault}.`);
 }
 
 /** Parses a time with its unit, or a number of seconds, as milliseconds. */

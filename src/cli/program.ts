@@ -20,6 +20,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['work', 'run the task of map on another machine, with a queue', () => import('./work.js')],
   ['acquire', 'lease a browser and print its addresses', () => import('./acquire.js')],
   ['flush', 'destroy the idle browsers of a pool', () => import('./flush.js')],
+  ['leases', 'list the active leases of all machines, and end them', () => import('./leases.js')],
   ['replays', 'list the recordings of a session', () => import('./replays.js')],
   ['doctor', 'check everything that a lease needs, step by step', () => import('./doctor.js')],
   [

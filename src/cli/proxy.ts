@@ -14,10 +14,12 @@ import {
   addAcquireOptions,
   addServiceOption,
   choice,
+  exposeOption,
   seconds,
   time,
   wholeNumber,
   type AcquireOptions,
+  type ExposeOptions,
 } from './options.js';
 import { openPool, POLL_TIMEOUT } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
@@ -44,6 +46,7 @@ export function define(command: Command, { signal }: Interruption): void {
         'destroy',
       ]),
     )
+    .addOption(exposeOption())
     .option('--record', 'record each lease, and print the link of the recording')
     .option('--record-to <folder>', 'record each lease, and save the video in this folder')
     .option('--json', 'print JSON, one line per event')
@@ -69,7 +72,7 @@ Examples:
   $ pooled-browser proxy agents --no-secret --port 9222
   $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
-interface ProxyCommandOptions extends AcquireOptions {
+interface ProxyCommandOptions extends AcquireOptions, ExposeOptions {
   port: number;
   secret: boolean;
   max?: number;
@@ -88,6 +91,7 @@ interface ProxyCommandOptions extends AcquireOptions {
 async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
   const { port, secret, max, keep, idleTimeout, release, recordTo, json, ...acquire } = options;
   const { tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash, record } = acquire;
+  const { exposeNetwork } = acquire;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pool = await openPool(poolName, options, max);
   const report = json ? JSON_REPORT : new TextReport();
@@ -111,6 +115,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     acquireTimeout,
     unreachableTimeout,
     releaseOnCrash,
+    exposeNetwork,
     replays: record || recordTo !== undefined ? 'record' : 'list',
     pollTimeout: POLL_TIMEOUT,
     onClient,

@@ -47,7 +47,7 @@ export class QueueReport {
 
   #show(): void {
     if (!this.#queue) return;
-    const { retried = 0, leases = 0, attempts = [], lastFailure } = this.#own ?? {};
+    const { retried = 0, leases = 0, attempts = [], lastFailure, slowestHost } = this.#own ?? {};
     this.#report.show({
       ...this.#queue,
       done: this.#done,
@@ -57,6 +57,7 @@ export class QueueReport {
       leases,
       attempts,
       ...(lastFailure && { lastFailure }),
+      ...(slowestHost && { slowestHost }),
       ...(this.#total !== undefined && { total: this.#total }),
     });
   }

@@ -2,10 +2,37 @@ import { environment } from '../shared/environment.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import type { BrowserService } from '../service/browser-service.js';
+import { INTERNALS } from '../service/pool-internals.js';
 import type { ServiceClient } from '../service/client.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import { CliError, EXIT } from './errors.js';
 import type { ServiceOptions } from './options.js';
+
+/**
+ * The service of a command, and its address. The flag --base-url replaces the address of the environment, to which its token
+ * belongs; the flag --service with another service replaces both.
+ *
+ * @throws CliError when the address is missing.
+ */
+export async function serviceOf(options: ServiceOptions): Promise<{
+  readonly service: BrowserService;
+  readonly baseUrl: string;
+  /** The token of the environment is for this service. */
+  readonly hasToken: boolean;
+}> {
+  const { serviceNamed } = await import('../service/named-service.js');
+  const ofEnvironment = environment.service();
+  const name = options.service ?? ofEnvironment;
+  const hasToken = (name ?? DEFAULT) === (ofEnvironment ?? DEFAULT);
+  const address = options.baseUrl ?? (hasToken ? environment.baseUrl() : undefined);
+  const { service, baseUrl } = serviceNamed(name, address);
+  if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
+  return { service, baseUrl, hasToken };
+}
+
+/** The name of the service that nobody named. */
+const DEFAULT = 'kernel';
 
 /**
  * Creates a client of a pool. Nothing is sent yet.
@@ -18,11 +45,10 @@ export async function openPool(
   options: ServiceOptions,
   limit?: number,
 ): Promise<BrowserPool> {
-  const baseUrl = addressOf(options);
-  // The flag replaces the address of the environment, to which the token belongs.
-  const token = baseUrl === 'local' ? undefined : requireToken();
+  const { service, baseUrl, hasToken } = await serviceOf(options);
+  const token = await tokenOf(service, baseUrl, hasToken);
   const { BrowserPool } = await import('../service/browser-pool.js');
-  return new BrowserPool(idOrName, { baseUrl, token, limit });
+  return new BrowserPool<object>(idOrName, { service, baseUrl, token, limit }) as BrowserPool;
 }
 
 /**
@@ -34,39 +60,30 @@ export async function withService<T>(
   options: ServiceOptions,
   use: (client: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  const baseUrl = addressOf(options);
+  const { baseUrl } = await serviceOf(options);
   if (baseUrl === 'local') throw new CliError(NO_SERVICE, EXIT.usage);
-  const given = requireToken();
-  const { readOption } = await import('../shared/options.js');
-  const { ServiceClient } = await import('../service/client.js');
-  const { tokenCheck } = await import('../service/pool-options.js');
-  const { kernel } = await import('../service/services/kernel.js');
-  const token = readOption(tokenCheck, 'token', given);
-  const url = checkBaseUrl(baseUrl);
-  const client = new ServiceClient({
-    service: kernel,
-    url,
-    token,
-    insecure: false,
-    local: undefined,
-    network: {},
-  });
-  try {
-    return await use(client);
-  } finally {
-    await client.close();
-  }
+  await using pool = await openPool(NO_POOL, options);
+  return await use(pool[INTERNALS].client);
 }
 
-function addressOf({ baseUrl = environment.baseUrl() }: ServiceOptions): string {
-  if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
-  return baseUrl;
-}
+/** Of requests that belong to no pool. */
+const NO_POOL = 'none';
 
-function requireToken(): string {
-  const token = environment.accessToken();
-  if (token === undefined) throw new CliError(NO_TOKEN, EXIT.usage);
-  return token;
+/** The token of the environment, or of the service's own variable; undefined if the service needs none. */
+async function tokenOf(
+  service: BrowserService,
+  baseUrl: string,
+  hasToken: boolean,
+): Promise<string | undefined> {
+  if (baseUrl === 'local' || service.auth === 'none') return undefined;
+  const given = hasToken ? environment.accessToken() : undefined;
+  if (given !== undefined) return given;
+  const { usualVariables } = await import('../service/access-token.js');
+  const variables = usualVariables(service, checkBaseUrl(baseUrl));
+  const token = environment.firstOf(variables)?.[1];
+  if (token !== undefined || service.isTokenOptional) return token;
+  const ours = hasToken ? ['BROWSER_POOL_ACCESS_TOKEN'] : [];
+  throw new CliError(noToken([...ours, ...variables]), EXIT.usage);
 }
 
 export const NO_ADDRESS =
@@ -78,9 +95,13 @@ const NO_SERVICE =
   'the folder pooled-browser-recordings, or in that of BROWSER_POOL_LOCAL_RECORDINGS. ' +
   'Pass --base-url with the address of a service.';
 
-const NO_TOKEN =
-  'The access token is missing: set the environment variable BROWSER_POOL_ACCESS_TOKEN. ' +
-  'There is no flag for it: every user of a machine can read the arguments of its processes.';
+function noToken(variables: readonly string[]): string {
+  const names = variables.length > 0 ? variables : ['BROWSER_POOL_SERVICE, BROWSER_POOL_ACCESS_TOKEN'];
+  return (
+    `The access token is missing: set the environment variable ${names.join(' or ')}. ` +
+    'There is no flag for it: every user of a machine can read the arguments of its processes.'
+  );
+}
 
 /**
  * In ms: `acquire_timeout_seconds` of each acquire request. Ctrl-C waits for the answer to the request that is under

@@ -14,13 +14,17 @@ import type { TaskOptions } from './task-options.js';
 /** The options of the library among those of a command that runs tasks. */
 export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, isolation, protocol } = command;
+  const { hostConcurrency, hostDelay } = command;
   const { name, tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash } = command;
+  const { exposeNetwork } = command;
   const { release, replays, artifacts: folder, artifactsOn: on, trace = false } = command;
   return {
     concurrency,
     pagesPerLease,
     tasksPerLease,
     taskTimeout,
+    hostConcurrency,
+    hostDelay,
     isolation,
     protocol,
     name,
@@ -31,6 +35,7 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     releaseOnCrash,
     release,
     replays,
+    exposeNetwork,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
     pollTimeout: POLL_TIMEOUT,
   };

@@ -1,19 +1,29 @@
 import { Option, type Command } from 'commander';
 import type { MapOptions } from '../map/options.js';
-import { addLeaseRequestOptions, choice, time, wholeNumber, type LeaseRequestOptions } from './options.js';
+import {
+  addLeaseRequestOptions,
+  choice,
+  exposeOption,
+  time,
+  wholeNumber,
+  type ExposeOptions,
+  type LeaseRequestOptions,
+} from './options.js';
 
 type TaskFlag =
   | 'concurrency'
   | 'pagesPerLease'
   | 'tasksPerLease'
   | 'taskTimeout'
+  | 'hostConcurrency'
+  | 'hostDelay'
   | 'isolation'
   | 'protocol'
   | 'release'
   | 'replays';
 
 /** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
-export interface TaskOptions extends LeaseRequestOptions, Pick<MapOptions, TaskFlag> {
+export interface TaskOptions extends LeaseRequestOptions, ExposeOptions, Pick<MapOptions, TaskFlag> {
   library: 'playwright' | 'puppeteer';
   /** Folder. */
   artifacts?: string;
@@ -26,6 +36,8 @@ export function addTaskOptions(command: Command): Command {
     .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
     .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
     .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
+    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumber(1))
+    .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
     .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
     .addOption(
       choice('--isolation <kind>', 'isolation between the tasks in one browser', [
@@ -52,6 +64,7 @@ export function addTaskOptions(command: Command): Command {
         'off',
       ]),
     )
+    .addOption(exposeOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
     .option('--trace', 'with --artifacts: also a trace of Playwright');

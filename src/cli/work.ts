@@ -23,7 +23,8 @@ export function define(command: Command, { signal }: Interruption): void {
 const HELP = `
 Any number of these workers, on any machines, take inputs from the queue that "pooled-browser map
 --queue" or the function enqueueInputs fills. "map" (or collectOutcomes) collects the results. The
-script is the same as for "map"; see "pooled-browser map --help".
+script is the same as for "map"; see "pooled-browser map --help". The limits of hosts hold for each
+worker: ten workers with --host-concurrency 1 run up to ten tasks at once for a host.
 
 A worker leases browsers while the queue has inputs, and waits for the next ones. If the pool has no
 browser for a minute, an input goes back to the queue, for workers that have one.

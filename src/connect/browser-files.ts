@@ -10,7 +10,10 @@ const PARTS_UNDER_WAY = 4;
 
 /** These functions run in the blank page. `this` is its `<input type=file>`. */
 const NEW_INPUT = `(() => { const input = document.createElement('input'); input.type = 'file'; return input; })()`;
-const SIZE = `function () { return this.files[0]?.size ?? 0; }`;
+const LOOK = `function () {
+  const { size = 0, lastModified = 0 } = this.files[0] ?? {};
+  return { size, lastModified };
+}`;
 const READ = `async function (from, to) {
   const reader = new FileReader();
   const read = new Promise((resolve, reject) => {
@@ -21,11 +24,15 @@ const READ = `async function (from, to) {
   await read;
   return reader.result.slice(reader.result.indexOf(',') + 1);
 }`;
+const ADD = `async function (part, base64) {
+  const response = await fetch('data:application/octet-stream;base64,' + base64);
+  (this.parts ??= [])[part] = await response.blob();
+}`;
 /** The type keeps Chromium from adding an ending to the name. */
-const SAVE_EMPTY = `function (name) {
+const SAVE = `function (name) {
   const link = document.createElement('a');
   link.download = name;
-  link.href = URL.createObjectURL(new Blob([], { type: 'application/octet-stream' }));
+  link.href = URL.createObjectURL(new Blob(this.parts ?? [], { type: 'application/octet-stream' }));
   link.click();
 }`;
 
@@ -48,7 +55,7 @@ interface Answer {
 }
 
 /**
- * Reads files of the browser's machine, over a WebSocket of our own and through a blank page in a context of its own. The
+ * Reads and writes files of the browser's machine, over a WebSocket of our own and through a blank page in a context of its own. The
  * WebSocket is opened when it is first needed.
  */
 export class BrowserFiles {
@@ -62,8 +69,8 @@ export class BrowserFiles {
   #onSaved: (event: DownloadEvent) => void = () => {};
   #page: Promise<BlankPage> | undefined;
   #pageId: string | undefined;
-  /** Files are emptied one after the other. */
-  #emptying: Promise<unknown> = Promise.resolve();
+  /** Files are saved one after the other. */
+  #lastSave: Promise<unknown> = Promise.resolve();
   #isOpen = false;
 
   /**
@@ -156,13 +163,49 @@ export class BrowserFiles {
 
   /** Removes the content of a file of the browser's machine: the blank page saves an empty file over it. No command deletes a file. */
   async empty(path: string): Promise<void> {
-    const emptied = this.#emptying.then(() => this.#empty(path));
-    this.#emptying = emptied.catch(() => {});
-    await emptied;
+    const saved = await this.#save(await this.#newInput(await this.#openPage()), splitPath(path));
+    if (saved !== path) throw new Error(`${path} could not be emptied`);
   }
 
-  async #empty(path: string): Promise<void> {
-    const { folder, name } = splitPath(path);
+  /** Shows what the browser knows of a file: size in bytes, and time in ms. A missing file has the size 0. */
+  async look(path: string): Promise<{ size: number; lastModified: number }> {
+    const { size, lastModified } = await this.#openFile(path);
+    return { size, lastModified };
+  }
+
+  /**
+   * Copies a file of this machine to the browser's machine.
+   *
+   * @returns Its path there.
+   */
+  async save(path: string, to: { size: number; folder: string; name: string }): Promise<string> {
+    const page = await this.#openPage();
+    const input = await this.#newInput(page);
+    const file = await open(path, 'r');
+    try {
+      const sending: Promise<unknown>[] = [];
+      for (let start = 0; start < to.size; start += PART) {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(PART), 0, PART, start);
+        const sent = this.#call(page, input, ADD, start / PART, buffer.toString('base64', 0, bytesRead));
+        // A failure is thrown where the part is awaited.
+        sent.catch(() => {});
+        if (sending.push(sent) >= PARTS_UNDER_WAY) await sending.shift();
+      }
+      await Promise.all(sending);
+    } finally {
+      await file.close();
+    }
+    return this.#save(input, to);
+  }
+
+  /** Lets the blank page save a file. Resolves to its path. */
+  async #save(input: string, to: { folder: string; name: string }): Promise<string> {
+    const saved = this.#lastSave.then(() => this.#saveNow(input, to));
+    this.#lastSave = saved.catch(() => {});
+    return saved;
+  }
+
+  async #saveNow(input: string, { folder, name }: { folder: string; name: string }): Promise<string> {
     const page = await this.#openPage();
     await this.send('Browser.setDownloadBehavior', {
       behavior: 'allow',
@@ -172,9 +215,10 @@ export class BrowserFiles {
     });
     // The download can end before the response to the call.
     const ended = new Promise<DownloadEvent>((resolve) => (this.#onSaved = resolve));
-    await this.#call(page, await this.#newInput(page), SAVE_EMPTY, name);
-    const { state, filePath = path } = await this.#unlessClosed(ended);
-    if (state !== 'completed' || filePath !== path) throw new Error(`${path} could not be emptied`);
+    await this.#call(page, input, SAVE, name);
+    const { state, filePath = `${folder}/${name}` } = await this.#unlessClosed(ended);
+    if (state !== 'completed') throw new Error(`The browser could not save ${folder}/${name}`);
+    return filePath;
   }
 
   async #openFile(path: string) {
@@ -182,9 +226,9 @@ export class BrowserFiles {
     const cdp = await this.#connect();
     const objectId = await this.#newInput(page);
     await cdp.send('DOM.setFileInputFiles', { files: [path], objectId }, page.sessionId);
-    const size = Number(await this.#call(page, objectId, SIZE));
+    const facts = (await this.#call(page, objectId, LOOK)) as { size: number; lastModified: number };
     const read = async (from: number, to: number) => String(await this.#call(page, objectId, READ, from, to));
-    return { size, read };
+    return { ...facts, read };
   }
 
   async #newInput({ sessionId }: BlankPage): Promise<string> {

@@ -6,10 +6,18 @@ import type { Frame } from './socket.js';
  */
 const FIRST_ID = 2 ** 30;
 
-interface Message {
-  id?: number;
+/** An event of the browser, as it arrived and as it was read. */
+type OnEvent = (data: Frame, event: CdpEvent) => void;
+
+/** An event of the browser, or of the target of a session. */
+export interface CdpEvent {
   method?: string;
   params?: unknown;
+  sessionId?: string;
+}
+
+interface Message extends CdpEvent {
+  id?: number;
   result?: unknown;
   error?: { message?: string };
 }
@@ -26,7 +34,7 @@ export interface CdpCarrier {
 /** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
-  readonly #onEvent: (data: Frame) => void;
+  readonly #onEvent: OnEvent;
   readonly #pending = new Map<
     number,
     { resolve: (result: unknown) => void; reject: (error: Error) => void }
@@ -35,7 +43,7 @@ export class CdpClient {
   #hasEnded = false;
 
   /** @param onEvent Receives each message that is no response. */
-  constructor(carrier: CdpCarrier, onEvent: (data: Frame) => void = () => {}) {
+  constructor(carrier: CdpCarrier, onEvent: OnEvent = () => {}) {
     this.#carrier = carrier;
     this.#onEvent = onEvent;
     carrier.listen((data) => this.#receive(data));
@@ -55,8 +63,9 @@ export class CdpClient {
   }
 
   #receive(data: Frame): void {
-    const { id, result, error } = JSON.parse(String(data)) as Message;
-    if (id === undefined) return this.#onEvent(data);
+    const message = JSON.parse(String(data)) as Message;
+    const { id, result, error } = message;
+    if (id === undefined) return this.#onEvent(data, message);
     const pending = this.#pending.get(id);
     if (!pending) return;
     this.#pending.delete(id);

@@ -12,6 +12,7 @@ import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch, type DownloadListener, type Downloads } from './downloads.js';
+import type { ExposedWebSockets } from './exposed-websocket.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
 import { createTemporaryFolder, type TemporaryFolder } from './temporary-folder.js';
@@ -25,6 +26,7 @@ export interface ConnectPlan {
     readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
+    readonly exposeNetwork?: string | undefined;
   };
   /** Decides which WebSocket URLs are allowed. */
   readonly trust: Trust;
@@ -35,6 +37,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Called with the exposed host of each request. */
+  readonly onExposed: (host: string) => void;
   /** Called when a page of the browser's own context is opened or navigated. */
   readonly onOwnContextUsed: () => void;
   /** Receives the files that the browser downloads. */
@@ -53,12 +57,12 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
    * @throws If something may be left.
    */
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
-  /** The downloads of the browser. Undefined over WebDriver BiDi without a listener. */
+  /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
   readonly downloads: Downloads | undefined;
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip'>;
+  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip' | 'cut'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */
@@ -90,22 +94,76 @@ export async function connectSession<Handles>(
   }
 }
 
-const NEEDS_CDP = 'the option downloads needs the CDP URL of the session, which it does not have';
-
+/** Connects, and exposes hosts of this machine with the option `exposeNetwork`. */
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
-  { settings, trust, spare, pageUrl, onOwnContextUsed, downloads: listener }: ConnectPlan,
+  plan: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
+  const { settings, trust, onExposed } = plan;
+  const { exposeNetwork: hosts, connectOptions } = settings;
+  const needsCdp = hosts === undefined ? plan.downloads && 'downloads' : 'exposeNetwork';
+  if (needsCdp && grant.cdpUrl === undefined)
+    throw new ConnectError(`the option ${needsCdp} needs the CDP URL of the session, which it does not have`);
+  if (hosts === undefined) return connectLibrary(connector, grant, plan, signal);
+  const { ExposedNetwork } = await import('./exposed-network.js');
+  // An option of Puppeteer.
+  const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
+  const exposed = new ExposedNetwork({
+    hosts,
+    acceptsInsecureCerts: acceptInsecureCerts === true,
+    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
+    onRequest: onExposed,
+    onLost: () => void connecting.then(({ socket }) => socket.cut('dropped')),
+  });
+  const connecting = connectLibrary(
+    connector,
+    grant,
+    { ...plan, exposedWebSockets: exposed.webSockets },
+    signal,
+  );
+  try {
+    const [connection] = await Promise.all([connecting, exposed.open(signal)]);
+    void connection.ended.then(() => exposed.cut());
+    return {
+      ...connection,
+      sockets: () => connection.sockets() + 1,
+      // No response to a request of the lease may arrive while the browser is cleaned.
+      cleanup: async () => void (await Promise.all([connection.cleanup(), exposed.stop()])),
+      cut: () => {
+        exposed.cut();
+        connection.cut();
+      },
+    };
+  } catch (error) {
+    exposed.cut();
+    connecting.then(
+      (connection) => connection.cut(),
+      () => {},
+    );
+    throw error;
+  }
+}
+
+interface LibraryPlan extends ConnectPlan {
+  readonly exposedWebSockets?: ExposedWebSockets;
+}
+
+async function connectLibrary<Handles>(
+  connector: Connector<Handles>,
+  grant: Grant,
+  plan: LibraryPlan,
+  signal: AbortSignal,
+): Promise<OpenConnection<Handles>> {
+  const { settings, trust, spare, pageUrl, onOwnContextUsed, downloads: listener, exposedWebSockets } = plan;
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
-  if (listener && grant.cdpUrl === undefined) throw new ConnectError(NEEDS_CDP);
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const cut = () => socket.cut('closed-by-us');
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
   const downloads =
-    protocol === 'cdp' || listener
+    protocol === 'cdp' || grant.cdpUrl !== undefined
       ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
       : undefined;
   socket.tap = downloads;
@@ -114,8 +172,6 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), socket.ended, how);
-  // Not every library detects that its socket has ended.
-  const dropped = (how: SocketEnd) => new ConnectError(`the WebSocket ended during the connect (${how})`);
   try {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare(await temporaryFolder(socket));
@@ -129,6 +185,7 @@ async function connectOnce<Handles>(
       pageUrl,
       timeout,
       onOwnContextUsed,
+      exposedWebSockets,
       ...endpoints,
     });
     const opening = async () => {
@@ -143,6 +200,11 @@ async function connectOnce<Handles>(
     cut();
     throw error;
   }
+}
+
+/** Not every library detects that its socket has ended. */
+function dropped(how: SocketEnd): ConnectError {
+  return new ConnectError(`the WebSocket ended during the connect (${how})`);
 }
 
 /** The URLs that a connector can open, and the number of sockets of this process. */

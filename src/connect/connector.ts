@@ -1,3 +1,4 @@
+import type { ExposedWebSockets } from './exposed-websocket.js';
 import type { Socket } from './socket.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */
@@ -33,6 +34,8 @@ export interface ConnectRequest {
   readonly pageUrl: string | undefined;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
+  /** @internal With the option `exposeNetwork`, for a library that can route the WebSockets of its pages. Requests need no library. */
+  readonly exposedWebSockets?: ExposedWebSockets | undefined;
   /** Why a call after the end of the lease fails, for a library that shows the reason of a disconnect. */
   readonly endReason: string;
   /** Milliseconds until a page must be usable; then `socket` is closed. */
@@ -108,6 +111,8 @@ export interface Connection<Handles> {
    * have this method, a lease has no artifacts.
    */
   observe?(request: ObserveRequest<Handles>): Observation;
+  /** Adds what to do to the message of an error of the library, which does not know of the lease. */
+  explain?(error: unknown): void;
   /** Returns the CDP id of a page, to find out which downloads it started. */
   pageId?(handles: Handles): Promise<string>;
   /**

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { raceEnd } from '../shared/abort.js';
 import { isRecord, parseJson } from '../shared/json.js';
@@ -7,6 +8,7 @@ import { LARGEST_DOWNLOAD } from './connector.js';
 import { countDownloads } from './lasting-requests.js';
 import type { Frame, Socket, SocketTap } from './socket.js';
 import type { TemporaryFolder } from './temporary-folder.js';
+import { Uploads } from './uploads.js';
 
 /** The messages about downloads are shorter, in bytes. The URL of a download may be long. */
 const HEAD = 200;
@@ -109,6 +111,7 @@ interface Params {
 export class DownloadWatch implements SocketTap, Downloads {
   readonly #plan: PlanOfDownloads;
   readonly #files: BrowserFiles;
+  readonly #uploads: Uploads;
   readonly #downloads = new Map<string, BrowserDownload>();
   /** Downloads that are being finished, by id. The result is whether the file is on this machine. */
   readonly #finished = new Map<string, Promise<boolean>>();
@@ -137,6 +140,7 @@ export class DownloadWatch implements SocketTap, Downloads {
       hide: (id) => void this.#hidden.add(id),
       onEvent: (data) => void this.#read(data),
     });
+    this.#uploads = new Uploads(plan.socket, this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     void plan.socket.detached.then(() => {
       this.#files.close();
       for (const download of this.#downloads.values())
@@ -167,9 +171,10 @@ export class DownloadWatch implements SocketTap, Downloads {
     await this.#save(undefined);
   }
 
-  command(data: string | Frame): string | Frame {
+  command(data: string | Frame): string | Frame | undefined {
     const head = headOf(data);
     const method = METHOD.exec(head)?.[1] ?? '';
+    if (this.#uploads.take(data, method)) return undefined;
     if (method === 'Browser.setDownloadBehavior') return this.#noteBehavior(String(data)) ?? data;
     const opensContext = method === 'Target.createBrowserContext' || method === 'browser.createUserContext';
     if (this.#own && opensContext) {
@@ -214,6 +219,7 @@ export class DownloadWatch implements SocketTap, Downloads {
   async leaveNothing(): Promise<void> {
     // More files can be added meanwhile.
     for (const emptied of this.#emptied) await emptied;
+    await this.#uploads.leaveNothing();
     await this.#files.closePage();
   }
 
@@ -221,7 +227,7 @@ export class DownloadWatch implements SocketTap, Downloads {
   async #askBeside(method: string, params: object): Promise<unknown> {
     const id = String(++this.#lastId);
     const result = new Promise<unknown>((resolve) => this.#asked.set(id, resolve));
-    this.#plan.socket.send(JSON.stringify({ id: this.#lastId, method, params }));
+    this.#plan.socket.sendUnseen(JSON.stringify({ id: this.#lastId, method, params }));
     return raceEnd(result, this.#plan.socket.detached, () => new Error('The WebSocket has ended.'));
   }
 

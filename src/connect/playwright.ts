@@ -18,6 +18,7 @@ import type {
   Workspace,
 } from './connector.js';
 import { withContextOptions } from './context-options.js';
+import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
@@ -61,6 +62,8 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
   };
 }
 
+const OF_EACH_CONNECTION = { observe, explain, pageId };
+
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, contextOptions, endReason: reason, ...request }: ConnectRequest,
@@ -80,6 +83,7 @@ async function connect(
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
   });
+  if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
   const openContext: OpenContext = async (which, given) => {
@@ -97,8 +101,7 @@ async function connect(
     pageUrl: () => page.url(),
     openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
     openContext,
-    observe,
-    pageId,
+    ...OF_EACH_CONNECTION,
     isConnected,
     cleanup: async () => {
       const opened = browser.contexts().filter((one) => one !== ownContext);
@@ -183,4 +186,19 @@ async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string
   const { frameTree } = await cdp.send('Page.getFrameTree');
   await cdp.detach();
   return frameTree.frame.id;
+}
+
+/** Playwright refuses such files before it sends anything. */
+const TOO_LARGE = 'Cannot transfer files larger than 50Mb to a browser not co-located with the server';
+const LARGE_FILES =
+  'Lease the browser with connectOptions: { isLocal: true }: then Playwright sends paths, and the lease copies files of any ' +
+  "size to the browser's machine.";
+
+function explain(error: unknown): void {
+  if (!(error instanceof Error) || !error.message.includes(TOO_LARGE) || error.message.includes(LARGE_FILES))
+    return;
+  const explained = `${TOO_LARGE}. ${LARGE_FILES}`;
+  const { stack } = error;
+  error.message = error.message.replace(TOO_LARGE, explained);
+  if (stack !== undefined && !stack.includes(LARGE_FILES)) error.stack = stack.replace(TOO_LARGE, explained);
 }

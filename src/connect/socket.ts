@@ -22,8 +22,8 @@ export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
 /** Sees the messages of both directions before their receiver does. */
 export interface SocketTap {
-  /** Returns the command to send. */
-  command(data: string | Frame): string | Frame;
+  /** Returns the command to send; undefined for none. */
+  command(data: string | Frame): string | Frame | undefined;
   /** Returns the message for the library, possibly later; undefined for none. */
   message(data: Frame): Frame | undefined | Promise<Frame | undefined>;
 }
@@ -59,7 +59,7 @@ export class Socket {
   readonly detached: Promise<void>;
   /** Receives each message. Set it before you send the first message. */
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
-  /** Sees each message. */
+  /** @internal Sees each message. */
   tap: SocketTap | undefined;
   /** Called whenever a message was handed to the network. */
   onSent: () => void = () => {};
@@ -159,9 +159,15 @@ export class Socket {
   /** Sends a message of the library; after the end it is dropped. */
   send(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
-    const command = this.tap?.command(data) ?? data;
-    this.#calls.noteCommand(command);
-    this.#websocket.send(command as Buffer, { binary: isBinary }, () => this.onSent());
+    const command = this.tap ? this.tap.command(data) : data;
+    if (command !== undefined) this.sendUnseen(command, isBinary);
+  }
+
+  /** Sends a message of the library that the tap does not see, or has seen. */
+  sendUnseen(data: string | Frame, isBinary = false): void {
+    if (this.isTakenOver) return;
+    this.#calls.noteCommand(data);
+    this.#websocket.send(data as Buffer, { binary: isBinary }, () => this.onSent());
   }
 
   /** Number of bytes that wait for a slow network or browser. */

@@ -30,7 +30,8 @@ export class DetachedLease {
   readonly expiresAfter: number;
   readonly #secret: string;
 
-  constructor({ grant, ...record }: LeaseRecord) {
+  constructor(lease: LeaseRecord) {
+    const { grant, ...record } = lease;
     this.sessionId = grant.id;
     this.expiresAfter = grant.idleTimeout ?? Number.POSITIVE_INFINITY;
     const whole = JSON.stringify({ ...record, grant: { ...grant, session: revealSession(grant.session) } });

@@ -23,6 +23,8 @@ export interface Steps {
   'unresponsive-pages-closed': { sessionId: string; urls: string[] };
   /** A page is usable. */
   connected: { sessionId: string };
+  /** A page requested a host of `exposeNetwork`, with its port. Emitted once for each host. */
+  'host-exposed': { sessionId: string; host: string };
   /** The library could not connect. */
   'connect-failed': { sessionId: string; error: Error };
   /** The recording has started. */

@@ -58,11 +58,12 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
  */
 export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  { connector, ...options }: HeldLeaseOptions & { connector: Connector<Handles> },
+  options: HeldLeaseOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const settings = readLeaseOptions(heldLeaseChecks, options, { caller: 'leaseBrowser', connector });
-  const plan = { pool: resolvePool(pool), settings, connector };
+  const { connector, ...rest } = options;
+  const settings = readLeaseOptions(heldLeaseChecks, rest, { caller: 'leaseBrowser', connector });
+  const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES };
   const opening = loadLease().then(({ Lease }) => Lease.open(plan));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
@@ -87,14 +88,15 @@ export async function leaseSession(
  */
 export async function attachBrowser<Handles, Session extends object = BrowserSession>(
   lease: DetachedLease | string,
-  { connector, pool: given, ...options }: AttachOptions & { connector: Connector<Handles> },
+  options: AttachOptions & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const settings = readLeaseOptions(attachChecks, options, { caller: 'attachBrowser', connector });
+  const { connector, pool: given, ...rest } = options;
+  const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
   expectService(pool, baseUrl);
-  const plan = { pool, settings, connector };
+  const plan = { pool, settings, connector, addedNames: NAMES };
   const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
@@ -117,6 +119,18 @@ export function leaseOf<Handles>(browser: object): Lease<Handles> {
   if (lease) return lease;
   throw new InvalidOptionError('leaseBrowser', 'leaseBrowser must return a browser of pooled-browser.');
 }
+
+/** What this library adds to the handles: a handle of such a name would replace it. */
+const NAMES = [
+  'session',
+  'signal',
+  'use',
+  'reconnect',
+  'replays',
+  'detach',
+  'release',
+  'liveViewUrl',
+] as const satisfies readonly (keyof PooledBrowser<unknown>)[];
 
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles, Session extends object>(

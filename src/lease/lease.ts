@@ -80,6 +80,8 @@ export interface LeasePlan<Handles> {
   readonly connector: Connector<Handles>;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean;
+  /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
+  readonly addedNames?: readonly string[];
 }
 
 /** A leased browser, and how to release it. */
@@ -110,6 +112,7 @@ export class Lease<Handles> {
   /** Errors of recording, artifacts, downloads, cleanup and release. */
   readonly cleanupErrors: Error[] = [];
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
+  readonly exposedHosts = new Set<string>();
   /** Resolves when the release of the browser begins. */
   readonly disconnected: Promise<void>;
   /** With the option `downloads`. */
@@ -158,7 +161,7 @@ export class Lease<Handles> {
         const isLeasedByConnection = !lease.#browser!.ticket && lease.grant.endsWithConnection === true;
         try {
           await lease.#cleanFirst();
-          return await lease.#connect(connector);
+          return await lease.#connect(plan);
         } catch (error) {
           failed = await lease.#giveUp();
           if (!(error instanceof ConnectError)) throw error;
@@ -205,7 +208,7 @@ export class Lease<Handles> {
     lease.#leave = leave;
     lease.#hold({ ...browser, ticket }, { earlier: earlierReplays });
     try {
-      await lease.#connect(plan.connector);
+      await lease.#connect(plan);
     } catch (error) {
       lease.#replays?.stop();
       await lease.end({ status: 'failed', error, isDetached: true });
@@ -342,6 +345,7 @@ export class Lease<Handles> {
       return value;
     } catch (error) {
       link.check();
+      link.connection.explain?.(error);
       throw error;
     } finally {
       clock.clearTimeout(timer);
@@ -663,8 +667,15 @@ export class Lease<Handles> {
     uncleanBrowsers.delete(this.#address);
   }
 
-  async #connect(connector: Connector<Handles>): Promise<void> {
-    this.#link = await Link.open(this, connector);
+  async #connect({ connector, addedNames = ['session', 'signal'] }: LeasePlan<Handles>): Promise<void> {
+    const link = await Link.open(this, connector);
+    const taken = addedNames.find((name) => Object.hasOwn(link.connection.handles as object, name));
+    if (taken !== undefined) {
+      link.close();
+      link.connection.cut();
+      throw new InvalidOptionError('connector', namesConflict(connector.library, taken));
+    }
+    this.#link = link;
     this.#state = 'connected';
   }
 
@@ -731,6 +742,10 @@ export class Lease<Handles> {
 
 function queueOf({ idOrName, [INTERNALS]: { client } }: BrowserPool<object>): FairQueue {
   return client.queueOf(idOrName);
+}
+
+function namesConflict(library: string, name: string): string {
+  return `The connector ${library} has a handle ${name}, which is a name of this library. Rename the handle.`;
 }
 
 /** Takes the place of a lease that exists already. */

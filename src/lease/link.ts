@@ -39,6 +39,8 @@ export interface LinkedLease {
   readonly sessionId: string;
   readonly signal: AbortSignal;
   readonly emit: (step: RunStep) => void;
+  /** The hosts of `exposeNetwork` that were requested. */
+  readonly exposedHosts: Set<string>;
   readonly downloads: DownloadListener | undefined;
   abort(reason: unknown): void;
   noteOwnContext(this: void): void;
@@ -91,7 +93,9 @@ export class Link<Handles> {
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
     if (this.#current.signal.aborted) await this.renew();
     const { signal } = this.#current;
-    const work = (async () => fn(this.#connection.handles))();
+    const connection = this.#connection;
+    const work = (async () => fn(connection.handles))();
+    work.catch((error: unknown) => connection.explain?.(error));
     return raceAbort(work, signal);
   }
 
@@ -214,7 +218,12 @@ function connect<Handles>(
   pageUrl: string | undefined,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId, noteOwnContext: onOwnContextUsed } = lease;
+  const { settings, emit, pool, grant, sessionId, exposedHosts, noteOwnContext: onOwnContextUsed } = lease;
+  const onExposed = (host: string) => {
+    if (exposedHosts.has(host)) return;
+    exposedHosts.add(host);
+    emit({ type: 'host-exposed', sessionId, host });
+  };
   const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
   return lease.time('connect', async () => {
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
@@ -222,7 +231,8 @@ function connect<Handles>(
       const { host, trust } = pool[INTERNALS].client;
       const spare = await host.spare();
       const { downloads } = lease;
-      const plan = { settings, trust, spare, pageUrl, signal, onPagesClosed, onOwnContextUsed, downloads };
+      const listeners = { onPagesClosed, onExposed, onOwnContextUsed, downloads };
+      const plan = { settings, trust, spare, pageUrl, signal, ...listeners };
       const { connectSession } = await loadConnect();
       const connection = await connectSession(connector, grant, plan);
       emit({ type: 'connected', sessionId });

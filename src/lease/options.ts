@@ -1,4 +1,5 @@
 import { LARGEST_DOWNLOAD, type Connector, type ContextChoice, type Protocol } from '../connect/connector.js';
+import { faultInHosts } from '../connect/exposed-hosts.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { leaseName, leaseTags, pageUrl } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -8,6 +9,7 @@ import {
   anyOf,
   callback,
   check,
+  checked,
   checksOf,
   countOrInfinity,
   flag,
@@ -212,6 +214,12 @@ export interface ConnectSettings<
   /** The automation library's own connect options. */
   connectOptions?: ConnectOptions | undefined;
   /**
+   * Hosts of this machine's network that all pages of the leased browser may reach, also those of other sites, in the syntax of
+   * Playwright's option of this name: `'localhost:3000'`, `'<loopback>'`, `'*.test.internal,10.0.0.1:8080'`, `'*'`. This
+   * process sends their requests. Needs a CDP URL of the session, with any protocol. Default: none.
+   */
+  exposeNetwork?: string | undefined;
+  /**
    * A folder of this machine in which the files arrive that the browser downloads, also a browser on another machine. With
    * `protocol: 'bidi'`, the session needs a CDP URL, too. Default: none.
    */
@@ -294,7 +302,7 @@ export interface AttachOptions<
 export interface ProxyOptions
   extends
     AcquireSettings,
-    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts'>,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork'>,
     Omit<ReleaseSettings, 'signal'> {
   /**
    * TCP port on 127.0.0.1; 0 for any free port.
@@ -394,6 +402,7 @@ const connectChecks = checksOf<ConnectSettings>()({
   context: optional(oneOf('default', 'new'), 'default'),
   contextOptions: optional(check<object>('an object', isRecord)),
   connectOptions: optional(check<object>('an object', isRecord), {}),
+  exposeNetwork: optional(checked<string>(faultInHosts)),
   // `downloadsOf` checks the object: here, the error would not name its wrong part.
   downloads: optional(
     anyOf(
@@ -437,6 +446,7 @@ export const proxyChecks = checksOf<ProxyOptions>()({
   ...unsignalledChecks,
   connectTimeout: connectChecks.connectTimeout,
   connectAttempts: leaseChecks.connectAttempts,
+  exposeNetwork: connectChecks.exposeNetwork,
   port: optional(wholeNumber(0, 65_535), 0),
   secret: optional(flag(), true),
   keep: optional(milliseconds(), 60_000),
@@ -448,7 +458,8 @@ export const proxyChecks = checksOf<ProxyOptions>()({
 export const sessionLeaseChecks = checksOf<SessionLeaseOptions>()({ ...acquireChecks, ...releaseChecks });
 
 const allChecks = { ...runChecks, ...reconnectChecks };
-const DEFAULTS = readOptions(allChecks, {}, 'a lease');
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof allChecks> | undefined;
 
 /** All options with their defaults. */
 export type LeaseSettings = Checked<typeof allChecks>;
@@ -486,7 +497,8 @@ export function readLeaseOptions<C extends Checks>(
   { caller, connector }: { caller: string; connector?: CheckingConnector },
 ): LeaseSettings & Checked<C> {
   refuseMisplaced(checks, given, caller);
-  const settings = { ...DEFAULTS, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  defaults ??= readOptions(allChecks, {}, 'a lease');
+  const settings = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);

@@ -5,7 +5,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
-import type { Callback } from './lease.js';
+import type { LeaseFacts } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
@@ -37,7 +37,7 @@ export interface PlaywrightAttachOptions
  */
 export async function withPooledBrowser<Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  fn: Callback<PlaywrightHandles, Value, Session>,
+  fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options: PlaywrightRunOptions = {},
 ): Promise<Run<Value, Session>> {
   const { chromium, ...rest } = options;

@@ -6,7 +6,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
-import type { Callback } from './lease.js';
+import type { Callback, LeaseFacts } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
@@ -40,7 +40,7 @@ interface OwnContext {
  */
 export function withPooledBrowser<Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  fn: Callback<PuppeteerHandles<'new'>, Value, Session>,
+  fn: (lease: PuppeteerHandles<'new'> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options: PuppeteerRunOptions<'new'> & OwnContext,
 ): Promise<Run<Value, Session>>;
 export function withPooledBrowser<
@@ -49,7 +49,7 @@ export function withPooledBrowser<
   Session extends object = BrowserSession,
 >(
   pool: BrowserPool<Session> | string,
-  fn: Callback<PuppeteerHandles<Choice>, Value, Session>,
+  fn: (lease: PuppeteerHandles<Choice> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
   options?: PuppeteerRunOptions<Choice>,
 ): Promise<Run<Value, Session>>;
 export async function withPooledBrowser<Value, Session extends object>(

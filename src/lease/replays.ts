@@ -153,12 +153,14 @@ export class LeaseReplays {
   /** The ids of the recordings in the first list that do not belong to this lease. */
   #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
     const ours = this.#recording && identify(this.#recording);
+    // The service's date has whole seconds: what began a second later began in this lease, also if the first list came late.
+    const began = (this.#servedAt ?? Number.NaN) + 1000;
     // This lease's recording may have started before the first list.
-    const others = first.filter((replay) => identify(replay) !== ours);
+    const others = first.filter((replay) => identify(replay) !== ours && !(startOf(replay) >= began));
     const own = ownOf(others, this.#servedAt);
-    // While the lease lasts, its own recording runs: such a one was still being written for the lease before. The service's
-    // date has whole seconds.
-    this.#own = own && endedBefore(latestOf(own, latest), this.#servedAt! + 1000) ? undefined : own;
+    // While the lease lasts, its own recording runs: such a one was still being written for the lease before. One that is
+    // still unfinished at the end can belong to either lease: nothing that the service shows tells them apart.
+    this.#own = own && endedBefore(latestOf(own, latest), began) ? undefined : own;
     return others.filter((replay) => replay !== this.#own).map(identify);
   }
 

@@ -4,7 +4,7 @@ import type { BrowserSession } from '../service/services/kernel.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { callSite } from '../shared/errors.js';
 import { callback, readOption } from '../shared/options.js';
-import type { Callback, LeasePlan } from './lease.js';
+import type { Callback, LeaseFacts, LeasePlan } from './lease.js';
 import { loadLease } from './load-lease.js';
 import { readLeaseOptions, runChecks, type RunOptions } from './options.js';
 import type { Run } from './run.js';
@@ -21,12 +21,13 @@ import type { Run } from './run.js';
  */
 export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  fn: Callback<Handles, Value, Session>,
-  { connector, ...options }: RunOptions & { connector: Connector<Handles> },
+  fn: (lease: Handles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
+  options: RunOptions & { connector: Connector<Handles> },
 ): Promise<Run<Value, Session>> {
   const fromHere = callSite();
+  const { connector, ...rest } = options;
   readOption(callback(), 'fn', fn);
-  const settings = readLeaseOptions(runChecks, options, { caller: 'withPooledBrowser', connector });
+  const settings = readLeaseOptions(runChecks, rest, { caller: 'withPooledBrowser', connector });
   const plan = { pool: resolvePool(pool), settings, connector };
   const running = run(plan, fn as Callback<Handles, Value>);
   return fromHere(withAbortGrace(settings.signal, running)) as Promise<Run<Value, Session>>;

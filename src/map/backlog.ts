@@ -2,11 +2,14 @@ import type { Download } from '../lease/run.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import type { InputSource, PulledInput } from './input-source.js';
+import { WaitingTasks, type HostLimits } from './waiting-tasks.js';
 
 /** One input until it has its outcome. */
 export interface Task<Input> extends PulledInput<Input> {
   /** Position among the inputs that are run, without those that are skipped. */
   readonly position: number;
+  /** The host that it concerns, if it has limits. */
+  readonly host: string | undefined;
   /** Number of attempts that were started. */
   attempts: number;
   /** Paths of the artifacts of all attempts. */
@@ -18,6 +21,21 @@ export interface Task<Input> extends PulledInput<Input> {
 /** The reason to abort a lease for which no task is left. */
 export const NOT_NEEDED = new Error('No task is left for this browser.');
 
+/** How inputs become tasks. */
+export interface BacklogPlan<Input> extends HostLimits {
+  /** Whether an input already has its outcome. */
+  readonly isSkipped: (input: Input, index: number) => boolean;
+  readonly hostOf: (input: Input, index: number) => string | undefined;
+  /** Number of tasks that may be pulled before the loop receives an outcome. */
+  readonly room: number;
+  /** Whether the loop receives the outcomes in the order of the inputs. */
+  readonly ordered: boolean;
+}
+
+/** Number of tasks that wait for their host while inputs for other hosts are pulled. Those of a queue are locked for others. */
+const MOST_HELD = 1000;
+const MOST_HELD_SHARED = 100;
+
 /**
  * The waiting tasks, and the lanes and workers that wait for a task. A lane has a browser; a worker leases one. An
  * input is pulled only while a lane or a worker waits, so that nothing is read ahead. Lanes come first, so that no
@@ -28,8 +46,8 @@ export class Backlog<Input> {
   failure: { error: unknown } | undefined;
 
   readonly #source: InputSource<Input>;
-  readonly #isSkipped: (input: Input, index: number) => boolean;
-  readonly #ready: Task<Input>[] = [];
+  readonly #plan: BacklogPlan<Input>;
+  readonly #ready: WaitingTasks<Input>;
   readonly #lanes = new Set<(task: Task<Input> | undefined) => void>();
   readonly #workers = new Map<LinkedAbort, (isNeeded: boolean) => void>();
   /** Leases under way, each for one of the ready tasks. */
@@ -41,19 +59,18 @@ export class Backlog<Input> {
   /** Number of tasks that may still be pulled. */
   #room: number;
   #unfinished = 0;
+  /** Number of outcomes that the loop has not received. */
+  #undelivered = 0;
   #delayed = 0;
 
-  /**
-   * @param isSkipped Whether an input already has its outcome.
-   * @param room Number of tasks that may be pulled before the loop receives an outcome.
-   */
-  constructor(source: InputSource<Input>, isSkipped: (input: Input, index: number) => boolean, room: number) {
+  constructor(source: InputSource<Input>, plan: BacklogPlan<Input>) {
     this.#source = source;
-    this.#isSkipped = isSkipped;
-    this.#room = room;
+    this.#plan = plan;
+    this.#ready = new WaitingTasks(plan);
+    this.#room = plan.room;
   }
 
-  /** Number of tasks that wait for a browser or for their next attempt. */
+  /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
   get waiting(): number {
     return this.#ready.length + this.#delayed;
   }
@@ -102,29 +119,46 @@ export class Backlog<Input> {
 
   /** Adds a task again that must run once more, after a pause in ms. */
   async putBack(task: Task<Input>, pause = 0): Promise<void> {
+    this.#ready.end(task);
     this.#delayed++;
     if (pause > 0) await delay(pause, this.#closed.signal).catch(() => {});
     this.#delayed--;
-    this.#ready.unshift(task);
+    this.#ready.addFirst(task);
+    this.dispatch();
+  }
+
+  /** The attempt of a task begins. */
+  begin(task: Task<Input>): void {
+    this.#ready.begin(task);
+    this.dispatch();
+  }
+
+  /** The attempt of a task has ended. @param pause Milliseconds in which its host gets no other task. */
+  end(task: Task<Input>, pause: number): void {
+    this.#ready.end(task, pause);
     this.dispatch();
   }
 
   /** Allows another input to be pulled, because the loop received an outcome. */
   makeRoom(): void {
     this.#room++;
+    this.#undelivered--;
     this.dispatch();
   }
 
   /** Counts a task that has its outcome. */
   finishTask(): void {
     this.#unfinished--;
+    this.#undelivered++;
     this.dispatch();
   }
 
   /** Hands tasks back to their source for which there is no lane and no lease under way, if the source takes them. */
   handBack(): void {
-    while (this.#ready.length > this.#leasing.size && this.#ready.at(-1)!.handBack) {
-      this.#ready.pop()!.handBack!();
+    while (this.#ready.length > this.#leasing.size) {
+      const task = this.#ready.pop(({ handBack }) => handBack !== undefined);
+      if (!task) return;
+      task.handBack!();
       this.#room++;
       this.#unfinished--;
     }
@@ -149,29 +183,45 @@ export class Backlog<Input> {
       this.#workers.clear();
     }
     if (this.#lanes.size + this.#workers.size > 0) void this.#pull();
+    if (isClosed) this.#ready.stop();
+    else this.#ready.wake(() => this.dispatch());
+  }
+
+  /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
+  get #isLoopBusy(): boolean {
+    return !this.#plan.ordered && this.#undelivered >= this.#plan.room;
   }
 
   #assign(): void {
+    if (this.#isLoopBusy) return;
     for (const answer of this.#lanes) {
-      if (this.#ready.length === 0) return;
-      answer(this.#ready.shift());
+      const task = this.#ready.take();
+      if (!task) break;
+      answer(task);
     }
     for (const [abort, answer] of this.#workers) {
-      if (this.#ready.length <= this.#leasing.size) return;
+      if (this.#ready.startable <= this.#leasing.size) return;
       this.#workers.delete(abort);
       this.#leasing.add(abort);
       answer(true);
     }
   }
 
+  /** Tasks that wait for their host take no room from others. */
+  get #hasRoom(): boolean {
+    const held = this.#ready.length - this.#ready.startable;
+    const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
+    return this.#room + held > 0 && held < mostHeld;
+  }
+
   async #pull(): Promise<void> {
-    if (this.#isPulling || this.#isExhausted || this.#room === 0 || this.isClosed) return;
+    if (this.#isPulling || this.#isExhausted || !this.#hasRoom || this.isClosed) return;
     this.#isPulling = true;
     try {
       const next = await this.#source.pull();
       if (this.isClosed) return;
       if (!next) this.#isExhausted = true;
-      else if (!this.#isSkipped(next.input, next.index)) this.#add(next);
+      else if (!this.#plan.isSkipped(next.input, next.index)) this.#add(next);
     } catch (error) {
       this.#isExhausted = true;
       this.failure = { error };
@@ -181,10 +231,12 @@ export class Backlog<Input> {
   }
 
   #add(next: PulledInput<Input>): void {
+    const host = this.#plan.hostOf(next.input, next.index);
     this.#room--;
     this.#unfinished++;
-    this.#ready.push({
+    this.#ready.add({
       ...next,
+      host,
       position: this.#pulled++,
       attempts: next.attempts ?? 0,
       artifacts: [],

@@ -4,7 +4,9 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoff, nextTurn } from '../shared/clock.js';
 import { Backlog, type Task } from './backlog.js';
+import { hostNames, retryAfterOf } from './host-of.js';
 import type { InputSource } from './input-source.js';
+import type { MapSummary } from './map-pooled-browsers.js';
 import type { MapSettings } from './options.js';
 import { isRetryable, type Outcome, type OutcomeSink, type TaskCallback } from './outcome.js';
 import { factsOf, Progress } from './progress.js';
@@ -41,12 +43,21 @@ export class Job<Handles, Input, Value> {
   #wakeLoop = () => {};
 
   constructor(plan: JobPlan<Handles, Input, Value>) {
-    const { concurrency, pagesPerLease, onProgress, total = plan.source.size } = plan.settings;
+    const { settings } = plan;
+    const { concurrency, pagesPerLease, onProgress, total = plan.source.size } = settings;
+    const { hostConcurrency, hostDelay } = settings;
     // Inputs wait while the loop has as many outcomes to receive as tasks run at once.
     const room = 2 * concurrency * pagesPerLease;
     this.plan = plan;
     this.contextOf = taskContexts(plan.settings);
-    this.backlog = new Backlog(plan.source, (input, index) => this.#isStored(input, index), room);
+    this.backlog = new Backlog(plan.source, {
+      isSkipped: (input, index) => this.#isStored(input, index),
+      hostOf: hostNames(settings),
+      room,
+      ordered: settings.ordered,
+      hostConcurrency,
+      hostDelay,
+    });
     this.progress = new Progress(onProgress, total, () => this.backlog.waiting);
   }
 
@@ -99,6 +110,14 @@ export class Job<Handles, Input, Value> {
     return Math.min(...this.#outcomes.keys());
   }
 
+  /** What the job did. Throws the error that ended it, also if the loop has received the error before. */
+  get summary(): MapSummary {
+    if (this.#failure) throw this.#failure.error;
+    const { done, failed, skipped, retried } = this.progress.counts;
+    const { lastFailure } = this.progress;
+    return { done, failed, skipped, retried, ...(lastFailure && { lastFailure }) };
+  }
+
   /** Stops the job because the loop was left. */
   leave(): void {
     this.#endLoop();
@@ -114,6 +133,7 @@ export class Job<Handles, Input, Value> {
   /** Counts an attempt that starts now. */
   beginAttempt(task: Task<Input>): void {
     task.attempts++;
+    this.backlog.begin(task);
     this.progress.beginAttempt(task);
   }
 
@@ -124,10 +144,12 @@ export class Job<Handles, Input, Value> {
     lease: Lease<Handles>,
   ): Promise<void> {
     this.progress.endAttempt(task, attempt);
+    this.backlog.end(task, attempt.status === 'rejected' ? retryAfterOf(attempt.reason) : 0);
     // A task that was ended with the job has no outcome.
     if (this.signal.aborted) return;
     try {
-      if (attempt.status === 'rejected' && (await this.#mayRetry(task, attempt.reason))) this.#retry(task);
+      if (attempt.status === 'rejected' && (await this.#mayRetry(task, attempt.reason)))
+        this.#retry(task, attempt.reason);
       else await this.#deliver(task, attempt, lease);
     } catch (error) {
       this.fail(error);
@@ -141,9 +163,10 @@ export class Job<Handles, Input, Value> {
     return mayRetry && !this.backlog.isClosed;
   }
 
-  #retry(task: Task<Input>): void {
+  #retry(task: Task<Input>, reason: unknown): void {
     this.progress.add({ retried: 1 });
-    void this.backlog.putBack(task, backoff(this.plan.settings.retry, task.attempts));
+    const pause = backoff(this.plan.settings.retry, task.attempts);
+    void this.backlog.putBack(task, Math.max(pause, retryAfterOf(reason)));
   }
 
   async #deliver(

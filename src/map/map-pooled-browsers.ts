@@ -7,20 +7,34 @@ import { openCheckpoint } from './checkpoint.js';
 import { iterableSource } from './input-source.js';
 import type { JobPlan } from './job.js';
 import { readMapOptions, type MapOptions } from './options.js';
-import type { Outcome, TaskCallback } from './outcome.js';
+import type { Outcome, TaskCallback, TaskFacts } from './outcome.js';
+import type { MapProgress } from './progress.js';
 import { returningData } from './task-value.js';
 
-/** The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. */
+/** What a whole job did. */
+export interface MapSummary extends Pick<
+  MapProgress,
+  'done' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
+> {}
+
+/**
+ * The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. To `await` the object runs
+ * the job to its end, with or without a loop before, and resolves to its summary; it rejects as the loop would.
+ */
 export type Outcomes<Input, Value, Session extends object = BrowserSession> = AsyncIterableIterator<
   Outcome<Input, Value, Session>,
   undefined,
   void
 > &
-  AsyncDisposable;
+  AsyncDisposable &
+  PromiseLike<MapSummary>;
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool, and yields the outcome of each input. Nothing is leased
  * or pulled before the loop begins. Inputs are pulled when they are needed, and not while the loop is busy.
+ *
+ * `await mapPooledBrowsers(…)` needs no loop: it runs the job to its end, drops the values, and resolves to a summary.
+ * Do not return the object from an async function, which would await it.
  *
  * A failed task is an outcome, not an error of the loop. Leaving the loop, or aborting `signal`, ends the running
  * tasks, releases the browsers and closes the inputs; the inputs of these tasks have no outcome. A browser that is
@@ -37,11 +51,12 @@ export type Outcomes<Input, Value, Session extends object = BrowserSession> = As
 export function mapPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<Handles, Input, Value, Session>,
-  { connector, ...options }: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
+  fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
+  const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
-  const settings = readMapOptions(options, connector);
+  const settings = readMapOptions(rest, connector);
   const { checkpoint } = settings;
   const source = iterableSource(inputs);
   const task = fn as TaskCallback<Handles, Input, Value, object>;
@@ -64,6 +79,8 @@ function startLater<Handles, Input, Value>(
   const start = lazy(async () => (await loadJob()).runJob(plan));
   const outcomes: Outcomes<Input, Value, object> = {
     next: () => fromHere(start().then((job) => job.next())),
+    // oxlint-disable-next-line unicorn/no-thenable -- the job is awaited on purpose
+    then: (onDone, onError) => fromHere(start().then((job) => job.summary())).then(onDone, onError),
     return: async () => (await start()).return!(),
     [Symbol.asyncIterator]: () => outcomes,
     [Symbol.asyncDispose]: async () => (await start())[Symbol.asyncDispose](),

@@ -92,18 +92,35 @@ export interface LaneOptions {
    * @default Infinity
    */
   idleTimeout?: number | undefined;
+  /**
+   * Number of tasks that run at once for one host. Tasks for other hosts go on; up to 1,000 inputs whose hosts are busy are held
+   * back (100 of a queue). With a queue, the limit holds for each worker.
+   * @default Infinity
+   */
+  hostConcurrency?: number | undefined;
+  /**
+   * Time between the starts of two tasks for one host, in ms. With a queue, it holds for each worker. A task that throws an error
+   * with a `retryAfter` (a number of ms) delays its host, also for other inputs and without this option.
+   * @default 0
+   */
+  hostDelay?: number | undefined;
   /** Receives the progress of the job: every 100 ms to 1 s, and when the job ends. Default: none. */
   onProgress?: ((progress: MapProgress) => void) | undefined;
 }
 
-/** The options of the contexts in which tasks run. */
-export interface TaskContextOptions<ContextOptions extends object = object, Input = unknown> {
+/** The options that may depend on the input of a task. */
+export interface InputOptions<ContextOptions extends object = object, Input = unknown> {
   /**
    * The automation library's own options of the tasks' contexts: storage state, locale, viewport, proxy and others; or a
    * function that returns those of an input. Tasks with different options never share a context, whatever the isolation. An
    * error that the function throws is the failure of its task.
    */
   contextOptions?: ContextOptions | ((input: Input, index: number) => ContextOptions | undefined) | undefined;
+  /**
+   * Names the host of an input, for `hostConcurrency` and `hostDelay`; `undefined`: the input has no limits. An error that the
+   * function throws ends the job. Default: host and port of an input that is a URL, or has a `url`.
+   */
+  hostOf?: ((input: Input) => string | undefined) | undefined;
 }
 
 /** The options of `mapPooledBrowsers` that concern tasks. */
@@ -150,7 +167,7 @@ export interface MapOptions<
 >
   extends
     Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions'>,
-    TaskContextOptions<ContextOptions, Input>,
+    InputOptions<ContextOptions, Input>,
     TaskOptions {}
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
@@ -166,10 +183,15 @@ export const laneChecks = checksOf<LaneOptions>()({
   tasksPerLease: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
   maxLeaseAge: optional(milliseconds(), Number.POSITIVE_INFINITY),
   idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  hostConcurrency: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
+  hostDelay: optional(
+    check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
+    0,
+  ),
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 });
 
-export const contextChecks = checksOf<TaskContextOptions>()({
+export const inputChecks = checksOf<InputOptions>()({
   contextOptions: optional(
     anyOf(
       'an object, or a function that returns one',
@@ -177,6 +199,7 @@ export const contextChecks = checksOf<TaskContextOptions>()({
       check<object>('an object', isRecord),
     ),
   ),
+  hostOf: optional(callback<(input: unknown) => string | undefined>()),
 });
 
 const taskChecks = checksOf<TaskOptions>()({
@@ -192,13 +215,14 @@ const taskChecks = checksOf<TaskOptions>()({
 const { context: _context, contextOptions: _contextOptions, ...eachLease } = leaseChecks;
 /** The options of each lease of a job. */
 export const leaseChecksOfMap = eachLease;
-const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...contextChecks, ...taskChecks });
-const DEFAULTS = readOptions(taskChecks, {}, 'a job');
+const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...inputChecks, ...taskChecks });
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof taskChecks> | undefined;
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
 export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
   Checked<typeof taskChecks> &
-  Checked<typeof contextChecks>;
+  Checked<typeof inputChecks>;
 
 /** Higher than the number of leases of any job. The number is part of each lease's name. */
 const LAST_LEASE = 999_999;
@@ -218,8 +242,9 @@ export function readTaskOptions<C extends Checks>(
   options: object,
   { caller, connector }: { caller: string; connector: CheckingConnector },
 ): MapSettings & Checked<C> {
+  defaults ??= readOptions(taskChecks, {}, 'a job');
   const settings = {
-    ...DEFAULTS,
+    ...defaults,
     ...readLeaseOptions(checks, options, { caller, connector }),
   };
   if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));

@@ -4,7 +4,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
-import type { TaskCallback } from './outcome.js';
+import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Playwright. */
 export interface PlaywrightMapOptions<Input = unknown>
@@ -13,6 +13,8 @@ export interface PlaywrightMapOptions<Input = unknown>
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed
  * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
+ * async function, which would await it.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
  * @param inputs An array, or another iterable or async iterable. Inputs are pulled when they are needed.
@@ -25,7 +27,7 @@ export interface PlaywrightMapOptions<Input = unknown>
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PlaywrightHandles, Input, Value, Session>,
+  fn: (task: PlaywrightHandles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PlaywrightMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { chromium, ...rest } = options;

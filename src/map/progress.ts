@@ -14,6 +14,16 @@ export interface FailedAttempt extends AttemptFacts {
   error: unknown;
 }
 
+/** The attempts of one host that have ended. */
+export interface HostProgress {
+  /** Name of the host: see `hostOf`. */
+  host: string;
+  /** Number of attempts. */
+  attempts: number;
+  /** How long an attempt took on average, in ms. */
+  average: number;
+}
+
 /** The progress of a job. */
 export interface MapProgress {
   /** Number of inputs with an outcome, including those that failed. */
@@ -30,10 +40,12 @@ export interface MapProgress {
   attempts: readonly RunningAttempt[];
   /** The latest failed attempt. */
   lastFailure?: FailedAttempt;
-  /** Number of tasks that were pulled and wait for a browser or for their next attempt. */
+  /** Number of tasks that were pulled and wait for a browser, for their host or for their next attempt. */
   waiting: number;
   /** Number of browsers that are leased now. */
   leases: number;
+  /** The host whose attempts took longest on average, of the latest 1,000 hosts, if there are several. */
+  slowestHost?: HostProgress;
   /** Average number of tasks done per second, since the job began. */
   rate: number;
   /** Number of inputs, if it is known. */
@@ -46,6 +58,9 @@ export interface MapProgress {
 const INTERVAL = 100;
 const IDLE_INTERVAL = 1000;
 
+/** Number of hosts whose times are kept. */
+const MOST_HOSTS = 1000;
+
 type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'leases'>;
 
 /** Counts what happens in a job and reports it to the caller's listener. */
@@ -56,6 +71,7 @@ export class Progress {
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #waiting: () => number;
+  readonly #hosts = new Map<string, HostProgress>();
   #lastFailure: FailedAttempt | undefined;
   /** The timer of the next report. */
   #timer: NodeJS.Timeout | undefined;
@@ -86,9 +102,38 @@ export class Progress {
   }
 
   endAttempt(task: Task<unknown>, result: PromiseSettledResult<unknown>): void {
+    this.#countTime(task);
     this.#running.delete(task);
     if (result.status === 'rejected') this.#lastFailure = { ...factsOf(task), error: result.reason };
     this.add({});
+  }
+
+  /** The counts of the whole job. */
+  get counts(): Readonly<Counts> {
+    return this.#counts;
+  }
+
+  get lastFailure(): FailedAttempt | undefined {
+    return this.#lastFailure;
+  }
+
+  #countTime(task: Task<unknown>): void {
+    const { host } = task;
+    const running = this.#running.get(task);
+    if (host === undefined || !running) return;
+    const { attempts, average } = this.#hosts.get(host) ?? { attempts: 0, average: 0 };
+    const total = average * attempts + performance.now() - running.start;
+    // As the latest one.
+    this.#hosts.delete(host);
+    this.#hosts.set(host, { host, attempts: attempts + 1, average: total / (attempts + 1) });
+    if (this.#hosts.size > MOST_HOSTS) this.#hosts.delete(this.#hosts.keys().next().value!);
+  }
+
+  get #slowestHost(): HostProgress | undefined {
+    if (this.#hosts.size < 2) return undefined;
+    let slowest: HostProgress | undefined;
+    for (const host of this.#hosts.values()) if (host.average > (slowest?.average ?? -1)) slowest = host;
+    return slowest;
   }
 
   /** Sends the last report. */
@@ -110,11 +155,13 @@ export class Progress {
     const rate = (done / (now - this.#began)) * 1000;
     const total = this.#total;
     const running = [...this.#running.values()];
+    const slowestHost = this.#slowestHost;
     const progress = {
       ...this.#counts,
       running: running.length,
       attempts: running.map(({ attempt, start }) => ({ ...attempt, elapsed: now - start })),
       ...(this.#lastFailure && { lastFailure: this.#lastFailure }),
+      ...(slowestHost && { slowestHost }),
       waiting: this.#waiting(),
       rate,
       ...(total !== undefined && { total }),

@@ -6,7 +6,7 @@ import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
 import type { MapOptions } from './options.js';
-import type { TaskCallback } from './outcome.js';
+import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Puppeteer. */
 export interface PuppeteerMapOptions<Input = unknown>
@@ -15,6 +15,8 @@ export interface PuppeteerMapOptions<Input = unknown>
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
  * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
+ * async function, which would await it.
  * `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
  *
  * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
@@ -28,7 +30,7 @@ export interface PuppeteerMapOptions<Input = unknown>
 export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
-  fn: TaskCallback<PuppeteerHandles<'new'>, Input, Value, Session>,
+  fn: (task: PuppeteerHandles<'new'> & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
   options: PuppeteerMapOptions<Input> = {},
 ): Outcomes<Input, Value, Session> {
   const { puppeteer: library, ...rest } = options;

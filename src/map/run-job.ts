@@ -6,13 +6,22 @@ import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/l
 import { NOT_NEEDED } from './backlog.js';
 import { Job, type JobPlan } from './job.js';
 import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
-import type { Outcomes } from './map-pooled-browsers.js';
+import type { MapSummary, Outcomes } from './map-pooled-browsers.js';
 import { nameOfLease } from './options.js';
+
+/** The outcomes of a job that was started. It can't be awaited itself: a promise of it would resolve to the summary. */
+export interface RunningJob<Input, Value> extends Omit<Outcomes<Input, Value, object>, 'then'> {
+  /** Runs the job to its end. Rejects with the error that ended the job. */
+  summary(): Promise<MapSummary>;
+}
+
+/** What a job adds to the handles of a task. */
+const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 
 /** Starts a job when its first outcome is requested. */
 export function runJob<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
-): Outcomes<Input, Value, object> {
+): RunningJob<Input, Value> {
   const job = new Job(plan);
   const yielded = job.outcomes();
   let running: Promise<void> | undefined;
@@ -21,7 +30,7 @@ export function runJob<Handles, Input, Value>(
     job.leave();
     await Promise.all([running, yielded.return(undefined)]);
   };
-  const outcomes: Outcomes<Input, Value, object> = {
+  const outcomes: RunningJob<Input, Value> = {
     next: () => {
       running ??= job.run(() => new Workers(job).run());
       return yielded.next();
@@ -29,6 +38,10 @@ export function runJob<Handles, Input, Value>(
     return: async () => {
       await end();
       return { done: true, value: undefined };
+    },
+    summary: async () => {
+      while (!(await outcomes.next()).done);
+      return job.summary;
     },
     [Symbol.asyncIterator]: () => outcomes,
     [Symbol.asyncDispose]: end,
@@ -112,7 +125,7 @@ class Workers<Handles, Input, Value> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed });
+    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
   }
 
   #count(change: 1 | -1): void {

@@ -42,7 +42,8 @@ function ownTokenOf(service: BrowserService, url: URL): Token | undefined {
   return name === undefined ? undefined : readOption(tokenCheck, name, token);
 }
 
-function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
+/** The variables with the key of a service, if the address is its own. */
+export function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
   const isThere = usualToken && URL.canParse(usualToken.at) && new URL(usualToken.at).origin === url.origin;
   return isThere ? usualToken.variables : [];
 }

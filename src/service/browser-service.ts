@@ -201,7 +201,10 @@ export interface BrowserService<Session extends object = object> {
     /** Reads a page. Throws if the response is not one. */
     readonly read: (json: unknown) => readonly ListedSession[];
   };
-  /** A request that only reads, and fails with a wrong token: the command `doctor`. Default: the list of sessions. */
+  /**
+   * A request that only reads, and fails with a wrong token: the command `doctor`. Default: the list of the recordings of a
+   * session that does not exist.
+   */
   readonly probe?: ServiceRequest;
   /** Operations on the pool itself. */
   readonly pool?: {

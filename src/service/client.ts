@@ -112,6 +112,17 @@ export class ServiceClient {
     return typeof this.#token === 'function' ? () => this.#readToken() : undefined;
   }
 
+  /** Calls the token function before a URL that contains the token is built. A static token needs no call. */
+  async prepareToken(options: SendOptions): Promise<void> {
+    if (!this.refreshToken || this.service.auth === 'none') return;
+    const abort = new LinkedAbort(options.signal, options.timeout ?? REQUEST_TIMEOUT);
+    try {
+      await this.#currentToken(options, abort);
+    } finally {
+      abort.dispose();
+    }
+  }
+
   /** Adds the address to a request, for another process. */
   complete(request: ServiceRequest): CompleteRequest {
     return completeRequest(request, this.host.url, this.service.auth);

@@ -101,8 +101,12 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   const address = () => ({ baseUrl: client.host.url, token: client.lastToken });
   // The connection itself is the lease.
   if (!message) {
-    // Its URL may contain the token.
-    await client.refreshToken?.();
+    try {
+      await client.prepareToken({ facts, signal });
+    } catch (error) {
+      if (error === signal?.reason) throw error;
+      return outcomeOf(error as Error, service, undefined);
+    }
     const grant = service.grant(undefined, lease, address());
     return {
       kind: 'granted',

@@ -186,13 +186,15 @@ export class HeldSessions {
   }
 
   /** Fetches a new token in time while there is something to release: at exit, nothing can wait for a token. */
-  #renewToken(): void {
+  #renewToken(hasFailed = false): void {
     const { refreshToken, lastToken } = this.#client;
     clock.clearTimeout(this.#renewal);
     if (!refreshToken || !this.#unregister) return;
     // A new token starts the next timer.
-    const renew = () => void refreshToken().catch(() => this.#renewToken());
-    this.#renewal = clock.setTimeout(renew, renewalDelay(lastToken, Date.now())).unref();
+    const renew = () => void refreshToken().catch(() => this.#renewToken(true));
+    const least = hasFailed ? SHORTEST_TOKEN_INTERVAL : 0;
+    const delay = Math.max(least, renewalDelay(lastToken, Date.now()));
+    this.#renewal = clock.setTimeout(renew, delay).unref();
   }
 
   /**

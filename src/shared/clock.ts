@@ -1,3 +1,5 @@
+const { hrtime } = process;
+
 /**
  * The timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
  * on must not stop a release. All modules of the client use this object.
@@ -11,8 +13,8 @@ export const clock = {
   clearImmediate: globalThis.clearImmediate,
   setInterval: globalThis.setInterval,
   clearInterval: globalThis.clearInterval,
-  /** Milliseconds of a clock that never jumps. */
-  now: performance.now.bind(performance),
+  /** Milliseconds of a clock that never jumps. Reading `performance` would take a twentieth of the time of the import. */
+  now: () => Number(hrtime.bigint()) / 1e6,
 };
 
 const soon = globalThis.setImmediate;

@@ -38,9 +38,10 @@ export class PooledBrowserError extends Error {
   /** The service's id of the request (`x-request-id`), for questions to its support. */
   declare readonly requestId?: string;
 
-  constructor(message: string, { cause, ...facts }: ErrorFacts = {}) {
+  constructor(message: string, facts: ErrorFacts = {}) {
+    const { cause, ...rest } = facts;
     super(safe(message), cause === undefined ? {} : { cause: withoutSecrets(cause) });
-    for (const [fact, value] of Object.entries(facts)) {
+    for (const [fact, value] of Object.entries(rest)) {
       if (value === undefined) continue;
       const shown = typeof value === 'string' ? redact(value) : value;
       Object.defineProperty(this, fact, { value: shown, enumerable: true });

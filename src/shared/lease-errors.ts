@@ -45,8 +45,9 @@ export class ConnectError extends PooledBrowserError {
   /** HTTP status of the response that refused the WebSocket upgrade. */
   declare readonly status?: number;
 
-  constructor(message: string, { status, ...facts }: ErrorFacts & { status?: number | undefined } = {}) {
-    super(message, facts);
+  constructor(message: string, facts: ErrorFacts & { status?: number | undefined } = {}) {
+    const { status, ...rest } = facts;
+    super(message, rest);
     if (status !== undefined) this.status = status;
   }
 }

@@ -85,9 +85,10 @@ export class PoolConnectionError extends PooledBrowserError {
   constructor(
     message: string,
     code: PoolConnectionError['code'],
-    { isPermanent = false, ...facts }: ErrorFacts & { isPermanent?: boolean } = {},
+    facts: ErrorFacts & { isPermanent?: boolean } = {},
   ) {
-    super(message, facts);
+    const { isPermanent = false, ...rest } = facts;
+    super(message, rest);
     this.code = code;
     this.isPermanent = isPermanent;
   }

@@ -71,7 +71,13 @@ export class Ledger {
       ({ end, isConfirmed, isSeenOver }) =>
         end !== 'released' && end !== 'exited' && !isConfirmed && !isSeenOver,
     );
-    const reported = lost.filter(({ holder }) => this.#reports.get(holder!)?.includes('release-failed'));
+    const reports = (run: number, what: string) =>
+      this.#reports.get(run)?.filter((one) => one === what).length ?? 0;
+    // A response that a fault cut off behind this server: its run reported an unknown outcome.
+    const isReported = ({ holder }: LeaseEntry) =>
+      reports(holder!, 'release-failed') > 0 ||
+      lost.filter((other) => other.holder === holder).length <= reports(holder!, 'outcome-unknown');
+    const reported = lost.filter(isReported);
     const unread = lost.filter(
       (lease) => !reported.includes(lease) && this.#isUnread(lease.holder!, 'acquired'),
     );
@@ -84,7 +90,9 @@ export class Ledger {
     const nobodys = this.#leases.filter(
       ({ holder, end }) => holder === undefined && end !== 'released',
     ).length;
-    const unknown = [...this.#reports.values()].flat().filter((what) => what === 'outcome-unknown').length;
+    const used = reported.filter(({ holder }) => reports(holder!, 'release-failed') === 0).length;
+    const unknown =
+      [...this.#reports.values()].flat().filter((what) => what === 'outcome-unknown').length - used;
     const told = Math.min(nobodys, unknown);
     const excused = Math.min(nobodys - told, this.#excused);
     const released = this.#leases.filter(({ end }) => end === 'released').length;

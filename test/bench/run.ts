@@ -2,7 +2,16 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const BENCHES = ['overhead', 'round-trips', 'long-leases', 'import', 'local-pool', 'scraping', 'queue'];
+const BENCHES = [
+  'overhead',
+  'round-trips',
+  'long-leases',
+  'import',
+  'local-pool',
+  'scraping',
+  'queue',
+  'expose-network',
+];
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : BENCHES;
 const unknown = names.filter((name) => !BENCHES.includes(name));

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -23,7 +26,10 @@ it('runs a command with a browser of this machine, with local as the address', a
 
 describe('exec', () => {
   // A command may start slowly, and must connect within this time.
-  const used = useLocalPool({ pools: [{ name: 'test', size: 1, timeoutSeconds: 300 }] });
+  const used = useLocalPool({
+    pools: [{ name: 'test', size: 1, timeoutSeconds: 300 }],
+    args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9'],
+  });
   const start = (...args: string[]) => startClient(['exec', 'test', ...args], used.local);
   const leased = () => used.local.stats().leased;
 
@@ -54,6 +60,41 @@ describe('exec', () => {
     await expect(fetch(local.replace('ws:', 'http:'))).rejects.toThrow('fetch failed');
     expect(leased()).toBe(0);
   });
+
+  it.each([[[]], [['--lazy']]])(
+    'answers requests of the browser to exposed hosts: exec %j',
+    async (flags) => {
+      const app = createServer((_request, response) => response.end('on this machine'));
+      await once(app.listen(0, 'localhost'), 'listening');
+      onTestFinished(() => app.closeAllConnections());
+      onTestFinished(() => void app.close());
+      const host = `localhost:${(app.address() as AddressInfo).port}`;
+      const script = `
+      const puppeteer = require('puppeteer-core');
+      (async () => {
+        const browser = await puppeteer.connect({ browserWSEndpoint: process.env.BROWSER_POOL_CDP_WS_URL });
+        const page = await browser.newPage();
+        for (let visit = 0; visit < 2; visit++) await page.goto('http://${host}');
+        console.log(await page.evaluate('document.body.innerText'));
+        await browser.disconnect();
+      })();`;
+      const { code, stdout, stderr } = await start(
+        '--expose-network',
+        host,
+        ...flags,
+        '--',
+        'node',
+        '-e',
+        script,
+      ).ended;
+      expect({ code, stdout, stderr }).toEqual({
+        code: 0,
+        stdout: 'on this machine\n',
+        stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
+      });
+      expect(leased()).toBe(0);
+    },
+  );
 
   it('leaves stdin, stdout, stderr and all arguments to the command, and prints nothing itself', async () => {
     const command = ['sh', '-c', 'cat; echo "$1"; echo err >&2', 'sh', '--release-on-crash'];

@@ -45,6 +45,28 @@ describe('results', () => {
     expect(jobs.leased).toBe(0);
   });
 
+  it('come from tasks that --host-concurrency and the hostOf of the script limit', async () => {
+    let running = 0;
+    let most = 0;
+    await using site = await Site.open(async (_, response) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => void setTimeout(resolve, 50));
+      running--;
+      response.end('page');
+    });
+    const task = `${ASKS}\nexport const hostOf = (input) => new URL(input).pathname.split('/')[1];`;
+    const list = inputs(...['a/1', 'a/2', 'a/3', 'b/1'].map((path) => `${site.url}/${path}`));
+    const limits = ['--host-concurrency', '1', '--host-delay', '100ms'];
+    const { code, stdout, stderr } = await map([script(task), list, '--pages-per-lease', '4', ...limits])
+      .ended;
+    expect(code, stderr).toBe(0);
+    expect(parse(stdout)).toHaveLength(4);
+    expect(most).toBeLessThanOrEqual(2);
+    const unknown = await map([script(ASKS), inputs('a'), ...limits]).ended;
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain('pass hostOf, which names the host of an input');
+  });
+
   it('alone are on stdout, whatever the script prints, as soon as stdin has an input', async () => {
     const task = `export default ({ input }) => { console.log('at', input); return input.toUpperCase(); };`;
     const running = map([script(task), '--tag', 'job=letters'], { stdin: 'pipe' });

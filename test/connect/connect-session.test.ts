@@ -59,6 +59,7 @@ function connect(
     signal,
     onOwnContextUsed: () => {},
     onPagesClosed: (urls) => void told.push(urls),
+    onExposed: () => {},
   });
 }
 

@@ -75,7 +75,7 @@ function playFiles(): PlayedBrowser['onText'] {
         suggestedFilename: '',
       });
       send(page, 'Browser.downloadProgress', { guid: 'our-save', state: 'completed' });
-    } else value = content.length;
+    } else value = { size: content.length, lastModified: 1 };
     const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
     page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
   };

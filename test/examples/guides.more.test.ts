@@ -7,7 +7,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
 import { EXAMPLE_TIMEOUT, Site } from './support.js';
 
-const used = useLocalPool({ pools: [{ name: 'shop', size: 1 }] });
+const used = useLocalPool({
+  pools: ['shop', 'scrapers'].map((name) => ({ name, size: 1 })),
+});
 
 const FORM =
   '<form method=post action=/account><label>Name <input name=name></label>' +
@@ -47,22 +49,52 @@ it(
 );
 
 it(
-  'downloads: saves files with both libraries and in a job',
+  'polite-jobs: runs one task at once for each host, and waits as long as the host says',
+  async () => {
+    const requests = { shop: 0, most: 0, now: 0 };
+    const answer: RequestListener = (_, response) => {
+      requests.most = Math.max(requests.most, ++requests.now);
+      setTimeout(() => {
+        requests.now--;
+        response.setHeader('content-type', 'text/html');
+        if (++requests.shop === 2) response.writeHead(429, { 'retry-after': '1' });
+        response.end('<link rel=icon href=data:,><h1>Item</h1>');
+      }, 100);
+    };
+    await using shop = await Site.open(answer);
+    await using books = await Site.open((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end('<link rel=icon href=data:,><h1>Book</h1>');
+    });
+    const guide = readFileSync('examples/guides/polite-jobs.md', 'utf8');
+    const sites = { 'https://shop.example.com': shop.url, 'https://books.example.com': books.url };
+    const run = runnerOf(guide, sites, {});
+    expect(await run(commandsOf(guide)[0]!)).toBe('6 done, 0 failed, 1 retried\n');
+    expect(requests).toEqual({ shop: 4, most: 1, now: 0 });
+  },
+  EXAMPLE_TIMEOUT,
+);
+
+it(
+  'downloads: saves files with both libraries and in a job, and uploads a large one',
   async () => {
     await using site = await Site.open((request, response) => {
       const [, name] = /^\/(report|invoice)$/.exec(request.url!) ?? [];
       response.setHeader('content-type', name ? 'text/csv' : 'text/html');
-      if (!name) return response.end('<a href=/report>Report</a> <a href=/invoice>Invoice</a>');
+      if (!name)
+        return response.end('<a href=/report>Report</a> <a href=/invoice>Invoice</a><input type=file>');
       response.setHeader('content-disposition', `attachment; filename=${name}.csv`);
       return response.end('a,b\n');
     });
     const guide = readFileSync('examples/guides/downloads.md', 'utf8');
     const run = runnerOf(guide, { 'https://shop.example.com': site.url }, {});
-    const [report, folder, job] = commandsOf(guide);
+    const [report, folder, job, upload] = commandsOf(guide);
     expect(await run(report!)).toBe('Saved report.csv.\n');
     expect(await run('cat report.csv')).toBe('a,b\n');
     expect(await run(folder!)).toMatch(/files\/report\.csv: 4 bytes\n$/);
     expect(await run(job!)).toMatch(/^Report: report-\w{6}\.csv\nInvoice: invoice\.csv\n$/);
+    await run('truncate -s 60000000 films.zip');
+    expect(await run(upload!)).toBe('The page has a file of 60000000 bytes.\n');
     expect(used.local.stats().leased).toBe(0);
   },
   EXAMPLE_TIMEOUT,

@@ -7,7 +7,11 @@ import { FaultBench } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
 import { EXAMPLE_TIMEOUT, startExample } from './support.js';
 
-const used = useLocalPool({ pools: [{ name: 'default', size: 2 }] });
+// As browsers in the cloud, they do not reach the servers of this machine by the name localhost.
+const used = useLocalPool({
+  pools: [{ name: 'default', size: 2 }],
+  args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9'],
+});
 
 it.each([
   ['jest', /Tests: +1 failed, 1 passed/],
@@ -28,7 +32,7 @@ it.each([
 });
 
 /** The command for a person, which starts a local pool, and the one for CI, with one browser for each worker. */
-const COMMANDS = ['vitest', 'playwright-test'].map((suite) => {
+const COMMANDS = ['vitest', 'playwright-test', 'localhost'].map((suite) => {
   const readme = readFileSync(`examples/${suite}/README.md`, 'utf8');
   return /```sh\n([^`\n]+)\n([^`\n]+)\n```/.exec(readme)!.slice(1) as [local: string, service: string];
 });

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
-import { reset } from '../service/support.js';
+import { rejection, reset } from '../service/support.js';
 import { refuse, FaultRoad } from '../support/fault-road.js';
 import { playPages, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -194,3 +194,27 @@ describe('connecting', () => {
     ]);
   });
 });
+
+it.each([
+  ['withPooledBrowser', 'session', (played: PlayedLease) => played.run()],
+  ...['use', 'release', 'detach', 'liveViewUrl', 'signal'].map(
+    (name) =>
+      [
+        'leaseBrowser',
+        name,
+        (played: PlayedLease) => rejection(played.lease()).then((error) => ({ error })),
+      ] as const,
+  ),
+] as const)(
+  '%s refuses a connector with a handle %s, which would replace its own, and releases the browser',
+  async (_call, name, open) => {
+    await using played = await PlayedLease.start({ handles: { page: 'a page', [name]: 'mine' } });
+    const { error } = await open(played);
+    expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'connector' });
+    expect((error as Error).message).toContain(
+      `has a handle ${name}, which is a name of this library. Rename the handle.`,
+    );
+    expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
+    await expect.poll(() => played.browser.open).toBe(0);
+  },
+);

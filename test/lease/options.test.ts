@@ -48,6 +48,8 @@ describe('refuses before anything is sent', () => {
     ['recording', { replays: 'record', recording: true }],
     ['replaysTimeout', { replaysTimeout: -5 }],
     ['connectOptions', { connectOptions: 'slow' }],
+    ['exposeNetwork', { exposeNetwork: 'http://localhost:3000' }],
+    ['exposeNetwork', { exposeNetwork: ['localhost'] }],
     ['releaseOnCrash', { releaseOnCrash: 'yes' }],
     ['awaitRelease', { awaitRelease: 0 }],
     ['signal', { signal: new AbortController() }],

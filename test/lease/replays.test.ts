@@ -126,6 +126,22 @@ it('returns the recording that the service began before its response to the acqu
   expect((await played.run()).run).toMatchObject({ replays: [{ replay_id: 'own' }], replayStatus: 'ready' });
 });
 
+it('returns recordings that began and ended in the lease before a late first list', async () => {
+  const date = 'Fri, 02 Jan 2026 03:04:05 GMT';
+  played.service.script('acquire', { status: 200, json: played.session(), headers: { date } });
+  const times = (start: string, end: string) => ({
+    started_at: `2026-01-02T${start}Z`,
+    finished_at: `2026-01-02T${end}Z`,
+  });
+  const left = { replay_id: 'left', ...times('03:04:01', '03:04:05') };
+  const begun = [6, 7].map((second) => ({
+    replay_id: `ours-${second}`,
+    ...times(`03:04:0${second}.1`, '03:04:09'),
+  }));
+  list([left, ...begun]);
+  expect((await played.run()).run).toMatchObject({ replays: begun, replayStatus: 'ready' });
+});
+
 it("requests and emits nothing with replays: 'off'", async () => {
   const { run } = await played.run(undefined, { replays: 'off' });
   expect(run).toMatchObject({ replays: [], replayStatus: 'off' });

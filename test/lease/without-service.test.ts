@@ -138,8 +138,9 @@ it('counts an attached lease of a service, which has its browser already, for th
   const held = await played.leaseIn(limited);
   const attached = await attachBrowser(detached, { pool: limited, connector });
   await held.release();
-  const waits = { acquireTimeout: 50 };
-  expect(await rejection(played.leaseIn(limited, waits))).toMatchObject({ name: 'AcquireTimeoutError' });
+  expect(await rejection(played.leaseIn(limited, { acquireTimeout: 50 }))).toMatchObject({
+    name: 'AcquireTimeoutError',
+  });
   await attached.release();
   await (await played.leaseIn(limited)).release();
 });

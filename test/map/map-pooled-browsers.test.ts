@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { it } from './it.js';
-import { counted, gate, range, valuesOf } from './support.js';
+import { collect, counted, gate, range, valuesOf } from './support.js';
 
 it('yields one outcome for every input, with its index, value, session and attempts', async ({ bench }) => {
   const inputs = ['a', 'b', 'c', 'd', 'e'];
@@ -126,6 +126,43 @@ it('answers several calls of next() at once, in order', async ({ bench }) => {
   const outcomes = bench.map(range(3), ({ input }) => input, { ordered: true });
   const results = await Promise.all(range(5).map(() => outcomes.next()));
   expect(results.map(({ done, value }) => (done ? 'done' : value.index))).toEqual([0, 1, 2, 'done', 'done']);
+});
+
+it('runs without a loop when it is awaited, once, and resolves to a summary', async ({ bench }) => {
+  let calls = 0;
+  const error = new Error('no');
+  const task = ({ input }: { input: number }) => {
+    calls++;
+    if (input === 2) throw error;
+  };
+  const outcomes = bench.map(range(5), task, { retries: 1 });
+  const summary = { done: 5, failed: 1, skipped: 0, retried: 1 };
+  const [first, second] = await Promise.all([outcomes, outcomes]);
+  expect([first, second]).toMatchObject([summary, summary]);
+  expect(first.lastFailure).toEqual({ input: 2, index: 2, attempt: 2, error });
+  expect(calls).toBe(6);
+  expect(await outcomes.next()).toEqual({ done: true, value: undefined });
+  await expect.poll(() => bench.leased).toBe(0);
+});
+
+it('resolves to the summary of the whole job after a loop, and to what was done after a loop that was left', async ({
+  bench,
+}) => {
+  const whole = bench.map(range(3), () => {});
+  expect(await collect(whole)).toHaveLength(3);
+  expect(await whole).toMatchObject({ done: 3, failed: 0 });
+  const left = bench.map(range(100), () => {}, { concurrency: 1 });
+  for await (const { index } of left) if (index === 1) break;
+  expect((await left).done).toBeLessThan(6);
+});
+
+it('rejects with the error that ended the job, also if a loop has received it', async ({ bench }) => {
+  const failing = () => bench.map(range(5), () => Promise.reject(new Error('no')), { stopAfterFailures: 1 });
+  const refusal = expect.objectContaining({ name: 'TooManyFailuresError' }) as Error;
+  await expect(Promise.resolve(failing())).rejects.toEqual(refusal);
+  const outcomes = failing();
+  await expect(collect(outcomes)).rejects.toEqual(refusal);
+  await expect(Promise.resolve(outcomes)).rejects.toEqual(refusal);
 });
 
 it('releases a browser that is idle for idleTimeout, and leases one for the next input', async ({

@@ -52,6 +52,18 @@ it('reports running attempts with their age, oldest first, and the latest failur
   expect(reports.at(-1)).toMatchObject({ running: 0, attempts: [], lastFailure: { input: 'a' } });
 });
 
+it('names the slowest of several hosts', async ({ bench }) => {
+  const { reports, onProgress } = reporting();
+  const task = ({ input }: { input: string }) => sleep(input.includes('slow') ? 50 : 0);
+  const inputs = ['http://fast/1', 'http://slow/1', 'http://slow/2', 'http://fast/2'];
+  await bench.run(inputs, task, { onProgress });
+  const { slowestHost } = reports.at(-1)!;
+  expect(slowestHost).toMatchObject({ host: 'slow', attempts: 2 });
+  expect(slowestHost!.average).toBeGreaterThan(40);
+  await bench.run(['http://slow/1'], task, { onProgress });
+  expect(reports.at(-1)).not.toHaveProperty('slowestHost');
+});
+
 it.for([
   { total: undefined, timeLeft: undefined },
   { total: 3, timeLeft: 0 },

@@ -171,8 +171,10 @@ describe('a guard', () => {
   });
 
   it('also watches a browser that no caller received, until it is released', async () => {
-    service.script('acquire', (response, { body }) => {
-      reply(response, { status: 200, json: granted('orphan', body), delay: 600 });
+    service.script('acquire', async (response, { body }) => {
+      program.child.stdin!.write('abort');
+      await program.says('aborted');
+      reply(response, { status: 200, json: granted('orphan', body) });
     });
     service.script(
       'release',

@@ -1,5 +1,9 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { BrowserPool } from '../../src/index.js';
 import { renewalDelay } from '../../src/service/held-sessions.js';
+import { INTERNALS } from '../../src/service/pool-internals.js';
+import { clock } from '../../src/shared/clock.js';
+import { settle } from '../support/played-browser.js';
 
 const NOW = Date.parse('2026-11-25T12:00:00Z');
 const jwt = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.signature`;
@@ -19,4 +23,21 @@ it.each([
   ['a JWT without times', jwt({ sub: 'me' }), 60_000],
 ])('the token is renewed after half of the rest of its life, from 1 s to 60 s: %s', (_what, token, delay) => {
   expect(renewalDelay(token, NOW)).toBe(delay);
+});
+
+it('a token function that has returned no token yet, and always fails, is called with pauses', async () => {
+  const timers = vi.spyOn(clock, 'setTimeout').mockImplementation(((call: () => void, delay: number) => {
+    delays.push(delay);
+    if (delay < 1000 && delays.length < 10) call();
+    return { unref: () => undefined };
+  }) as never);
+  onTestFinished(() => timers.mockRestore());
+  const delays: number[] = [];
+  const token = vi.fn(() => Promise.reject(new Error('no token now')));
+  const pool = new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token });
+  // As `attachBrowser` does, which sends no request at first.
+  const held = pool[INTERNALS].held.hold('session-1', undefined);
+  await settle();
+  expect(delays).toEqual([0, 1000]);
+  held.forget();
 });

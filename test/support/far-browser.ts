@@ -16,6 +16,8 @@ export interface FarBrowser extends AsyncDisposable {
   readonly pool: BrowserPool<object>;
   /** Names and sizes of the downloaded files on the browser's side. */
   files(): { name: string; size: number }[];
+  /** The same of the uploaded files. */
+  uploads(): { name: string; size: number }[];
 }
 
 /** Why this machine can't start a process with mounts of its own; undefined if it can. */
@@ -38,12 +40,14 @@ export async function startInNamespace(size = 1): Promise<FarBrowser> {
   chmodSync(script, 0o700);
   const local = await startLocalPool({ pools: [{ name: 'far', size }], executablePath: script });
   const pool = new BrowserPool('far', { baseUrl: local.baseUrl, token: local.token });
+  const roots = () =>
+    processesOf(tmpdir())
+      .filter(({ command }) => command.includes('--user-data-dir') && !command.includes('--type='))
+      .map(({ pid }) => `/proc/${pid}/root`);
   return {
     pool,
-    files: () =>
-      processesOf(tmpdir())
-        .filter(({ command }) => command.includes('--user-data-dir') && !command.includes('--type='))
-        .flatMap(({ pid }) => filesIn(`/proc/${pid}/root${tmpdir()}`)),
+    files: () => roots().flatMap((root) => filesIn(join(root, tmpdir()))),
+    uploads: () => roots().flatMap((root) => filesIn(join(root, tmpdir()), 'pooled-browser-uploads-')),
     [Symbol.asyncDispose]: () => close(pool, local),
   };
 }
@@ -74,6 +78,7 @@ export async function startBehindPaths(): Promise<FarBrowser> {
   return {
     pool,
     files: () => filesIn(join(root, tmpdir())),
+    uploads: () => filesIn(join(root, tmpdir()), 'pooled-browser-uploads-'),
     [Symbol.asyncDispose]: async () => {
       await close(pool, local);
       server.close();
@@ -92,9 +97,14 @@ async function close(pool: BrowserPool<object>, local: LocalPool): Promise<void>
   await local.close();
 }
 
-function filesIn(folder: string): { name: string; size: number }[] {
+function filesIn(folder: string, prefix = 'pooled-browser-artifacts-'): { name: string; size: number }[] {
   return readdirSync(folder)
-    .filter((name) => name.startsWith('pooled-browser-artifacts-'))
-    .flatMap((name) => readdirSync(join(folder, name)).map((file) => join(folder, name, file)))
-    .map((path) => ({ name: path, size: statSync(path).size }));
+    .filter((name) => name.startsWith(prefix))
+    .flatMap((name) =>
+      readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).map((file) =>
+        join(folder, name, file),
+      ),
+    )
+    .map((path) => ({ name: path, file: statSync(path) }))
+    .flatMap(({ name, file }) => (file.isFile() ? [{ name, size: file.size }] : []));
 }

@@ -1,3 +1,4 @@
+import { LEASE_TAG, MARK_TAG } from '../../service/browser-service.js';
 import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
 import { replayPageUrl } from '../pages/replay-page.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
@@ -57,9 +58,14 @@ function leaseFacts({ idleSince }: PooledChromium, lease: Lease | undefined) {
     ...aged(lease?.since ?? idleSince),
     leaseId: lease?.id,
     leaseName: lease?.request.name,
-    tags: lease?.request.tags,
+    tags: shownTags(lease?.request.tags),
     connections: lease?.connections ?? 0,
   };
+}
+
+/** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
+function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
 }
 
 function liveLinks(pools: PoolSet, lease: Lease) {
@@ -67,7 +73,7 @@ function liveLinks(pools: PoolSet, lease: Lease) {
 }
 
 function waitingRow({ request: { name, tags }, since }: Waiter) {
-  return { ...aged(since), leaseName: name, tags };
+  return { ...aged(since), leaseName: name, tags: shownTags(tags) };
 }
 
 /** The age in milliseconds, and the start by the monotonic clock, which distinguishes two periods of one state. */
@@ -83,7 +89,7 @@ function endedRow(pools: PoolSet, lease: EndedLease, recordings: readonly Record
     sessionId,
     pool,
     leaseName: request.name,
-    tags: request.tags,
+    tags: shownTags(request.tags),
     outcome,
     endedAt: endedAt.toISOString(),
     duration,
@@ -98,7 +104,7 @@ function replayRow(pools: PoolSet, recording: Recording) {
     sessionId,
     pool,
     leaseName,
-    tags,
+    tags: shownTags(tags),
     startedAt: startedAt.toISOString(),
     state,
     duration: video?.duration,

@@ -45,7 +45,8 @@ export class ShownPages {
   }
 
   thumbnailOf(browser: CdpBrowser): Thumbnail | undefined {
-    return this.#watched.get(browser)?.thumbnail;
+    const watched = this.#watched.get(browser);
+    return watched?.isEmpty ? undefined : watched?.thumbnail;
   }
 
   /** Reads the titles and takes a thumbnail of each browser, one after another. */
@@ -100,6 +101,11 @@ class WatchedBrowser {
     return { title: isUrl(title, url) ? '' : title, url: withoutQuery(url) };
   }
 
+  /** Without a picture: one of the page before would show what the browser no longer shows. */
+  get isEmpty(): boolean {
+    return this.page?.url === EMPTY_PAGE;
+  }
+
   close(): void {
     clearTimeout(this.#timer);
     this.#connection.then((connection) => connection.close()).catch(() => {});
@@ -107,11 +113,11 @@ class WatchedBrowser {
 
   /** Never rejects: without a new picture, the last one stays. */
   async refresh(): Promise<void> {
-    if (this.page?.url === EMPTY_PAGE) return void (this.thumbnail = undefined);
+    if (this.isEmpty) return void (this.thumbnail = undefined);
     const late = () => new Error('The page is in the background or busy.');
     const work = async () => {
       await this.#readTitles();
-      return await this.#takePicture();
+      return this.isEmpty ? undefined : await this.#takePicture();
     };
     const jpeg = await raceTimeout(PICTURE_TIMEOUT, work, late).catch(() => undefined);
     this.#detach();

@@ -22,6 +22,7 @@ const BODY = `
 <main>
   <p class="notice-bar" id="notice" role="alert" hidden></p>
   <div id="pools"></div>
+  <div class="lists">
   <section class="panel pool" aria-labelledby="ended-title">
     <h2 class="title" id="ended-title">Finished leases</h2>
     <ul class="rows table" id="ended" aria-labelledby="ended-title" hidden></ul>
@@ -32,6 +33,7 @@ const BODY = `
     <ul class="rows table" id="replays" aria-labelledby="replays-title" hidden></ul>
     <p class="empty" id="no-replays">There are no recordings.</p>
   </section>
+  </div>
 </main>
 <dialog id="confirm" aria-labelledby="confirm-title" aria-describedby="confirm-text">
   <h2 id="confirm-title"></h2><p id="confirm-text"></p><div class="line" id="confirm-buttons"></div>
@@ -39,8 +41,8 @@ const BODY = `
 
 export const DASHBOARD_STYLE = `
 .bar { position: sticky; top: 0; z-index: 1; }
-#pools { display: grid; gap: 16px; min-width: 0; }
-main { max-width: 1480px; margin: 0 auto; padding: 16px; display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
+#pools, .lists { display: grid; gap: 16px; min-width: 0; align-content: start; grid-template-columns: minmax(0, 1fr); }
+main { max-width: 1600px; margin: 0 auto; padding: 16px; display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
 .sums { display: flex; gap: 2px 18px; flex-wrap: wrap; }
 .sums div { display: flex; flex-direction: row-reverse; align-items: baseline; gap: 5px; }
 .sums dt { color: var(--dim); font-size: 13px; }
@@ -75,9 +77,8 @@ main { max-width: 1480px; margin: 0 auto; padding: 16px; display: grid; gap: 16p
   display: flex; flex-direction: column; border: 1px solid var(--line); border-radius: 10px; overflow: hidden;
   background: var(--raised); min-width: 0;
 }
-.shot { aspect-ratio: 16 / 9; background: var(--line); border-bottom: 1px solid var(--line); }
-.shot:empty { display: none; }
-.shot img { display: block; width: 100%; height: 100%; object-fit: contain; object-position: top; background: #fff; }
+.shot { position: relative; aspect-ratio: 21 / 9; background: var(--line); border-bottom: 1px solid var(--line); }
+.shot img { position: absolute; width: 100%; height: 100%; object-fit: cover; object-position: top; background: #fff; }
 .idle .shot { opacity: .6; }
 .body { display: grid; gap: 6px; padding: 10px 12px 12px; grid-template-columns: minmax(0, 1fr); flex: 1; align-content: start; }
 .line { display: flex; align-items: center; gap: 6px 10px; flex-wrap: wrap; }
@@ -89,11 +90,16 @@ strong { font-weight: 650; overflow-wrap: anywhere; }
 .page b, .page span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-weight: 500; }
 .page span { color: var(--dim); font-family: var(--mono); font-size: 12px; }
 .rows li {
-  display: flex; align-items: center; gap: 4px 14px; flex-wrap: wrap; padding: 7px 16px; border-top: 1px solid var(--line);
+  display: flex; align-items: center; gap: 4px 12px; flex-wrap: wrap; padding: 7px 16px; border-top: 1px solid var(--line);
 }
 .rows li:hover { background: var(--raised); }
 .rows .name { display: flex; gap: 4px 8px; flex-wrap: wrap; align-items: center; flex: 1 1 200px; min-width: 0; }
 .rows .links { display: flex; gap: 12px; margin-left: auto; }
+.table li { font-size: 13px; }
+.table li > * { order: 1; }
+.table .state, .table .name, .table .links { order: 0; }
+.table .name { flex-basis: 150px; }
+.table .links { min-width: 48px; justify-content: end; }
 .tag {
   padding: 0 7px; border-radius: 5px; background: var(--panel); border: 1px solid var(--line); font-size: 12px;
   color: var(--dim); overflow-wrap: anywhere;
@@ -109,10 +115,13 @@ dialog h2 { font-size: 16px; margin-bottom: 6px; overflow-wrap: anywhere; }
 dialog .line { justify-content: flex-end; margin-top: 16px; }
 dialog .danger { background: var(--bad); border-color: transparent; color: var(--panel); }
 dialog .danger:hover:enabled { background: var(--bad); filter: brightness(1.08); }
-@media (min-width: 1000px) {
+@media (min-width: 1200px) {
+  main { grid-template-columns: minmax(0, 1fr) 400px; align-items: start; }
+}
+@media (min-width: 1000px) and (max-width: 1199px) {
   .table li { display: grid; grid-template-columns: 118px minmax(0, 1fr) 130px 80px 110px 160px 72px; }
+  .table li > * { order: 0; }
   .table .name { flex-wrap: nowrap; overflow: hidden; }
-  .table .links { justify-content: flex-end; }
 }
 @media (max-width: 600px) {
   .bar { position: static; }

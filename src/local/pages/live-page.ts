@@ -27,12 +27,11 @@ export function rightOf(links: LiveLinks, token: string): LiveRight | undefined 
 }
 
 /**
- * GET /live: the page behind `browser_live_view_url`. After the lease ended, the page still opens;
- * its WebSocket is refused, and the page explains why.
+ * GET /live: the page behind `browser_live_view_url`. After the lease ended, the page still opens, and explains how it ended.
  */
 export function livePage(call: PageCall): Answer {
-  findLease(call);
-  return pageAnswer({ title: 'Live view', name: 'live', body: BODY });
+  const isEnded = 'outcome' in findLease(call);
+  return pageAnswer({ title: 'Live view', name: 'live', body: isEnded ? ENDED_BODY : BODY });
 }
 
 /** GET /live/facts: the lease, and the links to its recordings. */
@@ -65,6 +64,8 @@ function findLease({ query, pools }: PageCall): Lease | EndedLease {
   return found;
 }
 
+const CONNECTING = '<span class="badge pulse" id="state" role="status">Connecting</span>';
+
 const BODY = `
 <div class="tabs" id="tabs" role="tablist" aria-label="Pages of the browser"></div>
 <header class="bar tools">
@@ -73,7 +74,7 @@ const BODY = `
   <button class="icon" id="forward" disabled aria-label="Forward">${ICONS.forward}</button>
   <button class="icon" id="reload" disabled aria-label="Reload">${ICONS.reload}</button>
   <form id="go"><input id="address" type="text" readonly inputmode="url" autocomplete="off" spellcheck="false" aria-label="Address"></form>
-  <span class="badge" id="state" role="status">Connecting</span>
+  ${CONNECTING}
   <a class="button" id="mode" hidden></a>
 </header>
 <main class="view" id="view">
@@ -86,9 +87,15 @@ const BODY = `
 <footer class="bar foot">${LOGO}<span>Session <code id="session"></code></span><span class="grow"></span>
   <span id="hint"></span></footer>`;
 
+/** The script opens no WebSocket. */
+const ENDED_BODY = BODY.replace(
+  CONNECTING,
+  '<span class="badge bad" id="state" role="status" data-ended>Ended</span>',
+);
+
 export const LIVE_STYLE = `
 body { display: flex; flex-direction: column; height: 100%; }
-.tabs { display: flex; gap: 4px; padding: 8px 12px 0; background: var(--raised); overflow-x: auto; }
+.tabs { display: flex; gap: 4px; padding: 8px 12px 0; min-height: 42px; background: var(--raised); overflow-x: auto; }
 .tabs button {
   max-width: 240px; min-width: 90px; min-height: 34px; border: 1px solid transparent; border-bottom: 0;
   border-radius: 9px 9px 0 0; background: none; color: var(--dim);
@@ -112,8 +119,9 @@ canvas {
 }
 #keyboard { position: absolute; width: 1px; height: 1px; padding: 0; border: 0; opacity: 0; resize: none; pointer-events: none; }
 #keyboard:focus ~ canvas { outline: 3px solid var(--accent); outline-offset: 1px; }
+canvas:not([data-pictures]) { visibility: hidden; }
 .watching canvas { cursor: not-allowed; }
-.over { position: absolute; inset: 0; display: grid; place-items: center; background: color-mix(in srgb, var(--bg) 82%, transparent); }
+.over { position: absolute; inset: 0; padding: 16px; display: grid; place-items: center; background: color-mix(in srgb, var(--bg) 82%, transparent); }
 .over .panel { padding: 22px 28px; text-align: center; max-width: 420px; }
 .over h2 { font-size: 17px; margin-bottom: 4px; }
 .over p { color: var(--dim); }

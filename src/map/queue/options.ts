@@ -17,13 +17,13 @@ import {
   type Checked,
 } from '../../shared/options.js';
 import {
-  contextChecks,
+  inputChecks,
   laneChecks,
   leaseChecksOfMap,
   readTaskOptions,
   type LaneOptions,
   type MapSettings,
-  type TaskContextOptions,
+  type InputOptions,
 } from '../options.js';
 import type { QueueProgress } from './queue-progress.js';
 import { faultOfAddress, type RedisAddress } from './redis-address.js';
@@ -153,7 +153,7 @@ interface WorkerOptions extends LaneOptions, QueueOptions {
 export interface WorkOptions<ConnectOptions extends object = object, P = Protocol, Input = unknown>
   extends
     Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions' | keyof WorkerOptions>,
-    TaskContextOptions<object, Input>,
+    InputOptions<object, Input>,
     WorkerOptions {}
 
 const queueChecks = checksOf<QueueOptions>()({
@@ -199,7 +199,7 @@ const workerChecks = checksOf<WorkerOptions>()({
   maxStalledCount: optional(wholeNumber(0), 5),
 });
 
-const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...contextChecks, ...workerChecks });
+const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...inputChecks, ...workerChecks });
 
 export type QueueSettings = Checked<typeof queueChecks>;
 export type EnqueueSettings = Checked<typeof enqueueChecks>;

@@ -4,7 +4,7 @@ import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
 import type { BrowserSession } from '../../service/services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { runJob } from '../run-job.js';
-import type { TaskCallback } from '../outcome.js';
+import type { TaskCallback, TaskFacts } from '../outcome.js';
 import { returningData } from '../task-value.js';
 import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';
 import { QueueSource } from './queue-source.js';
@@ -36,12 +36,13 @@ export interface WorkSummary {
 export async function workPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
   queueName: string,
   pool: BrowserPool<Session> | string,
-  fn: TaskCallback<Handles, Input, Value, Session>,
-  { connector, ...options }: WorkOptions<object, Protocol, Input> & { connector: Connector<Handles> },
+  fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: WorkOptions<object, Protocol, Input> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
+  const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const queue = readQueueName(queueName);
-  const { name, ...settings } = readWorkOptions(options, connector);
+  const { name, ...settings } = readWorkOptions(rest, connector);
   // Active leases must have different names, also those of other workers.
   const leases = { ...settings, name: name && `${name}-${randomBytes(3).toString('hex')}` };
   await using redis = await RedisLink.open(leases);

@@ -95,6 +95,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     find: () => ({ ...listActive(0), list: ['items'], at: ['metadata', LEASE_TAG] }),
     replays,
     sessions,
+    probe: listActive(0),
   };
 }
 

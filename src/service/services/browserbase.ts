@@ -132,6 +132,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     }),
     replays,
     sessions,
+    probe: { method: 'GET', path: '/v1/sessions?status=RUNNING' },
   };
 }
 

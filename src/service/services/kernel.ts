@@ -197,8 +197,6 @@ export const kernel: BrowserService<BrowserSession> = {
         }),
       ),
   },
-  // With a valid token, the answer is a list, or that there is no such session.
-  probe: { method: 'GET', path: '/browsers/pooled-browser-doctor/replays' },
   pool: {
     describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
     read: (json) => read(poolSchema, json, 'is not a JSON object'),

@@ -76,6 +76,5 @@ describe.each([
 
 /** The messages of the browser about the requests that the service refuses to these pages. */
 const REFUSALS: Record<string, RegExp> = {
-  'ended live view': /^WebSocket connection to .* failed: HTTP Authentication failed/,
   'dead link': /^Failed to load resource: .* a status of 401/,
 };

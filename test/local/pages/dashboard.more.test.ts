@@ -18,11 +18,16 @@ it('shows a lease with its name and tags until it ends, and waiting requests', a
   const page = await person.open(api.pool.dashboardUrl);
   const tests = page.getByRole('region', { name: 'tests' }).first();
   await tests.getByText('0 of 2 leased').waitFor();
-  const session = await api.lease({ name: 'cart.spec', tags: { worker: '3' } }, 'tests');
+  // By the last one, the library recognizes its lease. It is no tag of the user.
+  const tags = { worker: '3', 'pooled-browser-lease': 'an-id' };
+  const session = await api.lease({ name: 'cart.spec', tags }, 'tests');
+  await page.getByRole('banner').getByText('lease granted', { exact: true }).waitFor();
+  expect(await tests.getByRole('figure').count()).toBe(0);
   const card = cardOf(page, 'tests', 'cart.spec');
   await card.getByText('leased', { exact: true }).waitFor();
   await card.getByText('worker=3').waitFor();
   await card.getByText(session.session_id.slice(0, 8)).waitFor();
+  expect(await page.getByText('an-id').count()).toBe(0);
   const other = await api.lease({}, 'tests');
   const late = api.lease({ name: 'late', acquire_timeout_seconds: 60 }, 'tests');
   const queue = page.getByRole('list', { name: 'Waiting requests of tests' });
@@ -33,6 +38,8 @@ it('shows a lease with its name and tags until it ends, and waiting requests', a
   await cardOf(page, 'tests', 'late').getByText('leased', { exact: true }).waitFor();
   await expect.poll(() => card.count()).toBe(0);
   await tests.getByText(/^Waiting time in the last 10 minutes: at most \d/).waitFor();
+  const ended = page.getByRole('list', { name: 'Finished leases' }).getByText('cart.spec');
+  await expect.poll(async () => (await ended.boundingBox())?.y).toBeLessThan(800);
   await Promise.all([api.release(other), api.release(await late)]);
   await tests.getByText('0 of 2 leased').waitFor();
   expect(faults(page)).toEqual([]);
@@ -47,9 +54,14 @@ it('shows title, address and picture of the page that a browser shows, and react
     await leased.goto(`${api.pool.baseUrl}/replay?token=secret-1`);
     await card.getByText(`${api.pool.baseUrl}/replay`, { exact: true }).waitFor();
     const picture = card.getByRole('img', { name: 'The page of shown' });
+    const { height } = (await card.locator('.shot').boundingBox())!;
     await expect
       .poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth))
       .toBeGreaterThan(0);
+    // The other browsers do not move.
+    const idle = cardOf(page, 'tests', 'idle').first().locator('.shot');
+    for (const shot of [card.locator('.shot'), idle])
+      expect((await shot.boundingBox())!.height).toBeCloseTo(height, 0);
     await leased.goto(titled('A shop'));
     await card.getByText('A shop').waitFor();
     expect(await page.content()).not.toContain('secret-1');

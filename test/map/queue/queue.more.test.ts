@@ -53,6 +53,30 @@ describeWithRedis('a queue', () => {
     expect(await worker.end()).toEqual({ done: 4, failed: 3 });
   });
 
+  it('limits the tasks for each host in a worker, and runs those of other hosts meanwhile', async ({
+    bench,
+  }) => {
+    const queue = queueOf('hosts');
+    const inputs = range(20).map((id) => ({ id, url: `http://${id % 4 === 0 ? 'other' : 'limited'}/${id}` }));
+    await queue.add(inputs);
+    const running: string[] = [];
+    let most = 0;
+    const mixed = new Set<string>();
+    const task: Task = async ({ input }) => {
+      const { host } = new URL((input as { url: string }).url);
+      running.push(host);
+      most = Math.max(most, running.filter((one) => one === 'limited').length);
+      mixed.add([...running].toSorted((one, other) => one.localeCompare(other)).join());
+      await sleep(20);
+      running.splice(running.indexOf(host), 1);
+    };
+    await using worker = queue.work(bench, task, { concurrency: 2, pagesPerLease: 2, hostConcurrency: 1 });
+    expect(await queue.collect()).toHaveLength(20);
+    expect(most).toBe(1);
+    expect([...mixed]).toContain('limited,other');
+    expect(await worker.end()).toEqual({ done: 20, failed: 0 });
+  });
+
   it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
     const queue = queueOf('twice');
     const ran: unknown[] = [];

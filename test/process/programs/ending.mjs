@@ -39,7 +39,9 @@ if (way.startsWith('worker') && isMainThread) {
   await forever;
 }
 if (way.endsWith('abort')) {
-  await lease({ signal: AbortSignal.timeout(300) }).catch(() => {});
+  const caller = new AbortController();
+  void order().then(() => caller.abort());
+  await lease({ signal: caller.signal }).catch(() => {});
   say('aborted');
   await forever;
 }

@@ -80,6 +80,22 @@ it('fails after connectAttempts with a wrong token, and a lost browser is not re
   expect((await held.release()).released).toBe('destroyed');
 });
 
+it('a token function that fails ends the call, and one that hangs ends with it', async () => {
+  await using server = await startServer();
+  const { baseUrl } = server.poolOf();
+  const poolWith = (token: () => Promise<string>) =>
+    new BrowserPool('mine', { service: browserless({ baseUrl }), token });
+  const failing = poolWith(() => Promise.reject(new Error('no token today')));
+  expect(await rejection(withPooledBrowser(failing, () => {}, options))).toMatchObject({
+    message: 'no token today',
+  });
+  await failing.close();
+  const hanging = poolWith(() => new Promise(() => {}));
+  const late = rejection(withPooledBrowser(hanging, () => {}, { ...options, acquireTimeout: 100 }));
+  expect(await late).toMatchObject({ name: 'AcquireTimeoutError' });
+  await hanging.close();
+});
+
 it('passes launch options and a token function', async () => {
   await using server = await startServer();
   const { baseUrl } = server.poolOf();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BrowserPool, withPooledBrowser, type BrowserPoolOptions } from '../../../src/index.js';
+import { INTERNALS } from '../../../src/service/pool-internals.js';
 import { leaseSession } from '../../../src/lease/lease-browser.js';
 import { anchor, browserbase, browserUse, hyperbrowser, LEASE_TAG, steel } from '../../../src/services.js';
 import {
@@ -93,6 +94,16 @@ describe.each(NAMES)('%s', (name) => {
     expect(error).toMatchObject({ name: 'PoolServiceError', status: 401 });
     expectNoSecret(error);
     expect(used.server.requests).toHaveLength(1);
+  });
+
+  it('has a request that only reads and fails with an expired key, for doctor', async () => {
+    await using used = await open(name);
+    const { client } = used.pool[INTERNALS];
+    const probe = () => client.send(client.service.probe!, { facts: {} });
+    expect((await probe()).status).toBe(200);
+    used.server.isExpired = true;
+    expect((await probe()).status).toBe(401);
+    expect(used.server.sessions).toEqual([]);
   });
 
   it('reports a release with a wrong id', async () => {

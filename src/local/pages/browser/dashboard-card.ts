@@ -71,7 +71,7 @@ function pageOf({ page }: BrowserCard): HTMLElement {
 }
 
 /** The name and the tags of a lease or a request; nothing for those without. */
-export function nameAndTags({ leaseName, tags = {} }: Pick<WaitingRow, 'leaseName' | 'tags'>): HTMLElement[] {
+export function nameAndTags({ leaseName, tags }: Pick<WaitingRow, 'leaseName' | 'tags'>): HTMLElement[] {
   const chips = Object.entries(tags).map((pair) => make('span', { class: 'tag' }, pair.join('=')));
   return leaseName === undefined ? chips : [make('strong', {}, leaseName), ...chips];
 }

@@ -72,11 +72,13 @@ function tilesOf({ browsers, starting, waiting }: PoolState): HTMLElement[] {
 /** Milliseconds of a wait that is too short to notice. */
 const NO_WAIT = 100;
 
-/** Shows the longest wait in each ten seconds as a bar. */
+/** Shows the longest wait in each ten seconds as a bar; nothing if no request waited. */
 function showWaits(figure: HTMLElement, waits: readonly number[]): void {
   const longest = Math.max(...waits);
+  figure.hidden = longest < NO_WAIT;
+  if (figure.hidden) return;
   const [bars, caption] = figure.children as unknown as [HTMLElement, HTMLElement];
-  const heights = waits.map((wait) => (longest < NO_WAIT ? 0 : Math.ceil((100 * wait) / longest)));
+  const heights = waits.map((wait) => Math.ceil((100 * wait) / longest));
   bars.replaceChildren(
     ...heights.map((height) => {
       const bar = make('i');
@@ -84,10 +86,7 @@ function showWaits(figure: HTMLElement, waits: readonly number[]): void {
       return bar;
     }),
   );
-  caption.textContent =
-    longest < NO_WAIT
-      ? 'No request waited for a browser in the last 10 minutes.'
-      : `Waiting time in the last 10 minutes: at most ${seconds(longest)}, now ${seconds(waits.at(-1)!)}.`;
+  caption.textContent = `Waiting time in the last 10 minutes: at most ${seconds(longest)}, now ${seconds(waits.at(-1)!)}.`;
 }
 
 function renderWaiting(row: WaitingRow, present: HTMLElement | undefined): HTMLElement {

@@ -72,12 +72,13 @@ function showSums(pools: readonly PoolState[]): void {
   const leased = browsers.filter(({ state }) => state === 'leased').length;
   const total = (count: (pool: PoolState) => number): number =>
     pools.reduce((sum, pool) => sum + count(pool), 0);
+  const granted = total(({ totals }) => totals.granted);
   const sums = {
     leased,
     idle: browsers.length - leased,
     starting: total(({ starting }) => starting),
     waiting: total(({ waiting }) => waiting.length),
-    'leases granted': total(({ totals }) => totals.granted),
+    [granted === 1 ? 'lease granted' : 'leases granted']: granted,
   };
   const items = Object.entries(sums).map(([term, count]) =>
     make('div', {}, make('dt', {}, term), make('dd', {}, String(count))),

@@ -4,10 +4,8 @@ import { byId, make, reconcile, showBadge } from './dom.js';
 import { showEnd, showSession } from './live-end.js';
 import { sendInput } from './live-input.js';
 
-const socket = new WebSocket(
-  `${location.origin.replace(/^http/, 'ws')}${location.pathname}${location.search}`,
-);
-socket.binaryType = 'blob';
+/** Missing if the lease had ended before the page opened. */
+const socket = 'ended' in byId('state').dataset ? undefined : connect();
 
 const canvas = byId('screen', HTMLCanvasElement);
 const context = canvas.getContext('2d', { alpha: false })!;
@@ -19,14 +17,22 @@ const pageSize = { width: 0, height: 0 };
 void showSession();
 tabStrip.addEventListener('keydown', selectNeighbour);
 
-socket.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => {
-  if (typeof data === 'string') onMessage(JSON.parse(data) as LiveMessage);
-  else void showPicture(data);
-});
-socket.addEventListener('close', ({ reason }) => void showEnd(reason));
+if (!socket) void showEnd('');
+
+function connect(): WebSocket {
+  const path = `${location.pathname}${location.search}`;
+  const opened = new WebSocket(`${location.origin.replace(/^http/, 'ws')}${path}`);
+  opened.binaryType = 'blob';
+  opened.addEventListener('message', ({ data }: MessageEvent<string | Blob>) => {
+    if (typeof data === 'string') onMessage(JSON.parse(data) as LiveMessage);
+    else void showPicture(data);
+  });
+  opened.addEventListener('close', ({ reason }) => void showEnd(reason));
+  return opened;
+}
 
 function send(command: LiveCommand): void {
-  if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(command));
 }
 
 function onMessage(message: LiveMessage): void {

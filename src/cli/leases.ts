@@ -1,0 +1,208 @@
+import type { Command } from 'commander';
+import type { ListedSession } from '../service/browser-service.js';
+import type { ServiceClient } from '../service/client.js';
+import { INTERNALS } from '../service/pool-internals.js';
+import { readMark } from '../service/lease-mark.js';
+import type { ReleaseResult } from '../service/release.js';
+import { askFirst } from './confirm.js';
+import { CliError, EXIT, ExitStatus } from './errors.js';
+import type { Interruption } from './interruption.js';
+import { ABOUT_TOKEN, addServiceOption, time, type ServiceOptions } from './options.js';
+import { openPool, withService } from './service.js';
+import { formatTable, note, printJson } from './terminal.js';
+
+export function define(command: Command, { signal }: Interruption): void {
+  addServiceOption(command)
+    .description('Lists the active leases of this library at a service, of all processes and machines.')
+    .argument('[pool]', 'only the leases of this pool')
+    .option('--release <id>', 'end this lease; can be repeated', collect)
+    .option('--older-than <time>', 'end the leases that are older: 30m, 2h', time)
+    .option('--yes', "don't ask; required without a terminal")
+    .option('--json', 'print JSON')
+    .addHelpText('after', HELP)
+    .action(async (pool: string | undefined, options: LeasesOptions) => leases({ ...options, pool, signal }));
+}
+
+const HELP = `
+Only sessions with the tag of this library are listed and ended. A crashed machine leaves leases behind
+until their inactivity timeout; the owner is the host and the process that leased the browser.
+${ABOUT_TOKEN}
+
+Examples:
+  $ pooled-browser leases
+  $ pooled-browser leases scrapers --json | jq -r '.[].owner.host'
+  $ pooled-browser leases --release 6b2c9d0e-5f1a-4c1e-9a55-1e2f3a4b5c6d
+  $ pooled-browser leases --older-than 2h --yes`;
+
+interface LeasesOptions extends ServiceOptions {
+  release?: string[];
+  /** In ms. */
+  olderThan?: number;
+  yes?: true;
+  json?: true;
+}
+
+/** An active lease of this library. */
+interface ActiveLease {
+  session: string;
+  name?: string | undefined;
+  pool?: string | undefined;
+  /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
+  age?: number | undefined;
+  owner?: { host: string; pid: number } | undefined;
+  /** The tag of the lease. */
+  lease: string;
+}
+
+async function leases(
+  options: LeasesOptions & { pool: string | undefined; signal: AbortSignal },
+): Promise<void> {
+  const { release, olderThan, json, pool } = options;
+  const all = await withService(options, (client) => listLeases(client, options.signal));
+  const listed = all.filter((lease) => pool === undefined || lease.pool === undefined || lease.pool === pool);
+  if (release === undefined && olderThan === undefined) return print(listed, json);
+  const unknown = (release ?? []).find((id) => !listed.some(({ session }) => session === id));
+  if (unknown !== undefined)
+    throw new CliError(`Session ${unknown} is no active lease of this library: nothing was ended.`);
+  const isOld = ({ age }: ActiveLease) => olderThan !== undefined && age !== undefined && age > olderThan;
+  const ended = listed.filter((lease) => release?.includes(lease.session) || isOld(lease));
+  if (olderThan !== undefined) noteUnknownAges(listed);
+  await endLeases(ended, options);
+}
+
+/** Requests all pages. A page without a new session is the last one: some services ignore the number of a page. */
+async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<ActiveLease[]> {
+  const { service } = client;
+  const { sessions } = service;
+  if (!sessions) {
+    const message = `The service ${service.name} has no list of sessions that shows which are of this library.`;
+    throw new CliError(message, EXIT.usage);
+  }
+  const { readAs } = await import('../service/response.js');
+  const found = new Map<string, ListedSession>();
+  for (let page = 0; ; page++) {
+    const request = sessions.list(page);
+    const before = found.size;
+    if (request) {
+      const response = await client.send(request, { facts: {}, signal });
+      for (const session of readAs(response, {}, sessions.read)) found.set(session.id, session);
+    }
+    if (found.size === before) break;
+  }
+  const isLeasedAgain = service.owner !== undefined;
+  return [...found.values()].flatMap((session) => activeLease(session, isLeasedAgain) ?? []);
+}
+
+/** Undefined for a session of another program. */
+function activeLease(
+  { id, lease, mark, name, pool, createdAt }: ListedSession,
+  isLeasedAgain: boolean,
+): ActiveLease | undefined {
+  if (lease === undefined) return undefined;
+  const owner = readMark(mark);
+  // A session that is leased again is older than its lease.
+  const since = Date.parse(owner?.at ?? (isLeasedAgain ? '' : (createdAt ?? '')));
+  return {
+    session: id,
+    name,
+    pool,
+    age: Number.isNaN(since) ? undefined : Math.max(0, Date.now() - since),
+    owner: owner && { host: owner.host, pid: owner.pid },
+    lease,
+  };
+}
+
+function print(listed: readonly ActiveLease[], json: true | undefined): void {
+  if (json) return void printJson(listed.map(({ lease: _tag, ...shown }) => shown));
+  if (listed.length === 0) return note('There are no active leases of this library.');
+  const rows = listed.map(({ session, name = '-', pool = '-', age, owner }) => [
+    session,
+    name,
+    pool,
+    age === undefined ? '-' : ageText(age),
+    owner ? `${owner.host} ${owner.pid}` : '-',
+  ]);
+  process.stdout.write(
+    `${formatTable([['session', 'name', 'pool', 'age', 'host and process'], ...rows]).join('\n')}\n`,
+  );
+}
+
+function ageText(age: number): string {
+  const seconds = Math.floor(age / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours > 0) return `${hours}h ${minutes}m`;
+  return minutes > 0 ? `${minutes}m ${seconds % 60}s` : `${seconds}s`;
+}
+
+function noteUnknownAges(listed: readonly ActiveLease[]): void {
+  const count = listed.filter(({ age }) => age === undefined).length;
+  if (count > 0)
+    note(
+      `The age of ${count === 1 ? '1 lease is' : `${count} leases are`} unknown: end each with --release.`,
+    );
+}
+
+async function endLeases(
+  ended: readonly ActiveLease[],
+  options: LeasesOptions & { pool: string | undefined; signal: AbortSignal },
+): Promise<void> {
+  const { yes, json, signal } = options;
+  if (ended.length === 0) {
+    if (json) printJson([]);
+    else note('No lease is that old.');
+    return;
+  }
+  if (!yes) {
+    if (!json) print(ended, undefined);
+    const what = ended.length === 1 ? 'this lease' : `these ${ended.length} leases`;
+    const question = `End ${what}? A program that still uses one loses its browser.`;
+    await askFirst(question, { signal, refusal: 'No lease was ended.', withoutTerminal: NO_TERMINAL });
+  }
+  const results: { session: string; result: ReleaseResult }[] = [];
+  for (const lease of ended) results.push({ session: lease.session, result: await endLease(lease, options) });
+  if (json) printJson(results);
+  else for (const { session, result } of results) process.stdout.write(`${session}  ${RESULTS[result]}\n`);
+  if (results.some(({ result }) => result === 'failed' || result === 'unknown'))
+    throw new ExitStatus(EXIT.failed);
+}
+
+const NO_TERMINAL =
+  'leases asks for confirmation before it ends leases, but there is no terminal. To end them without confirmation, pass --yes.';
+
+const RESULTS: Readonly<Record<ReleaseResult, string>> = {
+  released: 'ended',
+  gone: 'had ended before',
+  failed: 'could not be ended',
+  unknown: 'may have ended: the answer of the service does not say',
+};
+
+/** In ms. */
+const RELEASE_TIMEOUT = 15_000;
+
+/** Ends a lease, if the session still shows its tag: meanwhile the session may belong to another lease. */
+async function endLease(
+  { session, lease, pool: name }: ActiveLease,
+  options: LeasesOptions & { pool: string | undefined },
+): Promise<ReleaseResult> {
+  const { ticketOf } = await import('../service/grant.js');
+  const { releaseBrowser } = await import('../service/release.js');
+  await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
+  const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
+  const ticket = ticketOf(session, { pool, lease: request }, true)!;
+  const { held } = pool[INTERNALS];
+  let reason: unknown;
+  const send = held.sender((error) => (reason = error), session);
+  const result = await releaseBrowser(ticket, {
+    reuses: false,
+    timeout: RELEASE_TIMEOUT,
+    doubt: 'unknown',
+    send,
+  });
+  if (result === 'failed' && reason instanceof Error) note(reason.message);
+  return result;
+}
+
+/** Collects the values of an option that can be repeated. */
+function collect(value: string, earlier: readonly string[] = []): string[] {
+  return [...earlier, value];
+}

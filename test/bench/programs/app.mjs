@@ -1,0 +1,31 @@
+/** An app on this machine: a page with 200 requests at /, and plain pages elsewhere. Prints its port. */
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
+
+const REQUESTS = 200;
+const TYPES = { js: 'text/javascript', png: 'image/png', json: 'application/json', css: 'text/css' };
+/** As in a development server: many small modules, some images. */
+const SIZES = { js: 4000, png: 20_000, json: 1000, css: 3000 };
+const bodies = {
+  js: `/*${'x'.repeat(SIZES.js)}*/`,
+  css: `/*${'x'.repeat(SIZES.css)}*/`,
+  json: JSON.stringify('x'.repeat(SIZES.json)),
+  png: randomBytes(SIZES.png),
+};
+const tags = Array.from({ length: REQUESTS }, (_, index) => {
+  if (index % 10 === 9) return `<link rel="stylesheet" href="/${index}.css">`;
+  if (index % 10 > 6) return `<script>fetch('/${index}.json').then((r) => r.json())</script>`;
+  return index % 10 > 3 ? `<img src="/${index}.png">` : `<script async src="/${index}.js"></script>`;
+});
+const page = `<!doctype html><title>app</title>${tags.join('\n')}`;
+const plain =
+  '<!doctype html><title>a page</title><script src="/a.js"></script><img src="/b.png"><link rel="stylesheet" href="/c.css">';
+
+const server = createServer(({ url }, response) => {
+  const type = url.split('.')[1];
+  const body = url === '/' ? page : (bodies[type] ?? plain);
+  response
+    .writeHead(200, { 'content-type': TYPES[type] ?? 'text/html', 'cache-control': 'no-store' })
+    .end(body);
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BrowserPool } from '../../src/index.js';
+import { LEASE_TAG } from '../../src/services.js';
+import { contractOf, ContractServer } from '../support/contract-server.js';
+import { FakeService, TOKEN } from '../support/fake-service.js';
+import { useLocalPool } from '../support/local.js';
+import {
+  expectRefusal,
+  hasTerminals,
+  startAtTerminal,
+  startCli,
+  startClient,
+  type Ended,
+} from './support.js';
+
+const OLD = '2020-01-01T00:00:00.000Z';
+
+/** Sessions of the given API: two of this library, and one of another program. */
+const SESSIONS = [
+  session('old', { [LEASE_TAG]: 'lease-1', 'pooled-browser-owner': `machine-1/42/${OLD}` }),
+  session('new', {
+    [LEASE_TAG]: 'lease-2',
+    'pooled-browser-owner': `machine-2/7/${new Date().toISOString()}`,
+  }),
+  session('unknown-age', { [LEASE_TAG]: 'lease-3' }),
+  session('of-others', { team: 'a' }),
+  { session_id: 'without-tags', created_at: OLD },
+];
+
+function session(session_id: string, tags: object) {
+  return { session_id, tags, created_at: OLD, name: `name-of-${session_id}`, pool: { name: 'scrapers' } };
+}
+
+async function startService(): Promise<FakeService> {
+  const service = await FakeService.start();
+  service.script('search', (response) => void response.end(JSON.stringify(SESSIONS)));
+  service.script('session', (response, { path }) => {
+    const id = path.split('/').at(-1);
+    response.end(JSON.stringify(SESSIONS.find(({ session_id }) => session_id === id)));
+  });
+  return service;
+}
+
+async function run(...args: string[]): Promise<Ended & { released: unknown[] }> {
+  await using service = await startService();
+  const ended = await startClient(['leases', ...args], service.options).ended;
+  return { ...ended, released: service.released };
+}
+
+const cells = (stdout: string) =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
+
+it('lists only sessions with the tag of this library, with their owner and age', async () => {
+  const { code, stdout, stderr, released } = await run();
+  expect({ code, stderr, released }).toEqual({ code: 0, stderr: '', released: [] });
+  expect(cells(stdout)).toEqual([
+    ['session', 'name', 'pool', 'age', 'host and process'],
+    ['old', 'name-of-old', 'scrapers', expect.stringMatching(/^\d+h \d+m$/), 'machine-1 42'],
+    ['new', 'name-of-new', 'scrapers', expect.stringMatching(/^(\d+m )?\d+s$/), 'machine-2 7'],
+    ['unknown-age', 'name-of-unknown-age', 'scrapers', '-', '-'],
+  ]);
+  const json = JSON.parse((await run('scrapers', '--json')).stdout) as object[];
+  expect(json).toMatchObject([{ session: 'old', owner: { host: 'machine-1', pid: 42 } }, {}, {}]);
+  expect((await run('another-pool')).stderr).toContain('There are no active leases of this library.');
+});
+
+it('ends one lease, or those that are older, and never a session without the tag', async () => {
+  const one = await run('--release', 'new', '--yes');
+  expect(one).toMatchObject({ code: 0, stdout: 'new  ended\n', released: ['new'] });
+  const old = await run('--older-than', '2h', '--yes', '--json');
+  expect(JSON.parse(old.stdout)).toEqual([{ session: 'old', result: 'released' }]);
+  expect(old.released).toEqual(['old']);
+  expect(old.stderr).toContain('The age of 1 lease is unknown');
+  const others = await run('--release', 'of-others', '--release', 'old', '--yes');
+  expect(others).toMatchObject({ code: 1, stdout: '', released: [] });
+  expect(others.stderr).toContain('Session of-others is no active lease of this library: nothing was ended.');
+});
+
+it('does not end a session that belongs to another lease meanwhile', async () => {
+  await using service = await startService();
+  service.script('session', { status: 200, json: session('old', { [LEASE_TAG]: 'lease-9' }) });
+  const { code, stdout } = await startClient(['leases', '--release', 'old', '--yes'], service.options).ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'old  ended\n' });
+  expect(service.released).toEqual([]);
+});
+
+it('requires --yes without a terminal', async () => {
+  const ended = await run('--older-than', '2h');
+  expectRefusal({ ...ended, stdout: '' }, 'To end them without confirmation, pass --yes.');
+  expect(ended.released).toEqual([]);
+});
+
+it.runIf(hasTerminals)('asks first at a terminal', async () => {
+  await using service = await startService();
+  for (const [typed, released] of [
+    ['n\n', []],
+    ['y\n', ['old']],
+  ] as const) {
+    const program = startAtTerminal(['leases', '--older-than', '2h'], service.options);
+    await program.prints(/End this lease\? A program that still uses one loses its browser\. \[y\/N\] /);
+    program.child.stdin!.write(typed);
+    await program.ended;
+    expect(service.released).toEqual(released);
+  }
+});
+
+describe('on the local pool', () => {
+  const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
+
+  it('lists and ends the leases of this process', async () => {
+    await used.pool.acquire({ name: 'mine' });
+    const [first] = JSON.parse((await startClient(['leases', '--json'], used.local).ended).stdout) as [
+      { session: string; age: number; owner: object },
+    ];
+    expect(first).toMatchObject({ name: 'mine', pool: 'test', owner: { pid: process.pid } });
+    expect(first.age).toBeLessThan(600_000);
+    const args = ['leases', '--release', first.session, '--yes'];
+    expect(await startClient(args, used.local).ended).toMatchObject({ code: 0 });
+    expect(used.local.stats().leased).toBe(0);
+  });
+});
+
+describe.each(['browserbase', 'browser-use'])('with --service %s', (name) => {
+  let server: ContractServer;
+  let pool: BrowserPool<object>;
+  beforeAll(async () => {
+    server = await ContractServer.start(contractOf(name));
+    pool = new BrowserPool<object>('any', {
+      service: contractOf(name).service,
+      baseUrl: server.baseUrl,
+      token: TOKEN,
+    });
+  });
+  afterAll(async () => {
+    await pool.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('lists and ends the leases', async () => {
+    const { id } = (await pool.acquire({ name: 'a-name' })) as { id: string };
+    const environment = { BROWSER_POOL_SERVICE: name, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+    const flags = ['--service', name, '--base-url', server.baseUrl];
+    const listed = await startCli(['leases', '--json', ...flags], environment).ended;
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ session: id, name: 'a-name' }]);
+    expect(listed.stdout + listed.stderr).not.toContain('canary');
+    const ended = await startCli(['leases', '--release', id, '--yes', ...flags], environment).ended;
+    expect(ended).toMatchObject({ code: 0, stdout: `${id}  ended\n` });
+    expect(server.released).toEqual([id]);
+  });
+});
+
+it('says which service has no such list', async () => {
+  const ended = await startCli(['leases', '--service', 'steel'], { STEEL_API_KEY: 'a-key' }).ended;
+  expectRefusal(ended, 'The service steel has no list of sessions that shows which are of this library.');
+});

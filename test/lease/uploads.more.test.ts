@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { truncateSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as playwright from '../../src/playwright.js';
+import * as puppeteer from '../../src/puppeteer.js';
+import { namespaceRefusal, startInNamespace, type FarBrowser } from '../support/far-browser.js';
+
+const CONTENT = Buffer.from(Array.from({ length: 1_300_001 }, (_, index) => index % 251));
+/** More than Playwright sends to a browser that is not on the same machine. */
+const LARGE = 52 * 1024 * 1024;
+
+const refusal = namespaceRefusal();
+if (refusal !== undefined) console.warn(`The uploads to another machine are skipped: ${refusal}.`);
+
+/** Answers with the number of bytes and their sum. */
+const site = createServer(async (request, response) => {
+  response.setHeader('content-type', 'text/html');
+  if (request.method === 'GET') return response.end('<input type=file multiple>');
+  let [size, sum] = [0, 0];
+  for await (const bytes of request as AsyncIterable<Buffer>) {
+    size += bytes.length;
+    for (const byte of bytes) sum += byte;
+  }
+  return response.end(`${size} ${sum}`);
+});
+const sumOf = (bytes: Buffer) => `${bytes.length} ${bytes.reduce((sum, byte) => sum + byte, 0)}`;
+
+/** Uploads the chosen files, one after the other. Runs in the page. */
+const UPLOAD = `(async () => {
+  const results = [];
+  for (const file of document.querySelector('input').files) {
+    const response = await fetch('/', { method: 'POST', body: file });
+    results.push([file.name, await response.text()]);
+  }
+  return results;
+})()`;
+
+const small = join(tmpdir(), 'häl lo.pdf');
+const large = join(tmpdir(), 'large.bin');
+let base: string;
+let far: FarBrowser;
+
+beforeAll(async () => {
+  writeFileSync(small, CONTENT);
+  writeFileSync(large, '');
+  truncateSync(large, LARGE);
+  await once(site.listen(0, '127.0.0.1'), 'listening');
+  base = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+});
+afterAll(() => {
+  site.closeAllConnections();
+  site.close();
+});
+
+describe.skipIf(refusal !== undefined)('to a browser on another machine', () => {
+  beforeAll(async () => {
+    far = await startInNamespace();
+  });
+  afterAll(() => far?.[Symbol.asyncDispose]());
+
+  const upload = (files: string[], connectOptions: { isLocal?: boolean } = {}) =>
+    playwright.withPooledBrowser(
+      far.pool,
+      async ({ page }) => {
+        await page.goto(base);
+        await page.locator('input').setInputFiles(files);
+        return page.evaluate(UPLOAD);
+      },
+      { connectOptions },
+    );
+
+  it('Playwright sends files up to 50 MB, and its error says what to do with larger ones', async () => {
+    expect((await upload([small])).value).toEqual([['häl lo.pdf', sumOf(CONTENT)]]);
+    const error: unknown = await upload([large]).catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toMatch(
+      /larger than 50Mb .*\. Lease the browser with connectOptions: \{ isLocal: true \}/,
+    );
+  });
+
+  it('Playwright sends larger files with isLocal: true, and nothing of them stays there', async () => {
+    const run = await upload([small, large], { isLocal: true });
+    expect(run.value).toEqual([
+      ['häl lo.pdf', sumOf(CONTENT)],
+      ['large.bin', `${LARGE} 0`],
+    ]);
+    expect(run).toMatchObject({ cleanupErrors: [], released: 'reused' });
+    expect(far.uploads().map(({ size }) => size)).toEqual([0, 0]);
+  });
+
+  it.each(['cdp', 'bidi'] as const)('Puppeteer over %s sends files', async (protocol) => {
+    const visit = async ({ page }: puppeteer.PuppeteerHandles) => {
+      await page.goto(base);
+      const input = (await page.$('input')) as unknown as { uploadFile(...paths: string[]): Promise<void> };
+      await input.uploadFile(small, small);
+      return page.evaluate(UPLOAD);
+    };
+    const { value, cleanupErrors } = await puppeteer.withPooledBrowser(far.pool, visit, { protocol });
+    expect(value).toEqual([
+      ['häl lo.pdf', sumOf(CONTENT)],
+      ['häl lo.pdf', sumOf(CONTENT)],
+    ]);
+    expect(cleanupErrors).toEqual([]);
+  });
+});

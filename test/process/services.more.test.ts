@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { CONTRACTS, ContractServer } from '../support/contract-server.js';
+import { TOKEN } from '../support/fake-service.js';
+import { guardOf, start } from './support.js';
+
+it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
+  '$name: a killed process releases its session, through a process whose arguments contain no secret',
+  async (contract) => {
+    await using server = await ContractServer.start(contract);
+    const program = start('guarded', [], {
+      BROWSER_POOL_SERVICE: contract.service.name,
+      BROWSER_POOL_BASE_URL: server.baseUrl,
+      BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+    });
+    await program.says('leased');
+    expect(server.active).toHaveLength(1);
+    expect(guardOf(program).args).not.toContain('canary');
+    program.child.kill('SIGKILL');
+    await program.ended;
+    await expect.poll(() => server.active).toEqual([]);
+    // A session that ends with its connection has ended before.
+    if (!contract.endsWithConnection) expect(server.released).toEqual([server.sessions[0]!.id]);
+  },
+);
