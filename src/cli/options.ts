@@ -15,8 +15,8 @@ export function addServiceOption(command: Command): Command {
 }
 
 export const ABOUT_TOKEN = `
-The access token is read only from the environment: BROWSER_POOL_ACCESS_TOKEN, or the usual variable of
-the service (STEEL_API_KEY, …). Every user of a machine can read the arguments of its processes.`;
+The access token is read only from the environment: BROWSER_POOL_ACCESS_TOKEN, or the usual variable
+of the service (STEEL_API_KEY, …). Every user of a machine can read the arguments of its processes.`;
 
 /** Options of each command that leases browsers, also several at once. */
 export interface AcquireOptions extends ServiceOptions {

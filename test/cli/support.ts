@@ -2,7 +2,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { processesOf } from '../support/processes.js';
 
@@ -137,7 +137,9 @@ export function installWithoutLibraries(...others: string[]): string {
   mkdirSync(join(folder, 'node_modules'));
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: object };
   for (const name of [...Object.keys(dependencies), ...others]) {
-    symlinkSync(join(process.cwd(), 'node_modules', name), join(folder, 'node_modules', name));
+    const link = join(folder, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(process.cwd(), 'node_modules', name), link);
   }
   return join(folder, 'dist/cli/main.js');
 }

@@ -58,11 +58,11 @@ const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
 const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
   [
-    /dispatcher \.request\(|body as AsyncIterable|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
+    /dispatcher \.request\(|body as AsyncIterable|response-body\.ts.* content|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
     NEVER_LATE,
   ],
   // A chunk or a socket is either delivered or not.
-  [/body as AsyncIterable|Socket\.open\(|openSocket\(/, ['throws after']],
+  [/body as AsyncIterable|response-body\.ts.* content|Socket\.open\(|openSocket\(/, ['throws after']],
   // It has started before: it can only throw after.
   [/connecting, ended|raceAbort\(start,| result$/, ['throws']],
   // They import a module, send nothing, or wait for a timer.
