@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
 import { EXAMPLE_TIMEOUT, Site } from './support.js';
 
 const used = useLocalPool({
-  pools: ['shop', 'scrapers'].map((name) => ({ name, size: 1 })),
+  pools: ['shop', 'scrapers', 'agents'].map((name) => ({ name, size: 1, onDemand: true })),
 });
 
 const FORM =
@@ -100,6 +100,63 @@ it(
   EXAMPLE_TIMEOUT,
 );
 
+const GUIDES = [
+  {
+    guide: 'from-launch',
+    title: 'runs the code of launch() on a leased browser, and on two browsers of an own local pool',
+    outputs: ['Shop\n', '42,42\n'],
+  },
+  {
+    guide: 'from-puppeteer-cluster',
+    title: 'runs the tasks of a cluster as a job',
+    outputs: ['SITE/items/1 Shop\nSITE/items/2 Shop\nSITE/items/3 Shop\n'],
+  },
+  {
+    guide: 'from-an-sdk',
+    title: 'does what the SDK did, and shows the release and the times',
+    outputs: [/^Shop, in the session \S+ 0 reused\nWaited \d+ ms for the browser\.\n$/],
+  },
+  {
+    guide: 'agent-runtimes',
+    title: 'drives a browser by a lease, by a proxy and by exec',
+    outputs: ['Live view: none\nShop\n', '1 browser is leased\n', 'Shop\n'],
+  },
+  {
+    guide: 'test-suites',
+    title: 'runs a test of Playwright Test and one of Vitest',
+    outputs: [/1 passed/, /1 passed/],
+  },
+  {
+    guide: 'scraping-jobs',
+    title: 'runs a job with retries, and does not repeat a failure that lasts',
+    outputs: ['SITE/items/1 Shop\nSITE/items/2 Shop\nSITE/items/3 Error: There is no such item 1\n'],
+    missing: '/items/3',
+  },
+];
+
+it.each(GUIDES)(
+  '$guide: $title',
+  async ({ guide, outputs, missing }) => {
+    await using site = await Site.open(({ url }, response) => {
+      response.writeHead(url === missing ? 404 : 200, { 'content-type': 'text/html' });
+      response.end('<link rel=icon href=data:,><title>Shop</title><h1>Shop</h1>');
+    });
+    const text = readFileSync(`examples/guides/${guide}.md`, 'utf8');
+    const run = runnerOf(text, { 'https://shop.example.com': site.url }, {});
+    const commands = commandsOf(text);
+    expect(commands).toHaveLength(outputs.length);
+    for (const [at, command] of commands.entries()) {
+      const output = (await run(command)).replaceAll(site.url, 'SITE');
+      const expected = outputs[at]!;
+      if (typeof expected === 'string') expect(output).toBe(expected);
+      else expect(output).toMatch(expected);
+    }
+    // A program may end before the service has seen its last connection close.
+    await expect.poll(() => used.local.stats().leased).toBe(0);
+  },
+  EXAMPLE_TIMEOUT,
+);
+
 /** The lines of the guide's first block of commands. */
 function commandsOf(guide: string): string[] {
   return /```sh\n([^]*?)\n```/.exec(guide)![1]!.split('\n');
@@ -124,6 +181,10 @@ function runnerOf(guide: string, replaced: Record<string, string>, environment: 
   // The variables of this test runner must not reach the runners that it starts.
   const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
   const env = { ...Object.fromEntries(own), NO_COLOR: '1', ...service, ...environment };
-  return async (command: string) =>
-    (await promisify(execFile)('sh', ['-c', command], { cwd: folder, env })).stdout;
+  // npx does not find the package in its own repository.
+  const program = `node ${resolve('dist/cli/main.js')}`;
+  return async (command: string) => {
+    const args = ['-c', command.replace('npx pooled-browser', program)];
+    return (await promisify(execFile)('sh', args, { cwd: folder, env })).stdout;
+  };
 }

@@ -70,7 +70,7 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // The simulated service has no connections, and the next turn of the event loop comes, as does the end of a pause.
   [/ connections$| nextTurn\(| delay\((PROCESSING|Math)/, NEVER_FAILS],
   // The work has started elsewhere, and fails there.
-  [/raceAbort\(work, grace| releas(ed|ing)$|allSettled\(this\.#work\)/, NEVER_FAILS],
+  [/raceAbort\(work, grace| releas(ed|ing)$|allSettled\(this\.#work\)|downloads\?\.settle\(/, NEVER_FAILS],
 ];
 
 /**
