@@ -26,7 +26,7 @@ const typescript = {
   },
   async transform(code, id) {
     // Packages have long comments.
-    if (!id.endsWith('.ts')) return (await esbuild.transform(code, { minifyWhitespace: true })).code;
+    if (!id.endsWith('.ts')) return (await esbuild.transform(code, { minify: true })).code;
     return (await esbuild.transform(code, { loader: 'ts', target: 'node20', sourcefile: id })).code;
   },
 };

@@ -1,6 +1,8 @@
 /** Drives the MCP servers of mcp.json on leased browsers, as a client with this configuration does. */
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -47,11 +49,12 @@ console.log(await alone.call('browser_snapshot'));
 
 /** Starts a server as an MCP client does. The calls lease and use its browser. */
 async function connect({ args }: Server) {
+  // The servers write files to their working folder.
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: withoutNpx(args),
-    // The servers write files to their working folder.
-    cwd: tmpdir(),
+    cwd: folder,
     stderr: 'ignore',
     env: {
       ...(process.env as Record<string, string>),
@@ -65,8 +68,11 @@ async function connect({ args }: Server) {
       const { content } = await client.callTool({ name, arguments: given });
       return (content as { text: string }[]).map((part) => part.text).join('\n');
     },
-    // Ends the server.
-    [Symbol.asyncDispose]: () => client.close(),
+    async [Symbol.asyncDispose]() {
+      // Ends the server.
+      await client.close();
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+    },
   };
 }
 

@@ -45,6 +45,8 @@ import {
 
 /** Time for the artifacts in ms: 10 s of the browser, and the rest for the disk. */
 const ARTIFACTS_TIMEOUT = 15_000;
+/** Time for the disk to create the folders of a call, in ms. */
+const FOLDERS_TIMEOUT = 10_000;
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
 /** Turns of the event loop within which a library sends the command of a call. */
@@ -154,7 +156,7 @@ export class Lease<Handles> {
     let failed: Pick<FailedRun, 'session' | 'released'> = {};
     const work = async (deadline: LinkedAbort) => {
       lease.signal.throwIfAborted();
-      await prepareFolders(settings);
+      await prepareFolders(settings, lease.signal);
       lease.#prepareConnect(connector).catch((error: unknown) => lease.#abort.abort(error));
       for (let [failures, refusals] = [0, 0]; ;) {
         await lease.#acquire(deadline, settings.reconnect !== false);
@@ -199,7 +201,7 @@ export class Lease<Handles> {
   ): Promise<Lease<Handles>> {
     const { pool } = plan;
     const { grant, lease: request } = browser;
-    await prepareFolders(plan.settings);
+    await prepareFolders(plan.settings, plan.settings.signal);
     // Built here: the token must not be sent where a record from outside wants it.
     const ticket = ticketOf(grant.id, { pool, lease: request }, isMarkShown);
     const leave = placeOf(pool, grant.id, { isAlone: !ticket });
@@ -767,12 +769,19 @@ function lateArtifacts(): ArtifactError {
 }
 
 /** Before anything is sent: a folder that can't be written must not cost a lease. */
-async function prepareFolders(settings: LeaseSettings): Promise<void> {
+async function prepareFolders(settings: LeaseSettings, signal: AbortSignal | undefined): Promise<void> {
   const { artifacts } = settings;
   const downloads = downloadsOf(settings);
   if (!artifacts && !downloads) return;
-  // The root entry loads no file functions.
-  const { prepareFolder } = await import('./artifact-files.js');
-  if (artifacts) await prepareFolder(artifacts.folder);
-  if (downloads) await prepareFolder(downloads.folder, 'downloads');
+  const work = async () => {
+    // The root entry loads no file functions.
+    const { prepareFolder } = await import('./artifact-files.js');
+    if (artifacts) await prepareFolder(artifacts.folder);
+    if (downloads) await prepareFolder(downloads.folder, 'downloads');
+  };
+  const late = () =>
+    new ArtifactError(
+      `The folder of artifacts or downloads did not respond within ${duration(FOLDERS_TIMEOUT)}: check the disk.`,
+    );
+  await raceAbort(raceTimeout(FOLDERS_TIMEOUT, work, late), signal);
 }

@@ -80,7 +80,7 @@ it(
       rest = before;
     }
     // Playwright's MCP server and a killed worker leave their folders.
-    const kept = /^((pooled-browser-artifacts|pw)-|\.playwright-mcp$)/;
+    const kept = /^(pooled-browser-artifacts|pw)-/;
     await expect.poll(() => example.leftovers().filter((name) => !kept.test(name))).toEqual([]);
   },
   EXAMPLE_TIMEOUT,

@@ -38,6 +38,7 @@ it.each<[option: string, options: unknown, message?: string]>([
   ['quirks.unavailableStatus', { quirks: { unavailableStatus: 500 } }],
   ['quirks.bidiSession', { quirks: { bidiSession: 'old' } }],
   ['quirks.unheardOf', { quirks: { unheardOf: true } }],
+  ['recording.folder', { recording: { folder: '/dev/null' } }],
   ['recording.maxTotalBytes', { recording: { maxBytes: 2, maxTotalBytes: 1 } }],
 ])('names the option %s in the error for %j', async (option, options, message) => {
   await expect(startLocalPool(options as LocalPoolOptions)).rejects.toMatchObject({

@@ -65,8 +65,8 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   [/body as AsyncIterable|response-body\.ts.* content|Socket\.open\(|openSocket\(/, ['throws after']],
   // It has started before: it can only throw after.
   [/connecting, ended|raceAbort\(start,| result$/, ['throws']],
-  // It has a limit inside.
-  [/#cleanFirst\(/, NEVER_LATE],
+  // They have limits inside.
+  [/#cleanFirst\(|prepareFolders\(|prepareToken\(/, NEVER_LATE],
   // They import a module, send nothing, or wait for a timer.
   [/host\.(dispatcher|spare)\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
   // The simulated service has no connections, and the next turn of the event loop comes, as does the end of a pause.
