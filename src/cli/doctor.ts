@@ -26,8 +26,8 @@ service, the token and the pool. Then it leases a browser with each library and 
 
 How a program gets a browser of the pool:
   leaseBrowser, withPooledBrowser   your own TypeScript or JavaScript
-  pooled-browser exec               one program in any language, for its whole time; --lazy: from its
-                                    first connection
+  pooled-browser exec               one program in any language, for its whole time; --lazy: from
+                                    its first connection
   pooled-browser proxy              programs that connect by URL, such as MCP servers, also many: a
                                     browser for each connection
 ${ABOUT_TOKEN}

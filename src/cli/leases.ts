@@ -24,8 +24,8 @@ export function define(command: Command, { signal }: Interruption): void {
 }
 
 const HELP = `
-Only sessions with the tag of this library are listed and ended. A crashed machine leaves leases behind
-until their inactivity timeout; the owner is the host and the process that leased the browser.
+Only sessions with the tag of this library are listed and ended. A crashed machine leaves leases
+behind until their inactivity timeout. The owner is the host and process that leased the browser.
 ${ABOUT_TOKEN}
 
 Examples:

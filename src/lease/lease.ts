@@ -152,45 +152,14 @@ export class Lease<Handles> {
    */
   static async open<Handles>(plan: LeasePlan<Handles>): Promise<Lease<Handles>> {
     const lease = new Lease<Handles>(plan);
-    const { connector, settings } = plan;
-    let failed: Pick<FailedRun, 'session' | 'released'> = {};
-    const work = async (deadline: LinkedAbort) => {
-      lease.signal.throwIfAborted();
-      await prepareFolders(settings, lease.signal);
-      lease.#prepareConnect(connector).catch((error: unknown) => lease.#abort.abort(error));
-      for (let [failures, refusals] = [0, 0]; ;) {
-        await lease.#acquire(deadline, settings.reconnect !== false);
-        const isLeasedByConnection = !lease.#browser!.ticket && lease.grant.endsWithConnection === true;
-        try {
-          await lease.#cleanFirst();
-          return await lease.#connect(plan);
-        } catch (error) {
-          failed = await lease.#giveUp();
-          if (!(error instanceof ConnectError)) throw error;
-          const isRefusal = isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
-          if (isRefusal) await waitForConnection(lease, deadline, { error, refusals: ++refusals });
-          else if (++failures >= settings.connectAttempts) throw error;
-        }
-      }
-    };
-    await lease.#beforeDeadline(work, () => failed);
+    await lease.#begin(plan);
     return lease;
   }
 
   /** Acquires a browser without connecting to it, for another program. After a failure the call has ended. */
   static async acquire(pool: BrowserPool<object>, settings: LeaseSettings): Promise<Lease<unknown>> {
     const lease = new Lease({ pool, settings });
-    let failed: Pick<FailedRun, 'session' | 'released'> = {};
-    const work = async (deadline: LinkedAbort) => {
-      await lease.#acquire(deadline, true);
-      try {
-        await lease.#cleanFirst();
-      } catch (error) {
-        failed = await lease.#giveUp();
-        throw error;
-      }
-    };
-    await lease.#beforeDeadline(work, () => failed);
+    await lease.#begin();
     return lease;
   }
 
@@ -636,6 +605,33 @@ export class Lease<Handles> {
   /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */
   #cutAfterAbort(): void {
     if (this.signal.aborted) this.#link?.connection.cut();
+  }
+
+  /** @param plan How to connect; without it, another program does. */
+  async #begin(plan?: LeasePlan<Handles>): Promise<void> {
+    const { settings } = this;
+    let failed: Pick<FailedRun, 'session' | 'released'> = {};
+    const work = async (deadline: LinkedAbort) => {
+      this.signal.throwIfAborted();
+      await prepareFolders(settings, this.signal);
+      if (plan) this.#prepareConnect(plan.connector).catch((error: unknown) => this.abort(error));
+      for (let [failures, refusals] = [0, 0]; ;) {
+        await this.#acquire(deadline, !plan || settings.reconnect !== false);
+        const isLeasedByConnection = !this.#browser!.ticket && this.grant.endsWithConnection === true;
+        try {
+          await this.#cleanFirst();
+          if (plan) await this.#connect(plan);
+          return;
+        } catch (error) {
+          failed = await this.#giveUp();
+          if (!(error instanceof ConnectError)) throw error;
+          const isRefusal = isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
+          if (isRefusal) await waitForConnection(this, deadline, { error, refusals: ++refusals });
+          else if (++failures >= settings.connectAttempts) throw error;
+        }
+      }
+    };
+    await this.#beforeDeadline(work, () => failed);
   }
 
   async #acquire(deadline: LinkedAbort, keepAlive: boolean): Promise<void> {

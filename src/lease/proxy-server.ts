@@ -7,7 +7,6 @@ import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
 import { bidiChannel, cdpChannel, pageChannel, type Channel } from '../connect/relay.js';
 import type { Socket } from '../connect/socket.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
@@ -148,8 +147,6 @@ export class ProxyServer implements PoolProxy {
     const closed = once(this.#server, 'close');
     this.#server.close();
     await Promise.all([...this.#browsers].map((browser) => browser.end(reason)));
-    // A browser that the pool leases after its client has left is released in the background.
-    await this.#plan.pool[INTERNALS].background.settled();
     this.#server.closeAllConnections();
     for (const connection of this.#connections) connection.destroy();
     await closed;

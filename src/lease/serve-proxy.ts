@@ -15,7 +15,10 @@ export interface PoolProxy extends AsyncDisposable {
   readonly url: string;
   /** Numbers of clients that use a browser or wait for one, and of browsers that are leased, with those of no client. */
   readonly counts: { readonly connected: number; readonly waiting: number; readonly leased: number };
-  /** Disconnects all clients, and waits until all browsers are released. Never rejects. */
+  /**
+   * Disconnects all clients, and waits until their browsers are released. A browser that the service leases later, for a client
+   * that waited, is released in the background: `pool.close()` waits for it. Never rejects.
+   */
   close(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { FakeService } from '../support/fake-service.js';
 import { expectRefusal, runCli, startClient } from './support.js';
 
 const COMMANDS =
-  'demo serve exec proxy map work acquire leases flush replays doctor install-browser completion'.split(' ');
+  'demo serve exec proxy map work acquire flush leases replays doctor install-browser completion'.split(' ');
 
 const PASSWORD = 'canary-password-123';
 

@@ -42,6 +42,8 @@ it('serves 200 connections at once on a pool of 4 in order, and loses nothing of
   await Promise.all(breaks);
   await expect.poll(() => proxy.counts).toEqual({ connected: 0, waiting: 0, leased: 0 });
   await proxy.close();
+  // Also waits for browsers that were leased after their client had left.
+  await used.pool.close();
   const { granted, released: returned, leased } = used.local.stats();
   expect(leased, `seed ${seed}`).toBe(0);
   expect(granted - before.granted).toBeGreaterThanOrEqual(200);

@@ -47,6 +47,13 @@ const SCENARIOS: readonly Scenario[] = [
   ['a full pool', [1, 2], Array<Way>(9).fill('run'), { 'acquire: answered too early': 1 }],
   ['browsers that are not cleaned', [1, 2, 3], ['run', 'lease'], { 'browser: command hangs': 0.3 }],
   ['a browser without a service', [1, 2], ['run', 'run', 'lease'], {}, 'cdp'],
+  [
+    'a dirty browser without a service',
+    [1, 2, 3, 4],
+    ['run', 'run', 'lease', 'run'],
+    { 'browser: command hangs': 0.3 },
+    'cdp',
+  ],
   ['a service that never waits', [1, 2], Array<Way>(9).fill('run'), {}, 'own'],
   ['slow releases', [1], ['run', 'run'], { 'release: temporarily unavailable': 0.5 }],
 ];
@@ -77,11 +84,24 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
 
 /**
  * Awaits that no simulated lease reaches: sockets are simulated, URLs are those of WebSockets, responses are not compressed,
- * the process does not end, no browser is started, nothing is flushed or downloaded, no other program uses a lease, and the
- * simulated connector observes no pages and needs no endpoint.
+ * the process does not end, no browser is started, nothing is flushed or downloaded, no hosts are exposed, no HTTP proxy and no
+ * other program is used, no service leases by the connection, and the simulated connector observes no pages and needs no endpoint.
  */
-const ELSEWHERE =
-  /^lease\/artifact|artifact-files\.js|prepareFolder\(|^service\/(host|local-service|download-replay|browser-pool)|download-replay\.js|onContent\(|open(Single|Shared)Endpoint\(|^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|lease\.#acquire\(deadline, true\)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$|cleanBrowser\(socket\.takeOver|discover\(|fetch\(|allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/;
+const ELSEWHERE = new RegExp(
+  [
+    /^lease\/(artifact|downloads|prox)|artifact-files\.js|prepareFolder\(|FOLDERS_TIMEOUT/,
+    /^service\/(host|local-service|download-replay|browser-pool|connections?|send-once)\.|download-replay\.js|onContent\(/,
+    /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
+    /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
+    // A service whose connection is the lease.
+    /waitForConnection\(|refusals\), deadline|lease\.#begin\(\)$/,
+    /allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/,
+    // A token in the URL of a service without an acquire request; a connection opened ahead.
+    /^service\/client.* this\.#currentToken\(options, abort\)$|^service\/spare-connection.* opening$/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
 
 /** Each run of the tests lets every await fail in other worlds. */
 const SEED = randomInt(1_000_000_000);
