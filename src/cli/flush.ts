@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { askFirst } from './confirm.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, type ServiceOptions } from './options.js';
-import { openPool } from './service.js';
+import { openPool, refuseLocal } from './service.js';
 import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -28,6 +28,7 @@ interface FlushOptions extends ServiceOptions {
 
 /** Destroys the idle browsers of a pool after a confirmation. */
 async function flush(poolName: string, options: FlushOptions, signal: AbortSignal): Promise<void> {
+  await refuseLocal(options);
   await using pool = await openPool(poolName, options);
   if (!options.yes) {
     const question = `Destroy all idle browsers of pool ${poolName} at ${pool.baseUrl}, for all its users?`;

@@ -21,11 +21,11 @@ export async function serviceOf(options: ServiceOptions): Promise<{
   /** The token of the environment is for this service. */
   readonly hasToken: boolean;
 }> {
-  const { serviceNamed } = await import('../service/named-service.js');
+  const { addressOfEnvironment, serviceNamed } = await import('../service/named-service.js');
   const ofEnvironment = environment.service();
   const name = options.service ?? ofEnvironment;
   const hasToken = (name ?? DEFAULT) === (ofEnvironment ?? DEFAULT);
-  const address = options.baseUrl ?? (hasToken ? environment.baseUrl() : undefined);
+  const address = options.baseUrl ?? (hasToken ? addressOfEnvironment() : undefined);
   const { service, baseUrl } = serviceNamed(name, address);
   if (baseUrl === undefined) throw new CliError(NO_ADDRESS, EXIT.usage);
   return { service, baseUrl, hasToken };
@@ -60,10 +60,15 @@ export async function withService<T>(
   options: ServiceOptions,
   use: (client: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  const { baseUrl } = await serviceOf(options);
-  if (baseUrl === 'local') throw new CliError(NO_SERVICE, EXIT.usage);
+  await refuseLocal(options);
   await using pool = await openPool(NO_POOL, options);
   return await use(pool[INTERNALS].client);
+}
+
+/** @throws CliError when the address is missing, or `local`: the browsers of such a pool end with the command. */
+export async function refuseLocal(options: ServiceOptions): Promise<void> {
+  const { baseUrl } = await serviceOf(options);
+  if (baseUrl === 'local') throw new CliError(NO_SERVICE, EXIT.usage);
 }
 
 /** Of requests that belong to no pool. */

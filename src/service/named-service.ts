@@ -52,8 +52,18 @@ export function serviceNamed(name: string | undefined, address: string | undefin
 }
 
 /** The service that the environment names, at this address or at that of the environment. */
-export function serviceOfEnvironment(address = environment.baseUrl()): ServiceAt {
+export function serviceOfEnvironment(address = addressOfEnvironment()): ServiceAt {
   return serviceNamed(environment.service(), address);
+}
+
+/** @throws InvalidOptionError if it is `local` beside another service: one of both was forgotten. */
+export function addressOfEnvironment(): string | undefined {
+  const [name, address] = [environment.service(), environment.baseUrl()];
+  if (address === 'local' && name !== undefined && name !== 'kernel') {
+    const message = `BROWSER_POOL_BASE_URL is local, but ${VARIABLE} is ${name}: unset one of the two.`;
+    throw new InvalidOptionError('baseUrl', message);
+  }
+  return address;
 }
 
 /** Whether a service is the one of the environment, or a copy of it, and has no other address: the environment describes it. */

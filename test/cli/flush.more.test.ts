@@ -58,3 +58,8 @@ it('flushes with --yes, and prints JSON with --json', async () => {
   expect(JSON.parse(stdout)).toEqual({ flushed: true, pool: 'scrapers' });
   expect(flushes()).toBe(1);
 });
+
+it('refuses a pool that ends with the command', async () => {
+  const local = { baseUrl: 'local', token: service.options.token };
+  expectRefusal(await startClient(['flush', 'scrapers', '--yes'], local).ended, 'The address is local');
+});

@@ -33,6 +33,12 @@ it.each(SERVICE_NAMES)(
   },
 );
 
+it('refuses a local address beside another service, both of the environment', () => {
+  environment({ BROWSER_POOL_SERVICE: 'steel', BROWSER_POOL_BASE_URL: 'local', STEEL_API_KEY: 'own-key' });
+  expect(() => accessOf()).toThrow('BROWSER_POOL_BASE_URL is local, but BROWSER_POOL_SERVICE is steel');
+  expect(accessOf({ baseUrl: 'local' })).toMatchObject({ service: 'kernel' });
+});
+
 it('refuses an unknown name', () => {
   environment({ BROWSER_POOL_SERVICE: 'browserbse' });
   expect(() => accessOf()).toThrow(/service must be one of kernel, webdriver, .*, not "browserbse"/);
