@@ -12,6 +12,7 @@ import type { Download } from './run.js';
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
 /** How often, and how many ms apart, the browser is asked for downloads that it has not announced. */
+const FEWEST_CHECKS = 8;
 const MOST_CHECKS = 20;
 const CHECK_INTERVAL = 25;
 /** The beginning of a `data:` URL, in characters: the rest is the content of the file. */
@@ -118,11 +119,16 @@ export class LeaseDownloads implements DownloadListener {
     const isAborted = () => isCut || signal.aborted;
     let isLate = false;
     const wait = async () => {
-      // A response that becomes a download arrives before the browser announces the download.
-      for (let check = 0; check < MOST_CHECKS && (await downloads?.isOneComing()) && !isLate; check++)
-        await delay(CHECK_INTERVAL);
       // The page of a download can still become known, and a download can cause another one.
       const running = () => [...this.#running].filter(([{ page }]) => !page || owns(page));
+      const isAnyKnown = () =>
+        running().length > 0 || this.#unclaimed.some(({ download: { page } }) => owns(page));
+      // A response that becomes a download arrives before the browser counts and announces the download.
+      for (let check = 1; downloads && check <= MOST_CHECKS && !isLate; check++) {
+        const isComing = await downloads.isOneComing();
+        if (!isComing && (isAnyKnown() || check >= FEWEST_CHECKS)) break;
+        await delay(CHECK_INTERVAL);
+      }
       while (!isLate && running().length > 0) await Promise.all(running().map(([, { ended }]) => ended));
     };
     const late = () => new Error(`it took longer than ${duration(timeout)} (option downloads.timeout)`);
