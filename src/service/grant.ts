@@ -88,7 +88,8 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   const outcome = send(request);
   pool[INTERNALS].background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
-    if (late.kind === 'granted') void releaseOrphan(late.granted, request);
+    // Without a ticket, the service leases with the connection, which nobody opened.
+    if (late.kind === 'granted' && late.granted.ticket) void releaseOrphan(late.granted, request);
   });
 }
 

@@ -122,6 +122,25 @@ describe('a browser without a service', () => {
     await (await attachBrowser(detached, { pool, connector })).release();
   });
 
+  it('reports no browser of a call that is aborted before its connection, whenever the abort comes', async () => {
+    const types = new Set<string>();
+    for (let turns = 0; turns < 20; turns++) {
+      const abort = new AbortController();
+      const abortLater = async () => {
+        for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+        abort.abort(new Error('mine'));
+      };
+      const onEvent = ({ type }: { type: string }) => {
+        types.add(type);
+        if (type === 'acquiring') void abortLater();
+      };
+      expect((await rejection(played.leaseIn(pool, { signal: abort.signal, onEvent }))).message).toBe('mine');
+    }
+    await pool.close();
+    expect([...types]).toContain('acquiring');
+    expect([...types]).not.toContain('grant-orphaned');
+  });
+
   it('loads the automation library while a call waits for the browser', async () => {
     const held = await played.leaseIn(pool);
     const waiting = played.leaseIn(pool);
