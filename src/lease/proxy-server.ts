@@ -187,8 +187,8 @@ export class ProxyServer implements PoolProxy {
       const place = this.#placeOf(request);
       if (place.name !== undefined) named = { name: place.name };
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
-      if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-        throw new Refusal(400, 'Only WebSockets are served here.');
+      // Before a browser is leased.
+      if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
       this.#waiting.add(waiting);
       await this.#handover(place, signal);
       const browser = this.#browserOf(place);
@@ -267,6 +267,11 @@ export class ProxyServer implements PoolProxy {
     const [oldest] = this.#idle;
     if (this.#idle.size > MOST_IDLE) this.#idle.delete(oldest!);
   }
+}
+
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  const isUpgrade = headers.upgrade?.toLowerCase() === 'websocket';
+  return method === 'GET' && isUpgrade && headers['sec-websocket-key'] !== undefined;
 }
 
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };

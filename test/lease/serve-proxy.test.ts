@@ -421,6 +421,17 @@ describe('the address', () => {
     (await connect('/alice')).close();
   });
 
+  it('refuses an upgrade that is no WebSocket, and leases nothing for it', async () => {
+    await start();
+    const { port, pathname } = new URL(proxy.url);
+    for (const headers of [{ upgrade: 'h2c' }, { upgrade: 'websocket' }]) {
+      const how = { port, path: pathname, headers: { ...headers, connection: 'upgrade' } };
+      const [response] = await once(request(how).end(), 'response');
+      expect(`${response.statusCode} ${await textOf(response)}`).toBe('400 Only WebSockets are served here.');
+    }
+    expect(leases()).toBe(0);
+  });
+
   it('says that its port is in use', async () => {
     await start();
     const port = Number(new URL(proxy.url).port);
