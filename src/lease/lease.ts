@@ -8,7 +8,7 @@ import type { FairQueue } from '../service/fair-queue.js';
 import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
-import type { ReleaseTicket } from '../service/release.js';
+import type { ReleaseTicket } from '../service/tickets.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
