@@ -41,9 +41,9 @@ describe('acquiring', () => {
     const onSent = () => void order.push('sent');
     const load = async () => void order.push('loaded');
     await using played = await PlayedLease.start({ load });
-    subscribe('undici:client:sendHeaders', onSent);
+    subscribe('http.client.request.start', onSent);
     await played.run();
-    unsubscribe('undici:client:sendHeaders', onSent);
+    unsubscribe('http.client.request.start', onSent);
     expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 
