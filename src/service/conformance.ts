@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
+import { redact } from '../shared/redact.js';
 import { BrowserPool } from './browser-pool.js';
 import {
   checkService,
@@ -8,11 +9,9 @@ import {
   type LeaseRequest,
   type ServiceRequest,
 } from './browser-service.js';
-import { completeRequest } from './complete-request.js';
 import { ticketOf } from './grant.js';
-import { redact } from '../shared/redact.js';
-import { idsIn } from './search.js';
 import { sealSession } from './session.js';
+import { completeRequest, idsIn } from './tickets.js';
 
 /** What a service answers, for the checks of its adapter. */
 export interface ServiceSample {

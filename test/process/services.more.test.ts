@@ -8,7 +8,8 @@ it.each(CONTRACTS)(
   '$name: a killed process releases its session, through a process whose arguments contain no secret',
   async (contract) => {
     await using server = await ContractServer.start(contract);
-    const program = start('guarded', [contract.name], {
+    const way = contract.name === 'browserless sessions' ? 'guarded-sessions' : 'guarded';
+    const program = start('ending', [way], {
       BROWSER_POOL_SERVICE: contract.service.name,
       BROWSER_POOL_BASE_URL: server.baseUrl,
       BROWSER_POOL_ACCESS_TOKEN: TOKEN,
@@ -26,7 +27,7 @@ it.each(CONTRACTS)(
 
 it('browserless: the browser of a killed process ends with its connection', async () => {
   await using server = await startBrowserless();
-  const program = start('guarded', [], {
+  const program = start('ending', ['guarded'], {
     BROWSER_POOL_SERVICE: 'browserless',
     BROWSER_POOL_BASE_URL: server.baseUrl,
     BROWSER_POOL_ACCESS_TOKEN: TOKEN,
