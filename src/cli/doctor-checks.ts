@@ -125,7 +125,7 @@ async function checkReachable({ signal, ...on }: Case): Promise<Result> {
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
-    const { sendOnce } = await import('../service/send-once.js');
+    const { sendOnce } = await import('../service/http.js');
     const url = new URL(baseUrl);
     await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.

@@ -1,6 +1,6 @@
 import type { Grant } from '../service/browser-service.js';
 import { explain } from '../service/reachability.js';
-import { sendOnce } from '../service/send-once.js';
+import { sendOnce } from '../service/http.js';
 import type { SpareConnection } from '../service/spare-connection.js';
 import { isSuccess } from '../service/status.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';

@@ -10,19 +10,19 @@ import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** The types of Playwright's options. */
+export interface PlaywrightTypes {
+  connectOptions: ConnectOverCDPOptions;
+  contextOptions: BrowserContextOptions;
+  protocol: 'cdp';
+  context: ContextChoice;
+}
 /** Options of `withPooledBrowser` for Playwright. */
-export interface PlaywrightRunOptions
-  extends RunOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>, PlaywrightOptions {}
+export interface PlaywrightRunOptions extends RunOptions<PlaywrightTypes>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */
-export interface PlaywrightLeaseOptions
-  extends
-    HeldLeaseOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
-    PlaywrightOptions {}
+export interface PlaywrightLeaseOptions extends HeldLeaseOptions<PlaywrightTypes>, PlaywrightOptions {}
 /** Options of `attachBrowser` for Playwright. */
-export interface PlaywrightAttachOptions
-  extends
-    AttachOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
-    PlaywrightOptions {}
+export interface PlaywrightAttachOptions extends AttachOptions<PlaywrightTypes>, PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`

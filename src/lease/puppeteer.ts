@@ -11,15 +11,22 @@ import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** The types of Puppeteer's options. */
+export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> {
+  connectOptions: ConnectOptions;
+  contextOptions: PuppeteerContextOptions;
+  protocol: Protocol;
+  context: Choice;
+}
 /** Options of `withPooledBrowser` for Puppeteer. */
 export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
-  extends RunOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends RunOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 /** Options of `leaseBrowser` for Puppeteer. */
 export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
-  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends HeldLeaseOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 /** Options of `attachBrowser` for Puppeteer. */
 export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
-  extends AttachOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends AttachOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 
 /** @inline */
 interface OwnContext {
