@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import { EXAMPLE_TIMEOUT, Site } from './support.js';
+import { Site } from '../support/site.js';
+import { EXAMPLE_TIMEOUT } from './support.js';
 
 const used = useLocalPool({
   pools: ['shop', 'scrapers', 'agents'].map((name) => ({ name, size: 1, onDemand: true })),

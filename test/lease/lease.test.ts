@@ -16,7 +16,7 @@ import { kernel } from '../../src/services.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { answerOwnCommand, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { answerLater, LONG, useClock } from './support.js';
+import { answerLater, useClock } from './support.js';
 
 const DAY = 86_400_000;
 const never = () => new Promise<never>(() => {});
@@ -97,13 +97,6 @@ describe('the callback', () => {
     expect(error).toMatchObject({ timeout: 50, pool: 'test', sessionId });
     expect(reason).toBe(error);
     expect(run).toMatchObject({ released: 'destroyed' });
-  });
-
-  it('clears its timeout when it ends', async () => {
-    await using played = await PlayedLease.start();
-    const { value } = await played.run(({ signal }) => signal, { timeout: 100 });
-    await sleep(150);
-    expect((value as AbortSignal).aborted).toBe(false);
   });
 });
 
@@ -206,21 +199,6 @@ describe('the end of a lease', () => {
     await using refused = await PlayedLease.start();
     refused.service.script('acquire', { status: 403 });
     expect(Object.keys((await refused.run()).run!.timings).toSorted()).toEqual(['acquire', 'total']);
-  });
-
-  it('closes the socket before the release, whatever the library reports', async () => {
-    for (const disconnect of [undefined, fail(new Error('no'))]) {
-      await using played = await PlayedLease.start(disconnect && { disconnect });
-      let openAtRelease: number | undefined;
-      played.service.script('release', async (response) => {
-        await expect.poll(() => played.browser.open).toBe(0);
-        openAtRelease = played.browser.open;
-        response.writeHead(204).end();
-      });
-      const { run } = await played.run();
-      expect(openAtRelease).toBe(0);
-      expect(run).toMatchObject({ released: 'reused', cleanupErrors: [] });
-    }
   });
 
   it('destroys a browser whose pages could not be closed, and reports why', async () => {
@@ -441,28 +419,6 @@ describe('a release', () => {
       { pool: 'test', sessionId, error: run!.cleanupErrors[0] },
     ]);
     expect(played.told('released')).toEqual([]);
-  });
-
-  it('is repeated until releaseTimeout', async () => {
-    await using played = await PlayedLease.start();
-    const advance = useClock();
-    played.service.script('release', { status: 500 }, (response) => {
-      advance(LONG);
-      response.writeHead(500).end();
-    });
-    const { run } = await played.run(undefined, { releaseTimeout: LONG });
-    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 7200 s/ }]);
-    expect(played.releases).toHaveLength(2);
-  });
-
-  it('of a browser that no longer exists counts as destroyed', async () => {
-    await using played = await PlayedLease.start();
-    played.service.script('release', { status: 404 });
-    for (const release of ['reuse', 'destroy'] as const) {
-      const { run } = await played.run(undefined, { release });
-      expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
-    }
-    expect(played.told('released')).toMatchObject([{ released: 'destroyed' }, { released: 'destroyed' }]);
   });
 });
 
