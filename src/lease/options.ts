@@ -185,9 +185,13 @@ export interface ReleaseSettings {
 
 /** The types by which automation libraries differ in their options. */
 export interface LibraryTypes {
+  /** Of the option `connectOptions`. */
   connectOptions: object;
+  /** Of the option `contextOptions`. */
   contextOptions: object;
+  /** Of the option `protocol`. */
   protocol: Protocol;
+  /** Of the option `context`. */
   context: ContextChoice;
 }
 

@@ -1,21 +1,19 @@
 import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
-import type { ContextChoice } from '../connect/connector.js';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { LeaseFacts } from './lease.js';
-import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** The types of Playwright's options. */
-export interface PlaywrightTypes {
+export interface PlaywrightTypes extends LibraryTypes {
   connectOptions: ConnectOverCDPOptions;
   contextOptions: BrowserContextOptions;
   protocol: 'cdp';
-  context: ContextChoice;
 }
 /** Options of `withPooledBrowser` for Playwright. */
 export interface PlaywrightRunOptions extends RunOptions<PlaywrightTypes>, PlaywrightOptions {}

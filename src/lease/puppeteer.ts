@@ -1,5 +1,5 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { ContextChoice, Protocol } from '../connect/connector.js';
+import type { ContextChoice } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../service/browser-pool.js';
@@ -7,15 +7,14 @@ import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { Callback, LeaseFacts } from './lease.js';
-import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** The types of Puppeteer's options. */
-export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> {
+export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> extends LibraryTypes {
   connectOptions: ConnectOptions;
   contextOptions: PuppeteerContextOptions;
-  protocol: Protocol;
   context: Choice;
 }
 /** Options of `withPooledBrowser` for Puppeteer. */
