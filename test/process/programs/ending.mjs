@@ -1,7 +1,9 @@
-// Leases browsers from a service that the test plays, in the way that the first argument names. Used by ../ends.more.test.ts.
+// Leases browsers from a service that the test plays, in the way that the first argument names. Used by ../ends.more.test.ts
+// and ../services.more.test.ts.
 import { once } from 'node:events';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { BrowserPool, leaseBrowser } from '../../../dist/index.js';
+import { browserless } from '../../../dist/services.js';
 import { connector } from './plain.mjs';
 
 // No helper process can start.
@@ -19,7 +21,9 @@ const token = () => {
 };
 const opaque = () => `token-${++tokens}`;
 const tokenOf = { 'tokens-exit': token, 'guarded-tokens': token, 'guarded-opaque': opaque }[way];
-const pool = new BrowserPool('test', { token: tokenOf });
+// No variable names the options of a service.
+const service = way === 'guarded-sessions' ? browserless({ session: { ttl: 60_000 } }) : undefined;
+const pool = new BrowserPool('test', { token: tokenOf, service });
 const options = { connector, replays: 'off', releaseOnCrash: way.startsWith('guarded') };
 const lease = (more = {}) =>
   leaseBrowser(pool, {
