@@ -1,7 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
+import { nextTurn } from '../shared/clock.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
 import type { NetworkSettings } from '../shared/network.js';
 import { hideParameters, hideSecret } from '../shared/redact.js';
@@ -267,7 +268,8 @@ export class ServiceClient {
     await raceAbort(this.host.open(), abort.signal);
     options.onSend?.();
     const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
-    const response = await this.host.send(message, abort.signal).catch((error: unknown) => {
+    const sent = this.host.send(message, abort.signal, onContent && LONGEST_PAUSE);
+    const response = await sent.catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
       if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
@@ -277,15 +279,16 @@ export class ServiceClient {
     const { statusCode: status, headers: received } = response;
     if (onContent && status === 200) {
       abort.clearTimeout();
-      response.setTimeout(LONGEST_PAUSE, () => response.destroy(new Error('no data arrived')));
-      const content = contentOf(response, (error) =>
+      const content = contentOf(response.body, (error) =>
         signal?.aborted ? signal.reason : fail(explain(error), error),
       );
       // Content that is not read to its end would keep its connection busy.
-      await onContent(content, received).finally(() => response.on('error', () => {}).destroy());
+      await onContent(content, received).finally(() => response.body.on('error', () => {}).destroy());
       return { status, headers: received, body: '' };
     }
     const read = await readResponse(response);
+    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
+    await nextTurn();
     signal?.throwIfAborted();
     return read;
   }
@@ -323,7 +326,7 @@ function startedReplay(json: unknown): Replay {
 
 /** Distinguishes a broken connection from errors of the code that reads the content. */
 async function* contentOf(
-  body: IncomingMessage,
+  body: Readable,
   toError: (error: unknown) => unknown,
 ): AsyncGenerator<Buffer, void> {
   try {

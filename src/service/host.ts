@@ -1,11 +1,11 @@
-import type { IncomingMessage } from 'node:http';
 import { readOption } from '../shared/options.js';
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { checkBaseUrl } from '../shared/urls.js';
+import type { Connections } from './connections.js';
 import { FairQueue } from './fair-queue.js';
-import type { Connections, HttpRequest, sendRequest } from './http.js';
+import type { OpenResponse } from './http.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
@@ -31,7 +31,6 @@ export function serviceUrl(
 
 interface OpenHost {
   readonly connections: Connections;
-  readonly sendRequest: typeof sendRequest;
   /** For the next WebSocket. */
   readonly spare: SpareConnection;
   /** The process that serves local browsers. */
@@ -91,7 +90,7 @@ export class Host {
       this.#opened.catch(() => {});
       const opened = await opening;
       opened?.spare.close();
-      opened?.connections.destroy();
+      await opened?.connections.close();
       await opened?.local?.close();
     };
   }
@@ -108,10 +107,9 @@ export class Host {
     await this.#open();
   }
 
-  /** @internal Sends a request. Rejects if no response arrives. Not declared: its types are Node's. */
-  async send(message: HttpRequest, signal: AbortSignal): Promise<IncomingMessage> {
-    const { sendRequest, connections } = await this.#open();
-    return sendRequest(message, connections, signal);
+  /** @internal Sends a request, see `Connections.send`. Not declared: its types are Node's. */
+  async send(...args: Parameters<Connections['send']>): Promise<OpenResponse> {
+    return (await this.#open()).connections.send(...args);
   }
 
   /** Resolves when the first request is on its way. */
@@ -140,8 +138,8 @@ export class Host {
   }
 
   async #start(): Promise<OpenHost> {
-    const [{ Connections, sendRequest }, { openConnection }, { SpareConnection }] = await Promise.all([
-      import('./http.js'),
+    const [{ Connections }, { openConnection }, { SpareConnection }] = await Promise.all([
+      import('./connections.js'),
       import('./connection.js'),
       import('./spare-connection.js'),
     ]);
@@ -152,7 +150,7 @@ export class Host {
       this.#url = local.url;
     }
     const connect = () => openConnection(this.#url, this.#route);
-    const connections = new Connections(connect, this.reachability);
-    return { connections, sendRequest, spare: new SpareConnection(this.#network), local };
+    const connections = new Connections(this.#url.origin, connect, this.reachability);
+    return { connections, spare: new SpareConnection(this.#network), local };
   }
 }

@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
+import type { OpenResponse } from './http.js';
 import { isSuccess } from './status.js';
 
 /** A response of a service. */
@@ -25,13 +25,13 @@ const LONGEST_TEXT = 1000;
 const MOST_DETAILS = 10;
 
 /** @internal Reads a response to its end, or as far as it arrives. */
-export async function readResponse(response: IncomingMessage): Promise<HttpResponse> {
-  const { statusCode: status = 0, headers } = response;
+export async function readResponse(response: OpenResponse): Promise<HttpResponse> {
+  const { statusCode: status, headers } = response;
   const chunks: Uint8Array[] = [];
   let size = 0;
   let brokenBy: Error | undefined;
   try {
-    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
       size += chunk.length;
       if (size > LARGEST_BODY) throw new Error(TOO_LARGE);
       chunks.push(chunk);

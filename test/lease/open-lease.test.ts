@@ -41,9 +41,9 @@ describe('acquiring', () => {
     const onSent = () => void order.push('sent');
     const load = async () => void order.push('loaded');
     await using played = await PlayedLease.start({ load });
-    subscribe('http.client.request.start', onSent);
+    subscribe('undici:client:sendHeaders', onSent);
     await played.run();
-    unsubscribe('http.client.request.start', onSent);
+    unsubscribe('undici:client:sendHeaders', onSent);
     expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 

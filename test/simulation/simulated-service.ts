@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { IncomingMessage } from 'node:http';
-import type { HttpRequest } from '../../src/service/http.js';
+import type { HttpRequest, OpenResponse } from '../../src/service/http.js';
 import type { Reachability } from '../../src/service/reachability.js';
 import { isRecord } from '../../src/shared/json.js';
 import { SimulatedBrowser } from './simulated-browser.js';
@@ -111,7 +110,7 @@ export class SimulatedService {
   }
 
   /** Replaces the connections, which report whether they could be opened. */
-  send(message: HttpRequest, signal: AbortSignal, reachability: Reachability): Promise<IncomingMessage> {
+  send(message: HttpRequest, signal: AbortSignal, reachability: Reachability): Promise<OpenResponse> {
     const { method = 'GET', url, body = {} } = message;
     const path = url.pathname + url.search;
     const json = structuredClone(body) as Record<string, unknown>;
@@ -182,7 +181,7 @@ export class SimulatedService {
     return `s${++this.#sessions}`;
   }
 
-  #request(request: Request): Promise<IncomingMessage> {
+  #request(request: Request): Promise<OpenResponse> {
     const { path, signal, call } = request;
     this.requests++;
     if (this.shape === 'cdp')
@@ -193,7 +192,7 @@ export class SimulatedService {
     const searched = this.grants.find(({ request: id }) => id === search);
     if (search !== undefined) this.#searched.add(search);
     if (searched) searched.isSearched = true;
-    const exchanged = new Promise<IncomingMessage>((resolve, reject) => {
+    const exchanged = new Promise<OpenResponse>((resolve, reject) => {
       const hangUp = () => reject(signal.reason as Error);
       signal.addEventListener('abort', hangUp, { once: true });
       const stopListening = () => signal.removeEventListener('abort', hangUp);
@@ -218,7 +217,7 @@ export class SimulatedService {
       this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 
-  async #travel(request: Request): Promise<IncomingMessage> {
+  async #travel(request: Request): Promise<OpenResponse> {
     const { clock, random } = this.#world;
     const strikes = this.#world.strikes.bind(this.#world);
     const never = new Promise<never>(() => {});
@@ -437,7 +436,7 @@ export class SimulatedService {
     else this.#idle.push(sessionId);
   }
 
-  #respond(answer: Answer, request: Request): IncomingMessage {
+  #respond(answer: Answer, request: Request): OpenResponse {
     const strikes = this.#world.strikes.bind(this.#world);
     const isJson = answer.json !== undefined;
     const { status: statusCode } = answer;
@@ -451,7 +450,7 @@ export class SimulatedService {
       error = networkError('UND_ERR_SOCKET');
     }
     const body = this.#body(text, answer, request, error);
-    return Object.assign(body, { statusCode, headers: { 'content-type': type, ...answer.headers } }) as never;
+    return { statusCode, headers: { 'content-type': type, ...answer.headers }, body: body as never };
   }
 
   async *#body(

@@ -65,7 +65,7 @@ const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
 const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
   [
-    /host\.send\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
+    / sent\.catch\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
     NEVER_LATE,
   ],
   // A chunk or a socket is either delivered or not.
@@ -90,7 +90,7 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
 const ELSEWHERE = new RegExp(
   [
     /^lease\/(artifact|downloads|prox)|artifact-files\.js|prepareFolder\(|FOLDERS_TIMEOUT/,
-    /^service\/(host|local-service|download-replay|browser-pool|connection|http)\.|download-replay\.js|onContent\(/,
+    /^service\/(host|local-service|download-replay|browser-pool|connections?|http)\.|download-replay\.js|onContent\(/,
     /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
     /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
     // A service whose connection is the lease.

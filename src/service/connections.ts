@@ -1,0 +1,89 @@
+import type { Duplex } from 'node:stream';
+import { Pool } from 'undici';
+import { hasFakeTimers, nextTurn } from '../shared/clock.js';
+import { contentOf, type HttpRequest, type OpenResponse } from './http.js';
+import type { Reachability } from './reachability.js';
+
+/** Some gateways add many headers. Node's limit is 16 KiB. */
+const LARGEST_HEADERS = 64 * 1024;
+
+/** The connections to one service. An unused one serves the next request. */
+export class Connections {
+  /** Resolves when the first connection is open and the requests that waited for it are sent. */
+  readonly connected: Promise<void>;
+  readonly #pool: Pool;
+  readonly #withoutIdle: Pool;
+
+  /** @param open Opens a connection. The first request calls it. */
+  constructor(origin: string, open: () => Promise<Duplex>, reachability: Reachability) {
+    let onConnected!: () => void;
+    this.connected = new Promise((resolve) => {
+      onConnected = resolve;
+    });
+    const connect: Pool.Options['connect'] = (_settings, callback) => {
+      const onOpen = (connection: Duplex) => {
+        reachability.connected();
+        callback(null, acceptContinue(connection) as never);
+        void nextTurn().then(onConnected);
+      };
+      const onError = (error: Error) => {
+        reachability.failed(error);
+        callback(error, null);
+      };
+      open().then(onOpen, onError);
+    };
+    // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
+    const options = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: LARGEST_HEADERS };
+    this.#pool = new Pool(origin, options);
+    this.#withoutIdle = new Pool(origin, { ...options, pipelining: 0 });
+  }
+
+  /**
+   * Sends a request. It follows no redirect. Rejects if no response arrives.
+   *
+   * @param pause Milliseconds without data after which the body fails. The default is no limit.
+   */
+  async send(message: HttpRequest, signal: AbortSignal, pause = 0): Promise<OpenResponse> {
+    const { url, method = 'GET' } = message;
+    const { headers, text } = contentOf(message);
+    // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.
+    const pool = hasFakeTimers() ? this.#withoutIdle : this.#pool;
+    return pool.request({
+      method: method as 'GET',
+      path: url.pathname + url.search,
+      headers,
+      body: text ?? null,
+      signal,
+      bodyTimeout: pause,
+    });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.close(), this.#withoutIdle.close()]);
+  }
+}
+
+const CONTINUE = /^HTTP\/1\.\d 100$/;
+const STATUS_END = 'HTTP/1.1 100'.length;
+
+/**
+ * Some gateways send a `100 Continue` that the request did not ask for. undici would close the connection, and with it lose
+ * the browser in the response that follows. It skips a 102, so the last digit is changed.
+ */
+function acceptContinue(socket: Duplex): Duplex {
+  let head = '';
+  const push = socket.push.bind(socket);
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  // What arrives first after a request is the head of its response.
+  socket.write = (...args: unknown[]) => {
+    head = '';
+    return write(...args);
+  };
+  socket.push = (chunk: Buffer | null) => {
+    const missing = STATUS_END - head.length;
+    if (missing > 0) head += chunk?.toString('latin1', 0, missing) ?? '';
+    if (missing > 0 && CONTINUE.test(head)) chunk![missing - 1] = '2'.charCodeAt(0);
+    return push(chunk);
+  };
+  return socket;
+}
