@@ -117,12 +117,8 @@ async function connectOnce<Handles>(
     onRequest: onExposed,
     onLost: () => void connecting.then(({ socket }) => socket.cut('dropped')),
   });
-  const connecting = connectLibrary(
-    connector,
-    grant,
-    { ...plan, exposedWebSockets: exposed.webSockets },
-    signal,
-  );
+  const { webSockets: exposedWebSockets, noteFile: onFile } = exposed;
+  const connecting = connectLibrary(connector, grant, { ...plan, exposedWebSockets, onFile }, signal);
   try {
     const [connection] = await Promise.all([connecting, exposed.open(signal)]);
     void connection.ended.then(() => exposed.cut());
@@ -148,6 +144,8 @@ async function connectOnce<Handles>(
 
 interface LibraryPlan extends ConnectPlan {
   readonly exposedWebSockets?: ExposedWebSockets;
+  /** Called with the path of each file that the library puts into a form. */
+  readonly onFile?: (path: string) => void;
 }
 
 async function connectLibrary<Handles>(
@@ -156,7 +154,8 @@ async function connectLibrary<Handles>(
   plan: LibraryPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, trust, spare, pageUrl, onOwnContextUsed, downloads: listener, exposedWebSockets } = plan;
+  const { settings, trust, spare, pageUrl, onOwnContextUsed, exposedWebSockets } = plan;
+  const { downloads: listener, onFile } = plan;
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const cut = () => socket.cut('closed-by-us');
@@ -164,7 +163,7 @@ async function connectLibrary<Handles>(
   const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
   const downloads =
     protocol === 'cdp' || grant.cdpUrl !== undefined
-      ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener })
+      ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener, onFile })
       : undefined;
   socket.tap = downloads;
   // WebDriver BiDi has no commands that clear a browser.
