@@ -54,6 +54,7 @@ export type {
   DownloadsOptions,
   HeldLeaseOptions,
   LeaseOptions,
+  LibraryTypes,
   ProxyOptions,
   ReconnectSettings,
   RecordingOptions,

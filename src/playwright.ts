@@ -12,4 +12,5 @@ export {
   type PlaywrightAttachOptions,
   type PlaywrightLeaseOptions,
   type PlaywrightRunOptions,
+  type PlaywrightTypes,
 } from './lease/playwright.js';

@@ -13,4 +13,5 @@ export {
   type PuppeteerAttachOptions,
   type PuppeteerLeaseOptions,
   type PuppeteerRunOptions,
+  type PuppeteerTypes,
 } from './lease/puppeteer.js';

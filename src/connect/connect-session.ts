@@ -1,6 +1,6 @@
 import type { Grant } from '../service/browser-service.js';
 import { explain } from '../service/reachability.js';
-import { sendOnce } from '../service/send-once.js';
+import { sendOnce } from '../service/http.js';
 import type { SpareConnection } from '../service/spare-connection.js';
 import { isSuccess } from '../service/status.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
@@ -11,8 +11,8 @@ import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
-import { DownloadWatch, type DownloadListener, type Downloads } from './downloads.js';
-import type { ExposedWebSockets } from './exposed-websocket.js';
+import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownloads } from './downloads.js';
+import type { ExposedNetwork } from './exposed-network.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
 import { createTemporaryFolder, type TemporaryFolder } from './temporary-folder.js';
@@ -94,111 +94,100 @@ export async function connectSession<Handles>(
   }
 }
 
-/** Connects, and exposes hosts of this machine with the option `exposeNetwork`. */
+/** Opens the sockets of a connection, and lets the library connect. */
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
   grant: Grant,
   plan: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, trust, onExposed } = plan;
-  const { exposeNetwork: hosts, connectOptions } = settings;
-  const needsCdp = hosts === undefined ? plan.downloads && 'downloads' : 'exposeNetwork';
-  if (needsCdp && grant.cdpUrl === undefined)
-    throw new ConnectError(`the option ${needsCdp} needs the CDP URL of the session, which it does not have`);
-  if (hosts === undefined) return connectLibrary(connector, grant, plan, signal);
-  const { ExposedNetwork } = await import('./exposed-network.js');
-  // An option of Puppeteer.
-  const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
-  const exposed = new ExposedNetwork({
-    hosts,
-    acceptsInsecureCerts: acceptInsecureCerts === true,
-    open: (during) => openSocket(grant, { protocol: 'cdp', trust, signal: during }),
-    onRequest: onExposed,
-    onLost: () => void connecting.then(({ socket }) => socket.cut('dropped')),
-  });
-  const { webSockets: exposedWebSockets, noteFile: onFile } = exposed;
-  const connecting = connectLibrary(connector, grant, { ...plan, exposedWebSockets, onFile }, signal);
-  try {
-    const [connection] = await Promise.all([connecting, exposed.open(signal)]);
-    void connection.ended.then(() => exposed.cut());
-    return {
-      ...connection,
-      sockets: () => connection.sockets() + 1,
-      // No response to a request of the lease may arrive while the browser is cleaned.
-      cleanup: async () => void (await Promise.all([connection.cleanup(), exposed.stop()])),
-      cut: () => {
-        exposed.cut();
-        connection.cut();
-      },
-    };
-  } catch (error) {
-    exposed.cut();
-    connecting.then(
-      (connection) => connection.cut(),
-      () => {},
-    );
-    throw error;
-  }
-}
-
-interface LibraryPlan extends ConnectPlan {
-  readonly exposedWebSockets?: ExposedWebSockets;
-  /** Called with the path of each file that the library puts into a form. */
-  readonly onFile?: (path: string) => void;
-}
-
-async function connectLibrary<Handles>(
-  connector: Connector<Handles>,
-  grant: Grant,
-  plan: LibraryPlan,
-  signal: AbortSignal,
-): Promise<OpenConnection<Handles>> {
-  const { settings, trust, spare, pageUrl, onOwnContextUsed, exposedWebSockets } = plan;
-  const { downloads: listener, onFile } = plan;
-  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
-  const socket = await openSocket(grant, { protocol, trust, signal, spare });
-  const cut = () => socket.cut('closed-by-us');
+  const { settings, trust, spare, downloads: listener } = plan;
+  const { protocol, connectTimeout } = settings;
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
-  const { sockets, ...endpoints } = endpointsOf(socket, openCdp);
-  const downloads =
-    protocol === 'cdp' || grant.cdpUrl !== undefined
-      ? new DownloadWatch({ socket, openCdp, isElsewhere: isElsewhere(grant), listener, onFile })
-      : undefined;
-  socket.tap = downloads;
+  expectCdpUrl(grant, plan);
+  const exposed = await exposedNetwork(plan, openCdp, () => socket.cut('dropped'));
+  const socket = await openSocket(grant, { protocol, trust, signal, spare });
+  const { ended } = socket;
+  void ended.then(() => exposed?.cut());
+  const cut = () => {
+    exposed?.cut();
+    socket.cut('closed-by-us');
+  };
   // WebDriver BiDi has no commands that clear a browser.
   const clean = async (how: { isOwnContextUsed: boolean }) =>
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
-      : cleanOverCdp(await openCdp(AbortSignal.timeout(timeout)), socket.ended, how);
-  try {
+      : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
+  const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: exposed?.noteFile });
+  const { endpoints, countSockets } = endpointsOf(socket, openCdp);
+  const opening = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare(await temporaryFolder(socket));
+    const request = requestOf(grant, plan, socket);
     const connecting = connector.connect({
-      socket,
-      protocol,
-      context,
-      contextOptions,
-      connectOptions,
-      endReason: endReason(grant.id),
-      pageUrl,
-      timeout,
-      onOwnContextUsed,
-      exposedWebSockets,
+      ...request,
       ...endpoints,
+      exposedWebSockets: exposed?.webSockets,
     });
-    const opening = async () => {
-      const connection = await connecting;
-      await savesDownloads?.saveAll();
-      return connection;
-    };
-    const connection = await raceAbort(raceEnd(opening(), socket.ended, dropped), signal);
-    const countSockets = () => sockets() + (downloads?.sockets ?? 0);
-    return { ...connection, ended: socket.ended, cut, clean, downloads, sockets: countSockets, socket };
+    const [connection] = await Promise.all([connecting, exposed?.open(signal)]);
+    await savesDownloads?.saveAll();
+    return connection;
+  };
+  try {
+    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    // No response to a request of the lease may arrive while the browser is cleaned.
+    const cleanup = async () => void (await Promise.all([connection.cleanup(), exposed?.stop()]));
+    const sockets = () => countSockets() + (downloads?.sockets ?? 0) + (exposed ? 1 : 0);
+    return { ...connection, socket, ended, downloads, cut, cleanup, clean, sockets };
   } catch (error) {
     cut();
     throw error;
   }
+}
+
+function expectCdpUrl({ cdpUrl }: Grant, { settings, downloads }: ConnectPlan): void {
+  const option = settings.exposeNetwork === undefined ? downloads && 'downloads' : 'exposeNetwork';
+  if (option === undefined || cdpUrl !== undefined) return;
+  throw new ConnectError(`the option ${option} needs the CDP URL of the session, which it does not have`);
+}
+
+function watchDownloads(
+  { cdpUrl, bidiUrl }: Grant,
+  plan: Omit<PlanOfDownloads, 'isElsewhere'>,
+): DownloadWatch | undefined {
+  if (cdpUrl === undefined) return undefined;
+  // The address of a browser on another machine can also be one of this machine, for example that of a tunnel.
+  const isElsewhere = [cdpUrl, bidiUrl].some(
+    (url) => url !== undefined && !isLoopback(new URL(url).hostname),
+  );
+  const watch = new DownloadWatch({ ...plan, isElsewhere });
+  plan.socket.tap = watch;
+  return watch;
+}
+
+/** What the connector receives, without the URLs that lead to the socket. */
+function requestOf({ id }: Grant, { settings, pageUrl, onOwnContextUsed }: ConnectPlan, socket: Socket) {
+  const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
+  const endReason =
+    `The lease of session ${id} has ended: its callback returned, or it was released. ` +
+    'Await each call, or use leaseBrowser for work that outlives a callback.';
+  const options = { protocol, context, contextOptions, connectOptions, timeout };
+  return { socket, ...options, pageUrl, endReason, onOwnContextUsed };
+}
+
+/** Prepares the option `exposeNetwork`. */
+async function exposedNetwork(
+  { settings, onExposed: onRequest }: ConnectPlan,
+  open: (signal: AbortSignal) => Promise<Socket>,
+  onLost: () => void,
+): Promise<ExposedNetwork | undefined> {
+  const { exposeNetwork: hosts, connectOptions } = settings;
+  if (hosts === undefined) return undefined;
+  const { ExposedNetwork } = await import('./exposed-network.js');
+  // An option of Puppeteer.
+  const acceptsInsecureCerts =
+    (connectOptions as { acceptInsecureCerts?: unknown }).acceptInsecureCerts === true;
+  return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, onRequest, onLost });
 }
 
 /** Not every library detects that its socket has ended. */
@@ -220,14 +209,7 @@ function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<S
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };
-  return { endpoint, sharedEndpoint, sockets: () => sockets };
-}
-
-function endReason(sessionId: string): string {
-  return (
-    `The lease of session ${sessionId} has ended: its callback returned, or it was released. ` +
-    'Await each call, or use leaseBrowser for work that outlives a callback.'
-  );
+  return { endpoints: { endpoint, sharedEndpoint }, countSockets: () => sockets };
 }
 
 /** A folder that lasts as long as a socket. */
@@ -235,11 +217,6 @@ async function temporaryFolder({ ended }: Socket): Promise<TemporaryFolder> {
   const folder = await createTemporaryFolder();
   void ended.then(() => folder.remove());
   return folder;
-}
-
-/** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
-function isElsewhere({ cdpUrl, bidiUrl }: Grant): boolean {
-  return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
 }
 
 /**

@@ -79,7 +79,7 @@ interface Folders {
   readonly isShared: boolean;
 }
 
-interface PlanOfDownloads {
+export interface PlanOfDownloads {
   readonly socket: Socket;
   /** Opens a further WebSocket, with CDP. */
   readonly openCdp: (signal: AbortSignal) => Promise<Socket>;

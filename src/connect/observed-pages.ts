@@ -1,3 +1,4 @@
+import type { ConsoleMessage, Page, Request, Response } from 'playwright-core';
 import type { Observation, ObserveRequest, PageReport } from './connector.js';
 
 interface AnyEmitter {
@@ -5,29 +6,16 @@ interface AnyEmitter {
   off(event: string, listener: (value: never) => void): unknown;
 }
 
-/** The parts of a page, a console message and a request that both libraries have in common. */
-interface AnyPage {
-  url(): string;
-  bringToFront(): Promise<void>;
+// The parts of Playwright's objects that those of Puppeteer have, too.
+type AnyPage = Pick<Page, 'url' | 'bringToFront'> & {
   screenshot(options: { fullPage: true }): Promise<Uint8Array>;
-}
-
-interface AnyMessage {
+};
+type AnyMessage = Pick<ConsoleMessage, 'text'> & {
   type(): string;
-  text(): string;
   location(): { url?: string; lineNumber?: number };
-}
-
-interface AnyRequest {
-  method(): string;
-  url(): string;
-  failure(): { errorText: string } | null;
-}
-
-interface AnyResponse {
-  status(): number;
-  request(): AnyRequest;
-}
+};
+type AnyRequest = Pick<Request, 'method' | 'url' | 'failure'>;
+type AnyResponse = Pick<Response, 'status'> & { request(): AnyRequest };
 
 /** The first HTTP status of a failed request. */
 const FIRST_FAILURE = 400;

@@ -70,11 +70,6 @@ function expectFile(path: string): void {
   }
 }
 
-/** Whether a new context begins with data of sites. */
-export function hasSiteData(options: BrowserContextOptions | undefined): boolean {
-  return options?.storageState !== undefined;
-}
-
 /** Without a viewport, a context has the size of the window, as the pool configured it. */
 export function withWindowSize(options: BrowserContextOptions = {}): BrowserContextOptions {
   const { isMobile, deviceScaleFactor } = options;

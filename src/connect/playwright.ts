@@ -12,18 +12,16 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
-  Isolation,
   Observation,
   ObserveRequest,
-  Workspace,
 } from './connector.js';
 import { withContextOptions } from './context-options.js';
 import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
-import { checkPlaywrightContext, hasSiteData, withWindowSize } from './playwright-context.js';
+import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { createTemporaryFolder } from './temporary-folder.js';
-import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
+import { openWorkspace, type WorkspaceLibrary } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -86,7 +84,7 @@ async function connect(
   if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
-  const openContext: OpenContext = async (which, given) => {
+  const openContext = async (which: ContextChoice, given?: BrowserContextOptions) => {
     if (which === 'default') return ownContext;
     if (given) checkPlaywrightContext(given);
     return withContextOptions(given, isConnected, () => browser.newContext(withWindowSize(given)));
@@ -99,7 +97,8 @@ async function connect(
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
+    openWorkspace: (isolation, given?: BrowserContextOptions) =>
+      openWorkspace(browser, OF_WORKSPACES, { isolation, contextOptions: given, isConnected, openContext }),
     openContext,
     ...OF_EACH_CONNECTION,
     isConnected,
@@ -123,34 +122,15 @@ function watchContext(context: BrowserContext, onUse: () => void): void {
   for (const page of context.pages()) page.on('framenavigated', onUse);
 }
 
-type OpenContext = (which: ContextChoice, contextOptions?: BrowserContextOptions) => Promise<BrowserContext>;
-
-async function openWorkspace(
-  browser: Browser,
-  openContext: OpenContext,
-  isolation: Isolation,
-  contextOptions: BrowserContextOptions | undefined,
-): Promise<Workspace<PlaywrightHandles>> {
-  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
-  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
-  const isConnected = () => browser.isConnected();
-  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
-  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
-  let hasCrashed = false;
-  page.once('crash', () => {
-    hasCrashed = true;
-  });
-  return workspaceOf({
-    ...kind,
-    handles: { browser, context, page },
-    cleaner,
-    resetLibrary: async () => {
-      await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
-      if (contextOptions?.permissions) await context.grantPermissions(contextOptions.permissions);
-    },
-    hasCrashed: () => hasCrashed,
-  });
-}
+const OF_WORKSPACES: WorkspaceLibrary<Page, BrowserContext, BrowserContextOptions> = {
+  hasSiteData: ({ storageState }) => storageState !== undefined,
+  onCrash: (page, call) => page.once('crash', call),
+  watch,
+  reset: async (context, page, options) => {
+    await Promise.all([context.clearPermissions(), page.unrouteAll(), context.unrouteAll()]);
+    if (options?.permissions) await context.grantPermissions(options.permissions);
+  },
+};
 
 function observe({ handles, ...request }: ObserveRequest<PlaywrightHandles>): Observation {
   const { browser, page, context = page?.context() } = handles;

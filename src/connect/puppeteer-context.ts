@@ -117,11 +117,6 @@ export function checkPuppeteerContext(options: object): void {
   );
 }
 
-/** Whether a new context begins with data of sites. */
-export function hasSiteData(options: PuppeteerContextOptions | undefined): boolean {
-  return options?.cookies !== undefined;
-}
-
 /** Opens a context with these options, which also apply to the pages that are opened there later. */
 export async function openPuppeteerContext(
   browser: Browser,

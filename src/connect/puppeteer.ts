@@ -6,22 +6,19 @@ import type {
   Connector,
   ConnectRequest,
   ContextChoice,
-  Isolation,
   Observation,
   ObserveRequest,
-  Workspace,
 } from './connector.js';
 import { withContextOptions } from './context-options.js';
 import { ObservedPages } from './observed-pages.js';
 import {
   checkPuppeteerContext,
-  hasSiteData,
   openPuppeteerContext,
   type PuppeteerContextOptions,
 } from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { firstPage, workspaceKind, workspaceOf } from './workspace.js';
+import { openWorkspace, type WorkspaceLibrary } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -90,7 +87,7 @@ async function connect(
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
   const isConnected = () => browser.connected;
-  const openContext: OpenContext = async (which, given) => {
+  const openContext = async (which: ContextChoice, given?: PuppeteerContextOptions) => {
     if (which === 'default') return ownContext;
     if (given) checkPuppeteerContext(given);
     return withContextOptions(given, isConnected, () => openPuppeteerContext(browser, given));
@@ -103,7 +100,8 @@ async function connect(
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation, given) => openWorkspace(browser, openContext, isolation, given),
+    openWorkspace: (isolation, given?: PuppeteerContextOptions) =>
+      openWorkspace(browser, OF_WORKSPACES, { isolation, contextOptions: given, isConnected, openContext }),
     openContext,
     observe,
     pageId,
@@ -150,34 +148,12 @@ function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
 }
 
-type OpenContext = (
-  which: ContextChoice,
-  contextOptions?: PuppeteerContextOptions,
-) => Promise<BrowserContext>;
-
-async function openWorkspace(
-  browser: Browser,
-  openContext: OpenContext,
-  isolation: Isolation,
-  contextOptions: PuppeteerContextOptions | undefined,
-): Promise<Workspace<PuppeteerHandles<'new'>>> {
-  const kind = workspaceKind(isolation, contextOptions, hasSiteData(contextOptions));
-  const context = await openContext(kind.ownsContext ? 'new' : 'default', contextOptions);
-  const isConnected = () => browser.connected;
-  const page = await withContextOptions(contextOptions, isConnected, () => firstPage(context, kind));
-  const cleaner = kind.isolation === 'storage' ? await watch(context, page) : undefined;
-  let hasCrashed = false;
-  page.once('error', () => {
-    hasCrashed = true;
-  });
-  return workspaceOf({
-    ...kind,
-    handles: { browser, context, page },
-    cleaner,
-    resetLibrary: () => context.clearPermissionOverrides(),
-    hasCrashed: () => hasCrashed,
-  });
-}
+const OF_WORKSPACES: WorkspaceLibrary<Page, BrowserContext, PuppeteerContextOptions> = {
+  hasSiteData: ({ cookies }) => cookies !== undefined,
+  onCrash: (page, call) => page.once('error', call),
+  watch,
+  reset: (context) => context.clearPermissionOverrides(),
+};
 
 function observe({ handles, ...request }: ObserveRequest<PuppeteerHandles<'new'>>): Observation {
   const { browser, context, page } = handles;

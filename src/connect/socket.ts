@@ -102,7 +102,10 @@ export class Socket {
 
   static async #open(url: URL, signal: AbortSignal, connect: () => Promise<NetSocket>): Promise<Socket> {
     const { WebSocket } = await loadWs();
-    const connection = await connect();
+    const connection = await connect().catch((cause: unknown) => {
+      signal.throwIfAborted();
+      throw failure(cause);
+    });
     if (signal.aborted) connection.destroy();
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
@@ -284,7 +287,7 @@ function opened(websocket: WebSocket): Promise<void> {
     let isRefused = false;
     websocket.once('open', resolve);
     websocket.once('error', (cause) => {
-      if (!isRefused) reject(new ConnectError(`The WebSocket failed: ${explain(cause)}.`, { cause }));
+      if (!isRefused) reject(failure(cause));
     });
     websocket.once('unexpected-response', (_request, response) => {
       isRefused = true;
@@ -297,6 +300,10 @@ function opened(websocket: WebSocket): Promise<void> {
       });
     });
   });
+}
+
+function failure(cause: unknown): ConnectError {
+  return new ConnectError(`The WebSocket failed: ${explain(cause)}.`, { cause });
 }
 
 /** Maximum size in bytes, and time in ms, of the body that is read from a refusal. */

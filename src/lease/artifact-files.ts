@@ -2,23 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, chmod, copyFile, link, mkdir, mkdtemp, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { InvalidOptionError } from '../shared/errors.js';
+import { raceTimeout } from '../shared/abort.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 
 /** Other users of the machine must not read what a page showed. */
 const PRIVATE = 0o600;
 /** The last 50 characters, each of which may take four of the 255 bytes of a file name. They say most about a test. */
 const END = /.{0,50}$/u;
 
+/** Time for the disk to create a folder, in ms. */
+const FOLDER_TIMEOUT = 10_000;
+
 /**
- * Creates the folder for artifacts.
+ * Creates the folder of an option.
  *
  * @param option Its name, for the error.
  * @throws InvalidOptionError if no file can be written there.
  */
-export async function prepareFolder(folder: string, option = 'artifacts.folder'): Promise<void> {
-  try {
+export async function prepareFolder(folder: string, option: string): Promise<void> {
+  const prepare = async () => {
     await mkdir(folder, { recursive: true });
     await access(folder, constants.W_OK | constants.X_OK);
+  };
+  const late = () => new Error(`the disk did not respond within ${duration(FOLDER_TIMEOUT)}`);
+  try {
+    await raceTimeout(FOLDER_TIMEOUT, prepare, late);
   } catch (cause) {
     const message = `${option} ${folder} can't be written: ${(cause as Error).message}.`;
     throw new InvalidOptionError(option, message, { cause });

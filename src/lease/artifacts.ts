@@ -1,17 +1,19 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Observation, ObserveRequest } from '../connect/connector.js';
-import type { SocketEnd } from '../connect/socket.js';
-import { raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
+import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import { ArtifactError } from '../shared/lease-errors.js';
 import type { ArtifactFolder } from './artifact-files.js';
 import { ConsoleLog } from './console-log.js';
-import type { RunStep } from './events.js';
-import { NO_TRACE, type ArtifactsSettings, type LeaseSettings } from './options.js';
+import type { Lease } from './lease.js';
+import { inTime } from './link.js';
+import { NO_TRACE, type ArtifactsSettings } from './options.js';
 
 /** Time for everything that needs the browser, in ms. */
-const TIMEOUT = 10_000;
+const BROWSER_TIMEOUT = 10_000;
+/** Time with the disk, in ms: a disk that does not respond must not delay the release. */
+const TIMEOUT = 15_000;
 
 /** Which pages are observed. */
 export type ObservedPart<Handles> = Omit<ObserveRequest<Handles>, 'onReport'>;
@@ -25,13 +27,7 @@ export interface ArtifactEnd {
   readonly isReachable: boolean;
 }
 
-/** The lease in which pages are observed. */
-interface ObservedLease {
-  readonly settings: LeaseSettings;
-  readonly sessionId: string;
-  readonly cleanupErrors: Error[];
-  readonly emit: (step: RunStep) => void;
-}
+type ObservedLease = Pick<Lease<unknown>, 'settings' | 'sessionId' | 'cleanupErrors' | 'emit'>;
 
 /**
  * Observes pages during one run, task or test, and collects its artifacts. Its holder must call `collect`. A failure is
@@ -39,10 +35,10 @@ interface ObservedLease {
  */
 export class ArtifactCollector {
   readonly #lease: ObservedLease;
-  readonly #ended: Promise<SocketEnd>;
+  readonly #connection: OpenConnection<unknown>;
   readonly #options: ArtifactsSettings;
   readonly #observation: Observation;
-  readonly #log: ConsoleLog;
+  readonly #log = new ConsoleLog();
   readonly #errors: Error[] = [];
   #isTracing = false;
 
@@ -53,34 +49,40 @@ export class ArtifactCollector {
     options: ArtifactsSettings,
     part: ObservedPart<Handles>,
   ): Promise<ArtifactCollector | undefined> {
-    const log = new ConsoleLog();
-    const request = { ...part, onReport: options.console ? log.add : undefined };
-    const observation = startObservation(lease, connection, request);
-    if (!observation) return undefined;
-    const collector = new ArtifactCollector(lease, connection.ended, { options, observation, log });
+    if (!connection.observe) return undefined;
+    let collector: ArtifactCollector;
+    try {
+      collector = new ArtifactCollector(lease, connection, options, part);
+    } catch (cause) {
+      const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
+      lease.cleanupErrors.push(new ArtifactError(message, { sessionId: lease.sessionId, cause }));
+      return undefined;
+    }
     if (options.trace) await collector.#startTrace();
     return collector;
   }
 
   private constructor(
     lease: ObservedLease,
-    ended: Promise<SocketEnd>,
-    parts: { options: ArtifactsSettings; observation: Observation; log: ConsoleLog },
+    connection: OpenConnection<unknown>,
+    options: ArtifactsSettings,
+    part: ObservedPart<unknown>,
   ) {
     this.#lease = lease;
-    this.#ended = ended;
-    this.#options = parts.options;
-    this.#observation = parts.observation;
-    this.#log = parts.log;
+    this.#connection = connection;
+    this.#options = options;
+    this.#observation = connection.observe!({
+      ...part,
+      onReport: options.console ? this.#log.add : undefined,
+    });
   }
 
   /** Ends the observation, and resolves with the paths of the files. Never rejects. */
   async collect(end: ArtifactEnd): Promise<readonly string[]> {
     const isWanted = end.failed || this.#options.on === 'always';
     const paths = isWanted ? await this.#write(end) : [];
-    if (!isWanted && this.#isTracing) {
-      await this.#inTime(this.#observation.trace!.stop()).catch(() => {});
-    }
+    if (!isWanted && this.#isTracing)
+      await this.#inTime(() => this.#observation.trace!.stop()).catch(() => {});
     this.#observation.stop();
     return paths;
   }
@@ -89,26 +91,29 @@ export class ArtifactCollector {
     const { trace } = this.#observation;
     if (!trace) throw new InvalidOptionError(...NO_TRACE);
     await this.#attempt('trace', async () => {
-      await this.#inTime(trace.start());
+      await this.#inTime(() => trace.start());
       this.#isTracing = true;
     });
   }
 
-  async #write({ name, isReachable }: ArtifactEnd): Promise<readonly string[]> {
+  async #write(end: ArtifactEnd): Promise<readonly string[]> {
     const { sessionId, cleanupErrors, emit } = this.#lease;
-    const written = await this.#attempt('folder', async () => {
-      // The root entry loads no file functions.
-      const { ArtifactFolder } = await import('./artifact-files.js');
-      const folder = await ArtifactFolder.create(this.#options.folder, name);
-      const log = this.#writeLog(folder);
-      const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];
-      const paths = (await Promise.all([log, ...pages])).flat().filter((path) => path !== undefined);
-      if (paths.length === 0) await folder.remove();
-      return paths;
-    });
-    const paths = written ?? [];
+    const late = () => new Error(`the disk did not respond within ${duration(TIMEOUT)}`);
+    const write = () => raceTimeout(TIMEOUT, () => this.#writeFiles(end), late);
+    const paths = (await this.#attempt('folder', write)) ?? [];
     cleanupErrors.push(...this.#errors);
     emit({ type: 'artifacts-collected', sessionId, paths, errors: this.#errors });
+    return paths;
+  }
+
+  async #writeFiles({ name, isReachable }: ArtifactEnd): Promise<readonly string[]> {
+    // The root entry loads no file functions.
+    const { ArtifactFolder } = await import('./artifact-files.js');
+    const folder = await ArtifactFolder.create(this.#options.folder, name);
+    const log = this.#writeLog(folder);
+    const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];
+    const paths = (await Promise.all([log, ...pages])).flat().filter((path) => path !== undefined);
+    if (paths.length === 0) await folder.remove();
     return paths;
   }
 
@@ -124,7 +129,7 @@ export class ArtifactCollector {
     const paths: (string | undefined)[] = [];
     for (const [index, take] of pages.entries()) {
       const name = index === 0 ? 'screenshot.png' : `screenshot-${index + 1}.png`;
-      const write = async () => folder.write(name, await this.#inTime(take(), start));
+      const write = async () => folder.write(name, await this.#inTime(take, start));
       paths.push(await this.#attempt('screenshot', write));
     }
     return paths;
@@ -132,7 +137,7 @@ export class ArtifactCollector {
 
   async #writeTrace(folder: ArtifactFolder): Promise<string | undefined> {
     if (!this.#isTracing) return undefined;
-    const stop = (path: string) => this.#inTime(this.#observation.trace!.stop(path));
+    const stop = (path: string) => this.#inTime(() => this.#observation.trace!.stop(path));
     return this.#attempt('trace', () => folder.save('trace.zip', stop));
   }
 
@@ -148,26 +153,9 @@ export class ArtifactCollector {
     }
   }
 
-  /** Waits for the browser, while the lease and its connection last. */
-  async #inTime<T>(work: Promise<T>, start = clock.now()): Promise<T> {
-    const ended = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
-    const late = () => new Error(`The browser did not respond within ${TIMEOUT} ms.`);
-    const connected = () => raceEnd(work, this.#ended, ended);
-    const timeLeft = Math.max(0, start + TIMEOUT - clock.now());
-    return raceAbort(raceTimeout(timeLeft, connected, late), this.#lease.settings.signal);
-  }
-}
-
-function startObservation<Handles>(
-  { cleanupErrors, sessionId }: ObservedLease,
-  connection: OpenConnection<Handles>,
-  request: ObserveRequest<Handles>,
-): Observation | undefined {
-  try {
-    return connection.observe?.(request);
-  } catch (cause) {
-    const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
-    cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
-    return undefined;
+  /** Waits for the browser, until an abort by the caller. */
+  async #inTime<T>(work: () => Promise<T>, start = clock.now()): Promise<T> {
+    const timeLeft = Math.max(0, start + BROWSER_TIMEOUT - clock.now());
+    return raceAbort(inTime(this.#connection, timeLeft, work), this.#lease.settings.signal);
   }
 }

@@ -1,36 +1,28 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
-import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { hasAcquireRequest, type Grant, type LeaseRequest } from '../service/browser-service.js';
+import { hasAcquireRequest, type Grant } from '../service/browser-service.js';
 import type { FairQueue } from '../service/fair-queue.js';
-import { ticketOf } from '../service/grant.js';
+import { ticketOf, type Granted } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
-import type { ReleaseTicket } from '../service/release.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { meaningOf } from '../service/status.js';
-import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
+import { LinkedAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
-import { duration, InvalidOptionError } from '../shared/errors.js';
-import {
-  ArtifactError,
-  CallbackTimeoutError,
-  CleanupError,
-  ConnectError,
-  LeaseOverError,
-} from '../shared/lease-errors.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { CallbackTimeoutError, CleanupError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
 import { runs, uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
 import { acquireBrowser, waitForConnection } from './acquire.js';
-import { ArtifactCollector, type ArtifactEnd, type ObservedPart } from './artifacts.js';
+import { ArtifactCollector, type ObservedPart } from './artifacts.js';
 import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import { LeaseDownloads } from './downloads.js';
 import type { RunEvent, RunStep } from './events.js';
-import { expectLasting, Link, loadConnect } from './link.js';
-import { downloadsOf, type LeaseSettings } from './options.js';
+import { expectLasting, inTime, Link, loadConnect } from './link.js';
+import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
   rememberRun,
@@ -43,10 +35,6 @@ import {
   type Timings,
 } from './run.js';
 
-/** Time for the artifacts in ms: 10 s of the browser, and the rest for the disk. */
-const ARTIFACTS_TIMEOUT = 15_000;
-/** Time for the disk to create the folders of a call, in ms. */
-const FOLDERS_TIMEOUT = 10_000;
 /** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
 const CLEANUP_TIMEOUT = 5000;
 /** Turns of the event loop within which a library sends the command of a call. */
@@ -84,13 +72,6 @@ export interface LeasePlan<Handles> {
   readonly isOwnContextUsed?: boolean;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
   readonly addedNames?: readonly string[];
-}
-
-/** A leased browser, and how to release it. */
-export interface HeldBrowser {
-  readonly grant: Grant;
-  readonly lease: LeaseRequest;
-  readonly ticket: ReleaseTicket | undefined;
 }
 
 /** The lease inside whose callback the code runs now. */
@@ -133,7 +114,9 @@ export class Lease<Handles> {
   #outer: Lease<unknown> | undefined = outerLease.getStore();
   /** Number of the browser within the call, from 1. */
   #attempt = 0;
-  #browser: HeldBrowser | undefined;
+  #browser: Granted | undefined;
+  /** The last browser that could not be reached. */
+  #givenUp: Pick<FailedRun, 'session' | 'released'> = {};
   #held: HeldSession | undefined;
   /** Ends the place among the leases of this process. */
   #leave = () => {};
@@ -177,7 +160,7 @@ export class Lease<Handles> {
     // The lease before it may have used the browser's own context.
     const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
     lease.#leave = leave;
-    lease.#hold({ ...browser, ticket }, { earlier: earlierReplays });
+    lease.#hold({ ...browser, ticket, servedAt: undefined }, earlierReplays);
     try {
       await lease.#connect(plan);
     } catch (error) {
@@ -197,8 +180,7 @@ export class Lease<Handles> {
     this.settings = settings;
     this.#worksInOwnContext = isOwnContextUsed;
     this.#abort = new LinkedAbort(settings.signal);
-    const downloads = downloadsOf(settings);
-    this.downloads = downloads && new LeaseDownloads(this, downloads);
+    this.downloads = settings.downloads && new LeaseDownloads(this, settings.downloads);
     this.disconnected = new Promise((resolve) => {
       this.#onDisconnected = resolve;
     });
@@ -326,8 +308,7 @@ export class Lease<Handles> {
 
   /** Begins to collect the artifacts of the whole lease, with the option `artifacts`. */
   async observeAll(): Promise<void> {
-    const part = { handles: this.handles, scope: 'browser' } as const;
-    this.#collector = await raceTimeout(ARTIFACTS_TIMEOUT, () => this.observe(part), lateArtifacts);
+    this.#collector = await this.observe({ handles: this.handles, scope: 'browser' });
   }
 
   /** Begins to collect artifacts of some pages. Resolves to undefined if there is nothing to collect. */
@@ -336,16 +317,6 @@ export class Lease<Handles> {
     options = this.settings.artifacts,
   ): Promise<ArtifactCollector | undefined> {
     return options && ArtifactCollector.begin(this, this.link.connection, options, part);
-  }
-
-  /** Resolves with the paths of artifacts. Never rejects: a disk that does not respond must not delay the release. */
-  async collect(collector: ArtifactCollector | undefined, end: ArtifactEnd): Promise<readonly string[]> {
-    try {
-      return (await raceTimeout(ARTIFACTS_TIMEOUT, async () => collector?.collect(end), lateArtifacts)) ?? [];
-    } catch (error) {
-      this.cleanupErrors.push(error as Error);
-      return [];
-    }
   }
 
   /** The time of a round trip to the browser in ms, as far as it is known. */
@@ -375,12 +346,17 @@ export class Lease<Handles> {
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId: this.sessionId });
     expectLasting(this, 'detach');
     await this.end({ status: 'ok', isDetached: true });
-    const { pool } = this;
+    const { idOrName: pool, baseUrl } = this.pool;
     const { grant, lease, ticket } = this.#browser!;
     const isMarkShown = ticket?.owner?.isShown ?? false;
-    const earlierReplays = this.#replays?.earlier;
-    const { idOrName, baseUrl } = pool;
-    return new DetachedLease({ pool: idOrName, baseUrl, grant, lease, isMarkShown, earlierReplays });
+    return new DetachedLease({
+      pool,
+      baseUrl,
+      grant,
+      lease,
+      isMarkShown,
+      earlierReplays: this.#replays?.earlier,
+    });
   }
 
   /**
@@ -417,7 +393,12 @@ export class Lease<Handles> {
     const isAwaited = settings.awaitRelease || choice === 'leave';
     const released: RunSummary['released'] = isAwaited ? await releasing : 'pending';
     this.pool[INTERNALS].background.track(releasing);
-    const { replays: list, replayStatus } = await this.#finishReplays(recorded);
+    // The browser may already belong to another lease.
+    const finished = replays?.isRecording
+      ? await this.time('replays', () => replays.finish(recorded))
+      : recorded;
+    if (finished !== recorded) this.#emitReplays(finished);
+    const { replays: list, replayStatus } = finished;
     const summary = { session, replays: list, replayStatus, released, ...this.#facts };
     const { signal } = settings;
     const failure = outcome.status === 'failed' ? { error: outcome.error } : undefined;
@@ -433,7 +414,7 @@ export class Lease<Handles> {
     await this.downloads?.settle(connection, { leaves });
     if (this.signal.aborted || !connection.downloads) return;
     try {
-      await this.#inCleanupTime(connection, () => connection.downloads!.leaveNothing());
+      await inTime(connection, CLEANUP_TIMEOUT, () => connection.downloads!.leaveNothing());
     } catch (cause) {
       const { sessionId } = this;
       const message = "Not all downloaded files could be removed from the browser's machine.";
@@ -513,7 +494,7 @@ export class Lease<Handles> {
     if (signal.aborted || !this.#link) return false;
     const { connection } = this.#link;
     try {
-      await this.time('cleanup', () => this.#inCleanupTime(connection, () => this.#clean(connection)));
+      await this.time('cleanup', () => inTime(connection, CLEANUP_TIMEOUT, () => this.#clean(connection)));
       emit({ type: 'cleaned-up', sessionId });
       return this.#canBeReused;
     } catch (cause) {
@@ -553,42 +534,30 @@ export class Lease<Handles> {
     return !this.#browser!.ticket && this.grant.endsWithConnection !== true;
   }
 
+  /** The connection itself is the lease. */
+  get #isLeasedByConnection(): boolean {
+    return !this.#browser!.ticket && this.grant.endsWithConnection === true;
+  }
+
   /** Where a browser without a service is. */
   get #address(): string {
     return this.grant.cdpUrl ?? '';
   }
 
-  async #inCleanupTime(connection: OpenConnection<Handles>, work: () => Promise<void>): Promise<void> {
-    // Not every library notices that its socket has ended.
-    const dropped = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
-    const late = () => new Error(`The browser did not respond within ${duration(CLEANUP_TIMEOUT)}.`);
-    await raceTimeout(CLEANUP_TIMEOUT, () => raceEnd(work(), connection.ended, dropped), late);
-  }
-
   async #collectArtifacts({ status }: LeaseEnd): Promise<void> {
     const name = this.settings.name ?? this.pool.idOrName;
     const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
-    this.#artifacts.push(...(await this.collect(this.#collector, end)));
+    this.#artifacts.push(...((await this.#collector?.collect(end)) ?? []));
   }
 
   /** Disconnects. Afterwards no message can reach the browser, whatever the library reports. */
   async #disconnect(): Promise<void> {
     const connection = this.#link?.connection;
     if (connection) {
-      const late = () => new Error(`The library did not disconnect within ${duration(DISCONNECT_TIMEOUT)}.`);
-      await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect(), late).catch(() => {});
+      await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect()).catch(() => {});
       connection.cut();
     }
     this.#onDisconnected();
-  }
-
-  /** Waits for the videos of this lease. The browser may already belong to another lease. */
-  async #finishReplays(recorded: ReplayResult): Promise<ReplayResult> {
-    const replays = this.#replays;
-    if (!replays?.isRecording) return recorded;
-    const finished = await this.time('replays', () => replays.finish(recorded));
-    if (finished !== recorded) this.#emitReplays(finished);
-    return finished;
   }
 
   #emitReplays({ replays, replayStatus: status, error }: ReplayResult): void {
@@ -609,49 +578,67 @@ export class Lease<Handles> {
 
   /** @param plan How to connect; without it, another program does. */
   async #begin(plan?: LeasePlan<Handles>): Promise<void> {
-    const { settings } = this;
-    let failed: Pick<FailedRun, 'session' | 'released'> = {};
-    const work = async (deadline: LinkedAbort) => {
+    const { acquireTimeout, connectAttempts, reconnect, replays } = this.settings;
+    const deadline = new LinkedAbort(this.signal, acquireTimeout);
+    try {
       this.signal.throwIfAborted();
-      await prepareFolders(settings, this.signal);
+      await prepareFolders(this.settings, this.signal);
       if (plan) this.#prepareConnect(plan.connector).catch((error: unknown) => this.abort(error));
       for (let [failures, refusals] = [0, 0]; ;) {
-        await this.#acquire(deadline, !plan || settings.reconnect !== false);
-        const isLeasedByConnection = !this.#browser!.ticket && this.grant.endsWithConnection === true;
-        try {
-          await this.#cleanFirst();
-          if (plan) await this.#connect(plan);
-          return;
-        } catch (error) {
-          failed = await this.#giveUp();
-          if (!(error instanceof ConnectError)) throw error;
-          const isRefusal = isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
-          if (isRefusal) await waitForConnection(this, deadline, { error, refusals: ++refusals });
-          else if (++failures >= settings.connectAttempts) throw error;
-        }
+        await this.#acquire(deadline, !plan || reconnect !== false);
+        const error = await this.#reach(plan);
+        if (!error) return;
+        const isRefusal =
+          this.#isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
+        if (isRefusal) await waitForConnection(this, deadline, { error, refusals: ++refusals });
+        else if (++failures >= connectAttempts) throw error;
       }
-    };
-    await this.#beforeDeadline(work, () => failed);
+    } catch (error) {
+      const replayStatus = replays === 'off' ? 'off' : 'none';
+      this.#finish({ ...this.#givenUp, replays: [], replayStatus, ...this.#facts }, { error });
+      throw error;
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  /** Connects to the browser. Returns the error of one that can't be reached, after its release. */
+  async #reach(plan: LeasePlan<Handles> | undefined): Promise<ConnectError | undefined> {
+    try {
+      await this.#cleanFirst();
+      if (plan) await this.#connect(plan);
+      return undefined;
+    } catch (error) {
+      const { session } = this;
+      this.#replays?.stop();
+      const releasing = this.#release(this.#outlivesLease ? 'leave' : 'destroy');
+      this.pool[INTERNALS].background.track(releasing);
+      this.#givenUp = { session, released: await releasing };
+      this.#state = 'acquiring';
+      if (!(error instanceof ConnectError)) throw error;
+      return error;
+    }
   }
 
   async #acquire(deadline: LinkedAbort, keepAlive: boolean): Promise<void> {
     const attempt = ++this.#attempt;
     this.#browser = undefined;
     await this.time('acquire', async () => {
-      const { leave, servedAt, ...browser } = await acquireBrowser(this, deadline, keepAlive);
+      const { leave, ...browser } = await acquireBrowser(this, deadline, keepAlive);
       this.#leave = leave;
-      this.#hold(browser, { servedAt });
+      this.#hold(browser);
     });
     this.emit({ type: 'acquired', session: this.session, sessionId: this.sessionId, attempt });
   }
 
-  #hold(browser: HeldBrowser, replays: ConstructorParameters<typeof LeaseReplays>[1]): void {
-    const { releaseOnCrash, replays: choice } = this.settings;
-    const { grant, ticket } = browser;
+  /** @param earlier Ids of the recordings from before the lease, if they are known. */
+  #hold(browser: Granted, earlier?: readonly string[]): void {
+    const { releaseOnCrash, replays } = this.settings;
+    const { grant, ticket, servedAt } = browser;
     this.#browser = browser;
     this.#state = 'leased';
     this.#held = this.pool[INTERNALS].held.hold(grant.id, ticket, { onCrash: releaseOnCrash });
-    this.#replays = choice === 'off' ? undefined : new LeaseReplays(this, replays);
+    this.#replays = replays === 'off' ? undefined : new LeaseReplays(this, { earlier, servedAt });
   }
 
   /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
@@ -675,34 +662,6 @@ export class Lease<Handles> {
     }
     this.#link = link;
     this.#state = 'connected';
-  }
-
-  /** Releases a browser that could not be reached. */
-  async #giveUp(): Promise<Pick<FailedRun, 'session' | 'released'>> {
-    const { session } = this;
-    this.#replays?.stop();
-    const released = this.#release(this.#outlivesLease ? 'leave' : 'destroy');
-    this.pool[INTERNALS].background.track(released);
-    const result = { session, released: await released };
-    this.#state = 'acquiring';
-    return result;
-  }
-
-  async #beforeDeadline(
-    work: (deadline: LinkedAbort) => Promise<void>,
-    last: () => Pick<FailedRun, 'session' | 'released'>,
-  ): Promise<void> {
-    const { acquireTimeout, replays } = this.settings;
-    const deadline = new LinkedAbort(this.signal, acquireTimeout);
-    try {
-      await work(deadline);
-    } catch (error) {
-      const replayStatus = replays === 'off' ? 'off' : 'none';
-      this.#finish({ ...last(), replays: [], replayStatus, ...this.#facts }, { error });
-      throw error;
-    } finally {
-      deadline.dispose();
-    }
   }
 
   /**
@@ -760,24 +719,14 @@ function placeOf(
 
 const OFF: ReplayResult = { replays: [], replayStatus: 'off' };
 
-function lateArtifacts(): ArtifactError {
-  return new ArtifactError(`The artifacts took longer than ${duration(ARTIFACTS_TIMEOUT)}.`);
-}
-
 /** Before anything is sent: a folder that can't be written must not cost a lease. */
-async function prepareFolders(settings: LeaseSettings, signal: AbortSignal | undefined): Promise<void> {
-  const { artifacts } = settings;
-  const downloads = downloadsOf(settings);
+async function prepareFolders(
+  { artifacts, downloads }: LeaseSettings,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   if (!artifacts && !downloads) return;
-  const work = async () => {
-    // The root entry loads no file functions.
-    const { prepareFolder } = await import('./artifact-files.js');
-    if (artifacts) await prepareFolder(artifacts.folder);
-    if (downloads) await prepareFolder(downloads.folder, 'downloads');
-  };
-  const late = () =>
-    new ArtifactError(
-      `The folder of artifacts or downloads did not respond within ${duration(FOLDERS_TIMEOUT)}: check the disk.`,
-    );
-  await raceAbort(raceTimeout(FOLDERS_TIMEOUT, work, late), signal);
+  // The root entry loads no file functions.
+  const { prepareFolder } = await import('./artifact-files.js');
+  if (artifacts) await raceAbort(prepareFolder(artifacts.folder, 'artifacts.folder'), signal);
+  if (downloads) await raceAbort(prepareFolder(downloads.folder, 'downloads'), signal);
 }

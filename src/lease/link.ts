@@ -1,11 +1,11 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
-import type { DownloadListener } from '../connect/downloads.js';
+import type { SocketEnd } from '../connect/socket.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
-import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { duration, InvalidOptionError } from '../shared/errors.js';
 import {
   BrowserLostError,
   ConnectError,
@@ -13,16 +13,9 @@ import {
   type LossReason,
 } from '../shared/lease-errors.js';
 import { lazy } from '../shared/lazy.js';
-import { withRetries } from '../shared/retry.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import type { Grant } from '../service/browser-service.js';
-import type { Stage } from '../shared/telemetry.js';
-import type { RunStep } from './events.js';
-import type { LeaseSettings } from './options.js';
+import type { Lease } from './lease.js';
 
-/**
- * The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time.
- */
+/** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
 
 /** Loaded while the acquire request waits, with the automation library. */
@@ -32,20 +25,20 @@ export const loadConnect = lazy(() => import('../connect/connect-session.js'));
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
 
 /** The lease that uses a connection. */
-export interface LinkedLease {
-  readonly pool: BrowserPool<object>;
-  readonly settings: LeaseSettings;
-  readonly grant: Grant;
-  readonly sessionId: string;
-  readonly signal: AbortSignal;
-  readonly emit: (step: RunStep) => void;
-  /** The hosts of `exposeNetwork` that were requested. */
-  readonly exposedHosts: Set<string>;
-  readonly downloads: DownloadListener | undefined;
-  abort(reason: unknown): void;
-  noteOwnContext(this: void): void;
-  time<T>(stage: Stage, work: () => Promise<T>): Promise<T>;
-}
+type LinkedLease = Pick<
+  Lease<unknown>,
+  | 'pool'
+  | 'settings'
+  | 'grant'
+  | 'sessionId'
+  | 'signal'
+  | 'emit'
+  | 'exposedHosts'
+  | 'downloads'
+  | 'abort'
+  | 'noteOwnContext'
+  | 'time'
+>;
 
 /**
  * The connection of a lease. With the option `reconnect` a lost connection is replaced; the calls that were using it fail
@@ -56,11 +49,12 @@ export class Link<Handles> {
   readonly #connector: Connector<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
   readonly #abort: LinkedAbort;
-  readonly #expiry: ExpiryTimer;
   #connection: OpenConnection<Handles>;
   /** Aborts when the present connection ends, or with the lease. */
   #current: LinkedAbort;
   #renewing: Promise<void> | undefined;
+  /** Warns before the service ends a session without a connection. */
+  #expiry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   static async open<Handles>(lease: LinkedLease, connector: Connector<Handles>): Promise<Link<Handles>> {
@@ -72,15 +66,11 @@ export class Link<Handles> {
     connector: Connector<Handles>,
     connection: OpenConnection<Handles>,
   ) {
-    const { signal, emit, sessionId, grant } = lease;
     this.#lease = lease;
     this.#connector = connector;
-    this.#abort = new LinkedAbort(signal);
-    this.#expiry = new ExpiryTimer(grant.idleTimeout ?? Number.POSITIVE_INFINITY, (timeLeft) =>
-      emit({ type: 'session-expiring', sessionId, timeLeft }),
-    );
+    this.#abort = new LinkedAbort(lease.signal);
     this.#connection = connection;
-    this.#current = new LinkedAbort(signal);
+    this.#current = new LinkedAbort(lease.signal);
     this.#watch(connection);
   }
 
@@ -113,7 +103,7 @@ export class Link<Handles> {
   /** Ends the link: a connection that ends from now on was closed by this library. */
   close(): void {
     this.#isClosed = true;
-    this.#expiry.stop();
+    clock.clearTimeout(this.#expiry);
     this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
     this.#abort.dispose();
     this.#current.dispose();
@@ -139,7 +129,7 @@ export class Link<Handles> {
     if (!reconnect || isOver) return this.#lose(reason);
     this.#current.abort(new ConnectionDroppedError(this.#facts));
     this.#lease.emit({ type: 'connection-dropped', sessionId: this.#lease.sessionId, reason });
-    this.#expiry.start();
+    this.#warnBeforeExpiry();
     // `#lose` reports a failure.
     if (reconnect === 'eager') this.renew().catch(() => {});
   }
@@ -155,11 +145,11 @@ export class Link<Handles> {
     // The connection may still be open.
     this.#connection.cut();
     const connection = await this.#reconnect(pageUrl);
-    if (this.#isClosed) connection.cut();
+    if (signal.aborted) connection.cut();
     signal.throwIfAborted();
     this.#connection = connection;
     this.#current = new LinkedAbort(this.#lease.signal);
-    this.#expiry.stop();
+    clock.clearTimeout(this.#expiry);
     this.#watch(connection);
     emit({ type: 'reconnected', sessionId });
   }
@@ -169,29 +159,35 @@ export class Link<Handles> {
     const { signal } = this.#abort;
     const { idleTimeout = Number.POSITIVE_INFINITY } = this.#lease.grant;
     const began = clock.now();
-    let opened: OpenConnection<Handles> | undefined;
-    let failures = 0;
-    const attempt = async () => (opened = await connect(this.#lease, this.#connector, pageUrl, signal));
-    const mayRetry = async (error: Error) => {
-      const pause = backoff(RECONNECT, ++failures);
-      if (isSessionOver(error) || clock.now() - began + pause > idleTimeout) return false;
-      await delay(pause, signal);
-      return true;
-    };
-    try {
-      return await withRetries(attempt, mayRetry, { signal });
-    } catch (cause) {
-      // p-retry rejects after an abort even if the attempt has just succeeded.
-      opened?.cut();
-      signal.throwIfAborted();
-      this.#lose(isSessionOver(cause) ? 'expired' : 'dropped', cause);
-      throw this.#lease.signal.reason;
+    for (let failures = 1; ; failures++) {
+      try {
+        return await connect(this.#lease, this.#connector, pageUrl, signal);
+      } catch (cause) {
+        signal.throwIfAborted();
+        const isOver = cause instanceof ConnectError && meaningOf(cause.status ?? 0).endsSession;
+        const pause = backoff(RECONNECT, failures);
+        if (isOver || clock.now() - began + pause > idleTimeout) {
+          this.#lose(isOver ? 'expired' : 'dropped', cause);
+          throw this.#lease.signal.reason;
+        }
+        await delay(pause, signal);
+      }
     }
+  }
+
+  #warnBeforeExpiry(): void {
+    const { grant, emit, sessionId } = this.#lease;
+    const { idleTimeout = Number.POSITIVE_INFINITY } = grant;
+    const timeLeft = Math.min(EXPIRY_WARNING, idleTimeout / 2);
+    const warn = () => emit({ type: 'session-expiring', sessionId, timeLeft });
+    clock.clearTimeout(this.#expiry);
+    // The timer must not keep the process alive.
+    this.#expiry = startTimer(idleTimeout - timeLeft, warn)?.unref();
   }
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#isClosed) return;
-    this.#expiry.stop();
+    clock.clearTimeout(this.#expiry);
     const { sessionId, emit } = this.#lease;
     const error = new BrowserLostError(LOSSES[reason], reason, { ...this.#facts, cause });
     emit({ type: 'browser-lost', sessionId, error });
@@ -255,31 +251,13 @@ export function expectLasting({ grant, pool }: Pick<LinkedLease, 'grant' | 'pool
   );
 }
 
-function isSessionOver(error: unknown): boolean {
-  return error instanceof ConnectError && meaningOf(error.status ?? 0).endsSession;
-}
-
-/** Warns before the service ends a session without a connection. */
-class ExpiryTimer {
-  readonly #timeout: number;
-  readonly #onExpiring: (timeLeft: number) => void;
-  #timer: NodeJS.Timeout | undefined;
-
-  /** @param timeout Milliseconds of inactivity until the session ends. */
-  constructor(timeout: number, onExpiring: (timeLeft: number) => void) {
-    this.#timeout = timeout;
-    this.#onExpiring = onExpiring;
-  }
-
-  start(): void {
-    if (!Number.isFinite(this.#timeout)) return;
-    const timeLeft = Math.min(EXPIRY_WARNING, this.#timeout / 2);
-    this.stop();
-    // The timer must not keep the process alive.
-    this.#timer = startTimer(this.#timeout - timeLeft, () => this.#onExpiring(timeLeft))?.unref();
-  }
-
-  stop(): void {
-    clock.clearTimeout(this.#timer);
-  }
+/** Does work that needs the browser, and rejects when its connection ends: not every library notices that. */
+export function inTime<T>(
+  { ended }: Pick<OpenConnection<unknown>, 'ended'>,
+  milliseconds: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  const dropped = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
+  const late = () => new Error(`The browser did not respond within ${duration(milliseconds)}.`);
+  return raceTimeout(milliseconds, () => raceEnd(work(), ended, dropped), late);
 }

@@ -22,7 +22,6 @@ import {
   readOptions,
   text,
   wholeNumber,
-  type Check,
   type Checked,
   type Checks,
 } from '../shared/options.js';
@@ -184,13 +183,20 @@ export interface ReleaseSettings {
   onEvent?: ((event: RunEvent) => void) | undefined;
 }
 
+/** The types by which automation libraries differ in their options. */
+export interface LibraryTypes {
+  /** Of the option `connectOptions`. */
+  connectOptions: object;
+  /** Of the option `contextOptions`. */
+  contextOptions: object;
+  /** Of the option `protocol`. */
+  protocol: Protocol;
+  /** Of the option `context`. */
+  context: ContextChoice;
+}
+
 /** How the library connects. */
-export interface ConnectSettings<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-  ContextOptions extends object = object,
-> {
+export interface ConnectSettings<Library extends LibraryTypes = LibraryTypes> {
   /**
    * Time to connect until a page is usable, in ms.
    * @default 30_000
@@ -200,19 +206,19 @@ export interface ConnectSettings<
    * `'cdp'`, or with Puppeteer `'bidi'`.
    * @default 'cdp'
    */
-  protocol?: P | undefined;
+  protocol?: Library['protocol'] | undefined;
   /**
    * `'default'`: the browser's own context, with its profile; `'new'`: a fresh one, closed afterwards.
    * @default 'default'
    */
-  context?: Context | undefined;
+  context?: Library['context'] | undefined;
   /**
    * The automation library's own options of a new context: storage state, locale, viewport, proxy and others. Implies
    * `context: 'new'`.
    */
-  contextOptions?: ContextOptions | undefined;
+  contextOptions?: Library['contextOptions'] | undefined;
   /** The automation library's own connect options. */
-  connectOptions?: ConnectOptions | undefined;
+  connectOptions?: Library['connectOptions'] | undefined;
   /**
    * Hosts of this machine's network that all pages of the leased browser may reach, also those of other sites, in the syntax of
    * Playwright's option of this name: `'localhost:3000'`, `'<loopback>'`, `'*.test.internal,10.0.0.1:8080'`, `'*'`. This
@@ -227,13 +233,8 @@ export interface ConnectSettings<
 }
 
 /** Options of a lease that are common to all functions. */
-export interface LeaseOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-  ContextOptions extends object = object,
->
-  extends AcquireSettings, ConnectSettings<ConnectOptions, P, Context, ContextOptions>, ReleaseSettings {
+export interface LeaseOptions<Library extends LibraryTypes = LibraryTypes>
+  extends AcquireSettings, ConnectSettings<Library>, ReleaseSettings {
   /**
    * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
    * one leased.
@@ -243,12 +244,7 @@ export interface LeaseOptions<
 }
 
 /** Options of `withPooledBrowser`. */
-export interface RunOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-  ContextOptions extends object = object,
-> extends LeaseOptions<ConnectOptions, P, Context, ContextOptions> {
+export interface RunOptions<Library extends LibraryTypes = LibraryTypes> extends LeaseOptions<Library> {
   /**
    * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
    * `artifacts` of the run. Needs a connector with `observe`. Default: none.
@@ -278,22 +274,12 @@ export interface ReconnectSettings {
 }
 
 /** Options of `leaseBrowser`. */
-export interface HeldLeaseOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-  ContextOptions extends object = object,
->
-  extends LeaseOptions<ConnectOptions, P, Context, ContextOptions>, ReconnectSettings {}
+export interface HeldLeaseOptions<Library extends LibraryTypes = LibraryTypes>
+  extends LeaseOptions<Library>, ReconnectSettings {}
 
 /** Options of `attachBrowser`, which acquires nothing. */
-export interface AttachOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  Context = ContextChoice,
-  ContextOptions extends object = object,
->
-  extends ConnectSettings<ConnectOptions, P, Context, ContextOptions>, ReleaseSettings, ReconnectSettings {
+export interface AttachOptions<Library extends LibraryTypes = LibraryTypes>
+  extends ConnectSettings<Library>, ReleaseSettings, ReconnectSettings {
   /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
   pool?: BrowserPool<object> | string | undefined;
 }
@@ -403,7 +389,7 @@ const connectChecks = checksOf<ConnectSettings>()({
   contextOptions: optional(check<object>('an object', isRecord)),
   connectOptions: optional(check<object>('an object', isRecord), {}),
   exposeNetwork: optional(checked<string>(faultInHosts)),
-  // `downloadsOf` checks the object: here, the error would not name its wrong part.
+  // `readDownloads` checks the object: here, the error would not name its wrong part.
   downloads: optional(
     anyOf(
       'a folder, or { folder, maxSize, timeout }',
@@ -462,19 +448,11 @@ const allChecks = { ...runChecks, ...reconnectChecks };
 let defaults: Checked<typeof allChecks> | undefined;
 
 /** All options with their defaults. */
-export type LeaseSettings = Checked<typeof allChecks>;
-/** The checked option `downloads`. */
-export type DownloadsSettings = Checked<typeof downloads>;
-
-/** Returns the option `downloads` with its defaults. */
-export function downloadsOf({
-  downloads: given,
-}: Pick<LeaseSettings, 'downloads'>): DownloadsSettings | undefined {
-  if (given === undefined) return undefined;
-  return readOption(group(downloads), 'downloads', typeof given === 'string' ? { folder: given } : given);
+export interface LeaseSettings extends Omit<Checked<typeof allChecks>, 'downloads'> {
+  readonly downloads?: DownloadsSettings | undefined;
 }
-
-/** The checked option `artifacts`. */
+/** The checked options `downloads` and `artifacts`. */
+export type DownloadsSettings = Checked<typeof downloads>;
 export type ArtifactsSettings = Checked<typeof artifacts>;
 
 /** The arguments of the error for a library without traces. */
@@ -498,18 +476,23 @@ export function readLeaseOptions<C extends Checks>(
 ): LeaseSettings & Checked<C> {
   refuseMisplaced(checks, given, caller);
   defaults ??= readOptions(allChecks, {}, 'a lease');
-  const settings = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  const read = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  const settings = { ...read, downloads: readDownloads(read.downloads) };
   const { recording, replays } = settings;
   if (recording && replays !== 'record') {
     throw new InvalidOptionError('recording', `recording needs replays: 'record', not '${replays}'.`);
   }
   if (settings.artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);
-  downloadsOf(settings);
   const refusal = connector?.refusal(settings.protocol);
   if (refusal !== undefined) throw new InvalidOptionError('protocol', refusal);
   const { contextOptions, protocol } = settings;
   if (contextOptions) checkContextOptions(contextOptions, protocol, connector);
   return settings;
+}
+
+function readDownloads(given: string | DownloadsOptions | undefined): DownloadsSettings | undefined {
+  if (given === undefined) return undefined;
+  return readOption(group(downloads), 'downloads', typeof given === 'string' ? { folder: given } : given);
 }
 
 function impliedContext({ context, contextOptions }: { context?: unknown; contextOptions?: unknown }) {
@@ -565,5 +548,3 @@ function refuseMisplaced(checks: Checks, given: object, caller: string): void {
       throw new InvalidOptionError(name, `${caller} has no option ${name}. ${advice}`);
   }
 }
-
-export type { Check };

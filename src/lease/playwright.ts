@@ -1,28 +1,26 @@
 import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
-import type { ContextChoice } from '../connect/connector.js';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { LeaseFacts } from './lease.js';
-import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** The types of Playwright's options. */
+export interface PlaywrightTypes extends LibraryTypes {
+  connectOptions: ConnectOverCDPOptions;
+  contextOptions: BrowserContextOptions;
+  protocol: 'cdp';
+}
 /** Options of `withPooledBrowser` for Playwright. */
-export interface PlaywrightRunOptions
-  extends RunOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>, PlaywrightOptions {}
+export interface PlaywrightRunOptions extends RunOptions<PlaywrightTypes>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */
-export interface PlaywrightLeaseOptions
-  extends
-    HeldLeaseOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
-    PlaywrightOptions {}
+export interface PlaywrightLeaseOptions extends HeldLeaseOptions<PlaywrightTypes>, PlaywrightOptions {}
 /** Options of `attachBrowser` for Playwright. */
-export interface PlaywrightAttachOptions
-  extends
-    AttachOptions<ConnectOverCDPOptions, 'cdp', ContextChoice, BrowserContextOptions>,
-    PlaywrightOptions {}
+export interface PlaywrightAttachOptions extends AttachOptions<PlaywrightTypes>, PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`

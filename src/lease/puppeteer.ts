@@ -1,5 +1,5 @@
 import type { ConnectOptions } from 'puppeteer-core';
-import type { ContextChoice, Protocol } from '../connect/connector.js';
+import type { ContextChoice } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
 import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../service/browser-pool.js';
@@ -7,19 +7,25 @@ import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
 import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
 import type { Callback, LeaseFacts } from './lease.js';
-import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
 import { withPooledBrowser as run } from './with-pooled-browser.js';
 
+/** The types of Puppeteer's options. */
+export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> extends LibraryTypes {
+  connectOptions: ConnectOptions;
+  contextOptions: PuppeteerContextOptions;
+  context: Choice;
+}
 /** Options of `withPooledBrowser` for Puppeteer. */
 export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
-  extends RunOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends RunOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 /** Options of `leaseBrowser` for Puppeteer. */
 export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
-  extends HeldLeaseOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends HeldLeaseOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 /** Options of `attachBrowser` for Puppeteer. */
 export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
-  extends AttachOptions<ConnectOptions, Protocol, Choice, PuppeteerContextOptions>, PuppeteerOptions {}
+  extends AttachOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
 
 /** @inline */
 interface OwnContext {

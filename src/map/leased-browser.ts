@@ -149,7 +149,7 @@ export class LeasedBrowser<Handles, Input, Value> {
     // A task that was ended with the job has no outcome.
     if (this.#job.signal.aborted) return;
     const { name } = this.#job.plan.settings;
-    const paths = await this.#lease.collect(collector, {
+    const paths = await collector.collect({
       name: `${name === undefined ? '' : `${name}-`}task-${index}-attempt-${attempts}`,
       failed: status === 'rejected',
       isReachable: !this.#lease.signal.aborted,

@@ -1,4 +1,5 @@
-import type { Connector, Protocol } from '../connect/connector.js';
+import type { Connector } from '../connect/connector.js';
+import type { LibraryTypes } from '../lease/options.js';
 import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
@@ -52,7 +53,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: MapOptions<object, Protocol, object, Input> & { connector: Connector<Handles> },
+  options: MapOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');

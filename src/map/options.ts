@@ -1,4 +1,4 @@
-import type { Isolation, Protocol } from '../connect/connector.js';
+import type { Isolation } from '../connect/connector.js';
 import {
   artifactsCheck,
   leaseChecks,
@@ -7,6 +7,7 @@ import {
   type CheckingConnector,
   type LeaseOptions,
   type LeaseSettings,
+  type LibraryTypes,
 } from '../lease/options.js';
 import { leaseName } from '../service/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -159,15 +160,10 @@ export interface TaskOptions extends LaneOptions {
  * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the backoff between the attempts
  * of a task. `isolation` replaces `context`.
  */
-export interface MapOptions<
-  ConnectOptions extends object = object,
-  P = Protocol,
-  ContextOptions extends object = object,
-  Input = unknown,
->
+export interface MapOptions<Library extends LibraryTypes = LibraryTypes, Input = unknown>
   extends
-    Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions'>,
-    InputOptions<ContextOptions, Input>,
+    Omit<LeaseOptions<Library>, 'context' | 'contextOptions'>,
+    InputOptions<Library['contextOptions'], Input>,
     TaskOptions {}
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });

@@ -1,5 +1,5 @@
-import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
 import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
+import type { PlaywrightTypes } from '../lease/playwright.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
@@ -8,7 +8,7 @@ import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Playwright. */
 export interface PlaywrightMapOptions<Input = unknown>
-  extends MapOptions<ConnectOverCDPOptions, 'cdp', BrowserContextOptions, Input>, PlaywrightOptions {}
+  extends MapOptions<PlaywrightTypes, Input>, PlaywrightOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed

@@ -1,7 +1,6 @@
-import type { ConnectOptions } from 'puppeteer-core';
-import type { Connector, Protocol } from '../connect/connector.js';
+import type { Connector } from '../connect/connector.js';
 import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
-import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
+import type { PuppeteerTypes } from '../lease/puppeteer.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
@@ -10,7 +9,7 @@ import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Puppeteer. */
 export interface PuppeteerMapOptions<Input = unknown>
-  extends MapOptions<ConnectOptions, Protocol, PuppeteerContextOptions, Input>, PuppeteerOptions {}
+  extends MapOptions<PuppeteerTypes, Input>, PuppeteerOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed

@@ -13,7 +13,7 @@ import { HeldSessions } from './held-sessions.js';
 import { serviceUrl } from './host.js';
 import { leaseMark } from './lease-mark.js';
 import { addressOf, serviceOfEnvironment } from './named-service.js';
-import { BackgroundWork, INTERNALS, type PoolInternals } from './pool-internals.js';
+import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
   acquireRequestChecks,
@@ -60,7 +60,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
-      background: new BackgroundWork(),
+      background: this.#client.background,
       held: new HeldSessions(idOrName, this.#client),
       limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
     };

@@ -1,14 +1,12 @@
-import type { Dispatcher } from 'undici';
+import type { IncomingMessage } from 'node:http';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
-import { nextTurn } from '../shared/clock.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
-import { readOption, readOptions } from '../shared/options.js';
+import { readOption, readOptions, type Checks } from '../shared/options.js';
 import type { NetworkSettings } from '../shared/network.js';
 import { hideParameters, hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
-import { authorize, completeRequest, type CompleteRequest } from './complete-request.js';
 import type { DownloadedReplay } from './download-replay.js';
 import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
@@ -25,8 +23,8 @@ import {
 } from './pool-options.js';
 import type { Trust } from '../shared/urls.js';
 import { explain, unreachable } from './reachability.js';
-import { readBody } from './response-body.js';
-import { expectSuccess, readAs, type HttpResponse } from './response.js';
+import { expectSuccess, readAs, readResponse, type HttpResponse } from './response.js';
+import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
 export const REQUEST_TIMEOUT = 30_000;
@@ -48,6 +46,8 @@ export interface SendOptions {
   onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
+type InPool<Options> = Options & { readonly pool?: string };
+
 /** Where a client sends its requests. */
 export interface ClientSettings {
   readonly service: BrowserService;
@@ -68,6 +68,8 @@ export class ServiceClient {
   #host: Host | undefined;
   #leave: (() => Promise<void>) | undefined;
   #lastToken: string | undefined;
+  /** Open requests, and what else the pool waits for before it closes. */
+  readonly background = new BackgroundWork();
   /** Receives each token that the token function returns. */
   onToken: (token: string) => void = () => {};
   #isClosed: Promise<void> | undefined;
@@ -115,12 +117,7 @@ export class ServiceClient {
   /** Calls the token function before a URL that contains the token is built. A static token needs no call. */
   async prepareToken(options: SendOptions): Promise<void> {
     if (!this.refreshToken || this.service.auth === 'none') return;
-    const abort = new LinkedAbort(options.signal, options.timeout ?? REQUEST_TIMEOUT);
-    try {
-      await this.#currentToken(options, abort);
-    } finally {
-      abort.dispose();
-    }
+    await this.#inTime(options, (abort) => this.#currentToken(options, abort));
   }
 
   /** Adds the address to a request, for another process. */
@@ -131,56 +128,42 @@ export class ServiceClient {
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
   async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
     if (this.#isClosed) throw new PoolClosedError(options.facts);
-    const abort = new LinkedAbort(options.signal, options.timeout ?? REQUEST_TIMEOUT);
-    const exchange = async () => {
-      const token = await this.#currentToken(options, abort);
-      return this.#exchange(token, request, options, abort);
-    };
-    try {
+    const sending = this.#inTime(options, async (abort) => {
+      const exchange = async () =>
+        this.#exchange(await this.#currentToken(options, abort), request, options, abort);
       const response = await exchange();
-      return response.status === 401 && this.refreshToken ? await exchange() : response;
-    } finally {
-      abort.dispose();
-    }
+      return response.status === 401 && this.refreshToken ? exchange() : response;
+    });
+    this.background.track(sending);
+    return sending;
   }
 
   /** Lists all replays of a session. */
-  async replays(sessionId: string, options: RequestOptions & { pool?: string } = {}): Promise<Replay[]> {
-    const { pool, ...given } = options;
-    const { signal } = readOptions(requestChecks, given, 'replays');
-    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+  async replays(sessionId: string, options: InPool<RequestOptions> = {}): Promise<Replay[]> {
+    const how = this.#read('replays', requestChecks, sessionId, options);
     const { list, read } = this.#supported(this.service.replays, 'no recordings');
-    const response = await this.send(list(sessionId), { facts, signal });
-    return [...readAs(response, facts, (json) => read(json, sessionId))];
+    const response = await this.send(list(sessionId), how);
+    return [...readAs(response, how.facts, (json) => read(json, sessionId))];
   }
 
   /** Starts a recording of a leased browser. */
   async startReplay(
     sessionId: string,
     request: ReplayRequest = {},
-    options: RequestOptions & { pool?: string } = {},
+    options: InPool<RequestOptions> = {},
   ): Promise<Replay> {
-    const { pool, ...given } = options;
-    const { signal } = readOptions(requestChecks, given, 'startReplay');
-    const checked = readOptions(replayRequestChecks, request, 'startReplay');
-    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    const how = this.#read('startReplay', requestChecks, sessionId, options);
+    const recording = readOptions(replayRequestChecks, request, 'startReplay');
     const start = this.#supported(this.service.replays?.start, 'no request that starts a recording');
-    const response = await this.send(start(sessionId, checked), { facts, signal });
-    return readAs(response, facts, startedReplay);
+    return readAs(await this.send(start(sessionId, recording), how), how.facts, startedReplay);
   }
 
   /** Stops a recording. */
-  async stopReplay(
-    sessionId: string,
-    replayId: string,
-    options: RequestOptions & { pool?: string } = {},
-  ): Promise<void> {
-    const { pool, ...given } = options;
-    const { signal } = readOptions(requestChecks, given, 'stopReplay');
-    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+  async stopReplay(sessionId: string, replayId: string, options: InPool<RequestOptions> = {}): Promise<void> {
+    const how = this.#read('stopReplay', requestChecks, sessionId, options);
     const replay = readOption(pathSegment(), 'replayId', replayId);
     const stop = this.#supported(this.service.replays?.stop, 'no request that stops a recording');
-    expectSuccess(await this.send(stop(sessionId, replay), { facts, signal }), facts);
+    expectSuccess(await this.send(stop(sessionId, replay), how), how.facts);
   }
 
   /** Downloads the video of a recording. */
@@ -188,23 +171,45 @@ export class ServiceClient {
     sessionId: string,
     replayId: string,
     file: string,
-    options: DownloadOptions & { pool?: string } = {},
+    options: InPool<DownloadOptions> = {},
   ): Promise<DownloadedReplay> {
-    const { pool, ...given } = options;
-    const settings = readOptions(downloadChecks, given, 'downloadReplay');
+    const how = this.#read('downloadReplay', downloadChecks, sessionId, options);
     if (typeof file !== 'string' || file === '')
       throw new InvalidOptionError('path', 'path must be the path of the file to write.');
-    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
     const replay = readOption(pathSegment(), 'replayId', replayId);
     const video = this.#supported(this.service.replays?.video, 'no request that downloads a video');
     // Loaded on demand, because few processes download a video.
     const { downloadReplay } = await import('./download-replay.js');
-    return downloadReplay(this, video(sessionId, replay), { replayId, file, facts, ...settings });
+    return downloadReplay(this, video(sessionId, replay), { ...how, replayId, file });
   }
 
   close(): Promise<void> {
     this.#isClosed ??= this.#leave?.() ?? Promise.resolve();
     return this.#isClosed;
+  }
+
+  /** Reads the options of a method for one session. */
+  #read<C extends Checks>(
+    caller: string,
+    checks: C,
+    sessionId: string,
+    { pool, ...options }: InPool<object>,
+  ) {
+    const settings = readOptions(checks, options, caller);
+    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    return { ...settings, facts };
+  }
+
+  async #inTime<T>(
+    { signal, timeout = REQUEST_TIMEOUT }: SendOptions,
+    work: (abort: LinkedAbort) => Promise<T>,
+  ): Promise<T> {
+    const abort = new LinkedAbort(signal, timeout);
+    try {
+      return await work(abort);
+    } finally {
+      abort.dispose();
+    }
   }
 
   /** Throws if the service lacks what a method needs. */
@@ -259,43 +264,46 @@ export class ServiceClient {
       const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
       return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
     };
-    const dispatcher = await raceAbort(this.host.dispatcher(), abort.signal);
+    await raceAbort(this.host.open(), abort.signal);
     options.onSend?.();
-    const response = await dispatcher
-      .request({
-        method,
-        path: url.pathname + url.search,
-        headers: {
-          ...headers,
-          accept: onContent ? '*/*' : 'application/json',
-          ...(body && { 'content-type': 'application/json' }),
-        },
-        body: body ? JSON.stringify(body) : null,
-        signal: abort.signal,
-        ...(onContent && { bodyTimeout: LONGEST_PAUSE }),
-      })
-      .catch((error: unknown) => {
-        if (signal?.aborted) throw signal.reason;
-        if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
-        if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
-        const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
-        throw fail(`${explain(error)}${advice}`, error);
-      });
-    const { statusCode: status } = response;
+    const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
+    const response = await this.host.send(message, abort.signal).catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
+      if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
+      const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
+      throw fail(`${explain(error)}${advice}`, error);
+    });
+    const { statusCode: status, headers: received } = response;
     if (onContent && status === 200) {
       abort.clearTimeout();
-      const content = contentOf(response.body, (error) =>
+      response.setTimeout(LONGEST_PAUSE, () => response.destroy(new Error('no data arrived')));
+      const content = contentOf(response, (error) =>
         signal?.aborted ? signal.reason : fail(explain(error), error),
       );
       // Content that is not read to its end would keep its connection busy.
-      await onContent(content, response.headers).finally(() => response.body.on('error', () => {}).destroy());
-      return { status, headers: response.headers, body: '' };
+      await onContent(content, received).finally(() => response.on('error', () => {}).destroy());
+      return { status, headers: received, body: '' };
     }
-    const read = await readBody(response.body, response.headers);
-    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
-    await nextTurn();
+    const read = await readResponse(response);
     signal?.throwIfAborted();
-    return { status, headers: response.headers, ...read };
+    return read;
+  }
+}
+
+/** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */
+export class BackgroundWork {
+  readonly #work = new Set<Promise<unknown>>();
+
+  /** Adds work for `settled` to wait for. The work handles its own errors. */
+  track(work: Promise<unknown>): void {
+    this.#work.add(work);
+    const remove = () => this.#work.delete(work);
+    work.then(remove, remove);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
   }
 }
 
@@ -315,7 +323,7 @@ function startedReplay(json: unknown): Replay {
 
 /** Distinguishes a broken connection from errors of the code that reads the content. */
 async function* contentOf(
-  body: Dispatcher.ResponseData['body'],
+  body: IncomingMessage,
   toError: (error: unknown) => unknown,
 ): AsyncGenerator<Buffer, void> {
   try {

@@ -7,10 +7,9 @@ import {
   type LeaseRequest,
   type ServiceRequest,
 } from './browser-service.js';
-import { completeRequest } from './complete-request.js';
 import { ticketOf } from './grant.js';
-import { idsIn } from './search.js';
 import { sealSession } from './session.js';
+import { completeRequest, idsIn } from './tickets.js';
 
 /** What a service answers, for the checks of its adapter. */
 export interface ServiceSample {

@@ -1,4 +1,5 @@
-import { request } from 'node:http';
+import { once, type EventEmitter } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { credentialsOf, ProxyError, type Route } from '../shared/network.js';
@@ -6,8 +7,10 @@ import { isEncrypted, portOf } from '../shared/urls.js';
 import { explain } from './reachability.js';
 import { isSuccess, meaningOf } from './status.js';
 
-/** Milliseconds until a proxy must have opened a connection to the service. */
-const TUNNEL_TIMEOUT = 10_000;
+/** Milliseconds to connect, with TLS. A proxy has the same time to open a tunnel. */
+const CONNECT_TIMEOUT = 10_000;
+/** Milliseconds without traffic after which the system checks whether the other side still exists. */
+const PROBE_AFTER = 60_000;
 
 interface OpenOptions {
   readonly signal?: AbortSignal | undefined;
@@ -16,61 +19,87 @@ interface OpenOptions {
 }
 
 /**
- * Opens a connection to the host of a URL. The caller handles its errors: a connection without a proxy, and the TLS handshake,
- * may still be under way.
+ * Opens a connection to the host of a URL, directly or through the proxy.
  *
  * @throws ProxyError
  */
-export async function openConnection(
-  url: URL,
-  route: Route,
-  { signal, isSpare = false }: OpenOptions = {},
-): Promise<Socket> {
-  signal?.throwIfAborted();
-  const tunnel = route.proxy === undefined ? undefined : await openTunnel(url, route, { signal, isSpare });
-  const connection = dial(url, route, tunnel);
-  return isSpare ? connection.unref() : connection;
+export async function openConnection(url: URL, route: Route, options: OpenOptions = {}): Promise<Socket> {
+  const tunnel = route.proxy === undefined ? undefined : await openTunnel(url, route, options);
+  return dial(url, route, options, tunnel);
 }
 
-/**
- * Opens a connection to the host of a URL through the proxy, with the method CONNECT. It is not encrypted.
- *
- * @throws ProxyError
- */
-export async function openTunnel(
-  url: URL,
-  route: Route,
-  { signal, isSpare = false }: OpenOptions = {},
-): Promise<Socket> {
+/** Lets the proxy connect to the host, with the method CONNECT. */
+async function openTunnel(url: URL, route: Route, options: OpenOptions): Promise<Socket> {
   const proxy = new URL(route.proxy!);
   const target = `${url.hostname}:${portOf(url)}`;
-  const connection = dial(proxy, route);
+  const headers = { host: target, ...authorizationFor(proxy) };
+  let connection: Socket | undefined;
+  let answer: unknown[];
+  try {
+    const opened = (connection = await dial(proxy, route, options));
+    const sent = request({ createConnection: () => opened, method: 'CONNECT', path: target, headers });
+    sent.on('error', () => {}).end();
+    answer = await inTime(opened, sent, 'connect', options.signal);
+  } catch (cause) {
+    connection?.destroy();
+    options.signal?.throwIfAborted();
+    throw new ProxyError(`${nameOf(proxy)} could not be reached: ${explain(cause)}`, { cause });
+  }
+  const [{ statusCode: status = 0 }, , head] = answer as [IncomingMessage, Socket, Buffer];
+  if (!isSuccess(status)) {
+    connection.destroy();
+    throw refusal(proxy, target, status);
+  }
+  // A server may speak first.
+  if (head.length > 0) connection.unshift(head);
+  return connection;
+}
+
+/** @param tunnel An open connection to the host. */
+async function dial(url: URL, route: Route, options: OpenOptions, tunnel?: Socket): Promise<Socket> {
+  const { signal, isSpare = false } = options;
+  signal?.throwIfAborted();
+  const isTls = isEncrypted(url);
+  if (tunnel && !isTls) return tunnel;
+  const host = url.hostname.replaceAll(/^\[|\]$/g, '');
+  const port = Number(portOf(url));
+  const secureContext = secureContextOf(route);
+  const connection = isTls
+    ? connectTls({
+        host,
+        port,
+        ...(tunnel && { socket: tunnel }),
+        ...(isIP(host) === 0 && { servername: host }),
+        ...(secureContext && { secureContext }),
+      })
+    : connectTcp({ host, port });
+  // The end of the connection follows each error.
+  connection.on('error', () => {});
   if (isSpare) connection.unref();
-  const abort = () => connection.destroy();
-  const expire = () => connection.destroy(new Error(`no answer within ${TUNNEL_TIMEOUT / 1000} s`));
-  connection.setTimeout(TUNNEL_TIMEOUT, expire);
-  signal?.addEventListener('abort', abort);
-  return new Promise<Socket>((resolve, reject) => {
-    const headers = { host: target, ...authorizationFor(proxy) };
-    const sent = request({ createConnection: () => connection, method: 'CONNECT', path: target, headers });
-    sent.on('error', (cause) => {
-      if (signal?.aborted) reject(signal.reason as Error);
-      else reject(new ProxyError(`${nameOf(proxy)} could not be reached: ${explain(cause)}`, { cause }));
-    });
-    sent.once('connect', ({ statusCode: status = 0 }, _socket, head: Buffer) => {
-      if (isSuccess(status)) {
-        // A server may speak first.
-        if (head.length > 0) connection.unshift(head);
-        return resolve(connection);
-      }
-      connection.destroy();
-      reject(refusal(proxy, target, status));
-    });
-    sent.end();
-  }).finally(() => {
-    connection.setTimeout(0).off('timeout', expire);
-    signal?.removeEventListener('abort', abort);
-  });
+  try {
+    await inTime(connection, connection, isTls ? 'secureConnect' : 'connect', signal);
+  } catch (error) {
+    connection.destroy();
+    signal?.throwIfAborted();
+    throw error;
+  }
+  return connection.setNoDelay().setKeepAlive(true, PROBE_AFTER);
+}
+
+/** Waits for an event, as long as opening a connection may take. */
+async function inTime(
+  connection: Socket,
+  source: EventEmitter,
+  event: string,
+  signal: AbortSignal | undefined,
+): Promise<unknown[]> {
+  const expire = () => connection.destroy(new Error(`no answer within ${CONNECT_TIMEOUT / 1000} s`));
+  connection.setTimeout(CONNECT_TIMEOUT, expire);
+  try {
+    return (await once(source, event, { signal })) as unknown[];
+  } finally {
+    connection.setTimeout(0, expire);
+  }
 }
 
 /** The proxy in messages: without its credentials. */
@@ -98,23 +127,8 @@ function hasCredentials({ username, password }: URL): boolean {
   return username !== '' || password !== '';
 }
 
-/** @param through An open connection to the host. */
-function dial(url: URL, route: Route, through?: Socket): Socket {
-  const host = url.hostname.replaceAll(/^\[|\]$/g, '');
-  const port = Number(portOf(url));
-  if (!isEncrypted(url)) return through ?? connectTcp({ host, port });
-  const secureContext = secureContextOf(route);
-  return connectTls({
-    host,
-    port,
-    ...(through && { socket: through }),
-    ...(isIP(host) === 0 && { servername: host }),
-    ...(secureContext && { secureContext }),
-  });
-}
-
 /** The certificates that are trusted, if they are not only those of Node. Node's option `ca` would replace these. */
-export function secureContextOf({ ca }: Route): SecureContext | undefined {
+function secureContextOf({ ca }: Route): SecureContext | undefined {
   if (ca === undefined) return undefined;
   const secure = createSecureContext();
   (secure.context as { addCACert(pem: string): void }).addCACert(ca);

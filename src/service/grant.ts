@@ -13,11 +13,10 @@ import {
 import type { BrowserService, Grant, LeaseRequest } from './browser-service.js';
 import type { PoolEvent } from './events.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
-import { isOurs, type OwnerCheck, type ReleaseTicket } from './release.js';
 import { jsonOf, readJson, responseError, type HttpResponse } from './response.js';
-import { ANY_ID, idsIn, type SearchTicket } from './search.js';
 import { sealSession } from './session.js';
 import { isSuccess, meaningOf } from './status.js';
+import { ANY_ID, idsIn, isOurs, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** A browser that an acquire request leased, and how to release it. */
 export interface Granted {

@@ -4,10 +4,10 @@ import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
 import { ReleaseHelper, type HelpedLease } from './release-helper.js';
-import { releaseBrowser, type ReleasePlan, type ReleaseTicket } from './release.js';
+import { releaseBrowser, type ReleasePlan } from './release.js';
 import { jsonOf, serviceError } from './response.js';
-import type { SearchTicket } from './search.js';
 import { isSuccess } from './status.js';
+import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
 export interface ReleaseRequest {
   /** `true`: the browser returns to the pool, and the same session may immediately belong to another lease. */

@@ -1,12 +1,11 @@
-import type { Dispatcher } from 'undici';
-import { hasFakeTimers } from '../shared/clock.js';
+import type { IncomingMessage } from 'node:http';
 import { readOption } from '../shared/options.js';
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { checkBaseUrl } from '../shared/urls.js';
-import type { Connections } from './connections.js';
 import { FairQueue } from './fair-queue.js';
+import type { Connections, HttpRequest, sendRequest } from './http.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
@@ -30,15 +29,20 @@ export function serviceUrl(
   return new URL(`${LOCAL}:${readOption(leaseName(), 'pool', idOrName)}`);
 }
 
-interface OpenHost extends Connections {
+interface OpenHost {
+  readonly connections: Connections;
+  readonly sendRequest: typeof sendRequest;
+  /** For the next WebSocket. */
+  readonly spare: SpareConnection;
   /** The process that serves local browsers. */
-  readonly local?: LocalService;
+  readonly local: LocalService | undefined;
 }
 
-/** What all pools of this process at one address share: keep-alive connections, queues, and the outage gate. */
+/** What all pools of this process at one address share: connections, queues, and the outage gate. */
 export class Host {
   readonly gate = new OutageGate();
   readonly reachability: Reachability;
+  // Hidden from `inspect`: both can contain a password.
   readonly #network: NetworkSettings;
   readonly #route: Route;
   /** The options `local` of the pools. */
@@ -47,7 +51,7 @@ export class Host {
   #url: URL;
   readonly #queues = new Map<string, FairQueue>();
   #users = 0;
-  #connections: Promise<OpenHost> | undefined;
+  #opened: Promise<OpenHost> | undefined;
 
   /** Pools with other settings of local browsers have other browsers, and those with another proxy other connections. */
   static at(url: URL, local: LocalOptions = {}, network: NetworkSettings = {}): Host {
@@ -66,14 +70,9 @@ export class Host {
     this.reachability = Reachability.of(url.href);
   }
 
-  /** Address of the requests. The address of local browsers is known after `dispatcher()`. */
+  /** Address of the requests. The address of local browsers is known after `open()`. */
   get url(): URL {
     return this.#url;
-  }
-
-  /** Hidden from `inspect`, because it can contain a password. */
-  get network(): NetworkSettings {
-    return this.#network;
   }
 
   /** How to connect to the service. */
@@ -87,10 +86,13 @@ export class Host {
     return async () => {
       if (--this.#users > 0) return;
       if (hosts.get(this.#key) === this) hosts.delete(this.#key);
-      const connections = this.#connections?.catch(() => undefined);
-      this.#connections = Promise.reject(new PoolClosedError());
-      this.#connections.catch(() => {});
-      await (await connections)?.close();
+      const opening = this.#opened?.catch(() => undefined);
+      this.#opened = Promise.reject(new PoolClosedError());
+      this.#opened.catch(() => {});
+      const opened = await opening;
+      opened?.spare.close();
+      opened?.connections.destroy();
+      await opened?.local?.close();
     };
   }
 
@@ -101,43 +103,56 @@ export class Host {
     return queue;
   }
 
-  /** Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced. */
-  async dispatcher(): Promise<Dispatcher> {
-    const { dispatcher, withoutIdle } = await this.#connect();
-    return hasFakeTimers() ? withoutIdle : dispatcher;
+  /** Prepares the connections, and starts local browsers. The first request opens a connection. */
+  async open(): Promise<void> {
+    await this.#open();
+  }
+
+  /** Sends a request. Rejects if no response arrives. */
+  async send(message: HttpRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const { sendRequest, connections } = await this.#open();
+    return sendRequest(message, connections, signal);
   }
 
   /** Resolves when the first request is on its way. */
   async connected(): Promise<void> {
-    return (await this.#connect()).connected;
+    await (
+      await this.#open()
+    ).connections.connected;
   }
 
   async spare(): Promise<SpareConnection> {
-    return (await this.#connect()).spare;
+    return (await this.#open()).spare;
   }
 
   /** The token of local browsers. */
   async localToken(): Promise<string> {
-    return (await this.#connect()).local!.token;
+    return (await this.#open()).local!.token;
   }
 
-  #connect(): Promise<OpenHost> {
-    return (this.#connections ??= this.#open());
-  }
-
-  async #open(): Promise<OpenHost> {
-    const { openConnections } = await import('./connections.js');
-    if (this.#url.protocol !== `${LOCAL}:`) return openConnections(this.#url, this);
-    const { startLocalService } = await import('./local-service.js');
-    try {
-      const local = await startLocalService(this.#url.pathname, this.#local);
-      this.#url = local.url;
-      const connections = openConnections(local.url, this);
-      return { ...connections, local, close: () => connections.close().then(() => local.close()) };
-    } catch (error) {
+  #open(): Promise<OpenHost> {
+    this.#opened ??= this.#start().catch((error: unknown) => {
       // The next request tries again.
-      this.#connections = undefined;
+      this.#opened = undefined;
       throw error;
+    });
+    return this.#opened;
+  }
+
+  async #start(): Promise<OpenHost> {
+    const [{ Connections, sendRequest }, { openConnection }, { SpareConnection }] = await Promise.all([
+      import('./http.js'),
+      import('./connection.js'),
+      import('./spare-connection.js'),
+    ]);
+    let local: LocalService | undefined;
+    if (this.#url.protocol === `${LOCAL}:`) {
+      const { startLocalService } = await import('./local-service.js');
+      local = await startLocalService(this.#url.pathname, this.#local);
+      this.#url = local.url;
     }
+    const connect = () => openConnection(this.#url, this.#route);
+    const connections = new Connections(connect, this.reachability);
+    return { connections, sendRequest, spare: new SpareConnection(this.#network), local };
   }
 }

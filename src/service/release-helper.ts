@@ -7,9 +7,8 @@ import type { Route } from '../shared/network.js';
 import { isServedHere } from '../shared/process-end.js';
 import { helpers } from '../shared/process-state.js';
 import { redact } from '../shared/redact.js';
-import type { ReleaseTicket } from './release.js';
 import { RELEASE_PROGRAM } from './release-program.js';
-import type { SearchTicket } from './search.js';
+import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
 /** What a helper releases: a browser, or what the search for an open acquire request finds. */
 export type HelperTicket = ReleaseTicket | SearchTicket;

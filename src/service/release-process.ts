@@ -8,12 +8,18 @@ import { delay } from '../shared/clock.js';
 import { parseJson } from '../shared/json.js';
 import type { Route } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
-import { authorize, type CompleteRequest } from './complete-request.js';
-import { ANY_ID, idsIn, type SearchTicket } from './search.js';
-import { releaseBrowser, type ReleasePlan, type ReleaseTicket } from './release.js';
+import { releaseBrowser, type ReleasePlan } from './release.js';
 import type { HelperTicket, ReleaseMessage } from './release-helper.js';
-import { sendOnce } from './send-once.js';
+import { sendOnce } from './http.js';
 import { isSuccess } from './status.js';
+import {
+  ANY_ID,
+  authorize,
+  idsIn,
+  type CompleteRequest,
+  type ReleaseTicket,
+  type SearchTicket,
+} from './tickets.js';
 
 /** Timeout of each request, and of a whole release, in ms. */
 const REQUEST_TIMEOUT = 5000;

@@ -1,30 +1,6 @@
 import { backoff, clock, delay } from '../shared/clock.js';
-import { valueAt, type OwnerTest } from './browser-service.js';
-import type { CompleteRequest } from './complete-request.js';
 import { isGone, isSuccess, meaningOf } from './status.js';
-
-/** The release of one lease, as JSON: another process can execute it. */
-export interface ReleaseTicket {
-  readonly id: string;
-  /** The browser returns to the pool, and the same session may immediately belong to another lease. */
-  readonly reuse: CompleteRequest;
-  readonly destroy: CompleteRequest;
-  /**
-   * How to recognize the lease: a test of the session's record. `null`: the lease can't be recognized. Undefined: each session
-   * has one lease.
-   */
-  readonly owner?: OwnerCheck | null;
-}
-
-export interface OwnerCheck extends CompleteRequest, Pick<OwnerTest, 'at' | 'is'> {
-  /** The service showed the value when it leased the browser: a session without it is no longer ours. */
-  readonly isShown: boolean;
-}
-
-/** Returns true if a record of a session shows that the lease is ours. */
-export function isOurs(record: unknown, { at, is }: Pick<OwnerTest, 'at' | 'is'>): boolean {
-  return valueAt(record, at) === is;
-}
+import { isOurs, type CompleteRequest, type ReleaseTicket } from './tickets.js';
 
 /**
  * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;

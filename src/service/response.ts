@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
@@ -14,11 +15,55 @@ export interface HttpResponse {
   brokenBy?: Error;
 }
 
+/** Largest body that is read, in bytes, unpacked. */
+const LARGEST_BODY = 4 * 1024 * 1024;
+const TOO_LARGE = `The response is larger than ${LARGEST_BODY / 1024 ** 2} MiB`;
 /** Longest part of a body in a message, in characters. */
 const EXCERPT = 200;
 /** Maximum length of a text, in characters, and maximum number of details that an error takes from an error body. */
 const LONGEST_TEXT = 1000;
 const MOST_DETAILS = 10;
+
+/** Reads a response to its end, or as far as it arrives. */
+export async function readResponse(response: IncomingMessage): Promise<HttpResponse> {
+  const { statusCode: status = 0, headers } = response;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let brokenBy: Error | undefined;
+  try {
+    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+      size += chunk.length;
+      if (size > LARGEST_BODY) throw new Error(TOO_LARGE);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    brokenBy = error as Error;
+  }
+  const packed = Buffer.concat(chunks);
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  const { bytes, fault } = encoding === 'identity' ? { bytes: packed } : await unpack(packed, encoding);
+  brokenBy ??= fault;
+  // Some gateways add a byte order mark.
+  const body = String(bytes).replace(/^\uFEFF/, '');
+  return { status, headers, body, ...(brokenBy && { brokenBy }) };
+}
+
+/** Unpacks a body that a gateway compressed, though the request accepts no encoding. Of a broken one, what is there. */
+async function unpack(packed: Buffer, encoding: string): Promise<{ bytes: Buffer; fault?: Error }> {
+  const zlib = await import('node:zlib');
+  const { Z_SYNC_FLUSH: finishFlush, BROTLI_OPERATION_FLUSH } = zlib.constants;
+  const limit = { maxOutputLength: LARGEST_BODY };
+  try {
+    if (/^(x-)?gzip$/i.test(encoding)) return { bytes: zlib.gunzipSync(packed, { ...limit, finishFlush }) };
+    if (/^deflate$/i.test(encoding)) return { bytes: zlib.inflateSync(packed, { ...limit, finishFlush }) };
+    if (/^br$/i.test(encoding))
+      return { bytes: zlib.brotliDecompressSync(packed, { ...limit, finishFlush: BROTLI_OPERATION_FLUSH }) };
+    throw new Error(`the content encoding ${encoding} is not supported`);
+  } catch (error) {
+    const isLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    return { bytes: Buffer.alloc(0), fault: isLarge ? new Error(TOO_LARGE) : (error as Error) };
+  }
+}
 
 /** Returns the JSON of a successful response. */
 export function readJson(response: HttpResponse, facts: ErrorFacts): unknown {

@@ -1,4 +1,5 @@
 import { clock, nextTurn, startTimer } from './clock.js';
+import { duration } from './errors.js';
 
 // Not imported: an import of a module of Node takes as long as one of our own files.
 const events = process.getBuiltinModule('node:events');
@@ -132,7 +133,7 @@ const READING_TURNS = 100;
 export async function raceTimeout<T>(
   milliseconds: number,
   work: () => Promise<T>,
-  onTimeout: () => Error,
+  onTimeout = () => new Error(`The other side did not respond within ${duration(milliseconds)}.`),
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let isSettled = false;

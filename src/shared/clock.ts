@@ -19,11 +19,6 @@ export const clock = {
 
 const soon = globalThis.setImmediate;
 
-/** Whether a test of the caller has replaced the global timers, which other libraries use. */
-export function hasFakeTimers(): boolean {
-  return globalThis.setImmediate !== clock.setImmediate;
-}
-
 /** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => soon(resolve));

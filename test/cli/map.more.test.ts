@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { basename, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Site } from '../examples/support.js';
+import { Site } from '../support/site.js';
 import { FakeService } from '../support/fake-service.js';
 import { titled } from '../support/local.js';
 import { processesOf } from '../support/processes.js';

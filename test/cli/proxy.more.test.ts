@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { Site } from '../examples/support.js';
+import { Site } from '../support/site.js';
 import { FakeService, session, TOKEN } from '../support/fake-service.js';
 import { titled, useLocalPool } from '../support/local.js';
 import { PlayedBrowser } from '../support/played-browser.js';

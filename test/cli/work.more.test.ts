@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { Site } from '../examples/support.js';
+import { Site } from '../support/site.js';
 import { processesOf } from '../support/processes.js';
 import { describeWithRedis } from '../support/redis.js';
 import { TestRedis } from '../support/redis-server.js';

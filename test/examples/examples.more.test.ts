@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, it, onTestFailed } from 'vitest';
-import { startLocalPool } from '../../src/local.js';
 import { Program } from '../cli/support.js';
-import { EXAMPLE_TIMEOUT, startExample } from './support.js';
+import { EXAMPLE_TIMEOUT } from './support.js';
 
 const RELEASED = 'The browser was reused';
 
@@ -85,17 +84,6 @@ it(
   },
   EXAMPLE_TIMEOUT,
 );
-
-it('leases from the service that the environment names', async () => {
-  await using service = await startLocalPool();
-  const { code, stdout, stderr } = await startExample('await-using', service).ended;
-  expect({ code, stderr, stdout: inOrder(stdout) }).toEqual({
-    code: 0,
-    stderr: '',
-    stdout: OUTPUTS['await-using'],
-  });
-  expect(service.stats()).toMatchObject({ granted: 1, released: 1, leased: 0 });
-});
 
 it.each([
   ['python/main', 'there is no python3 on this machine'],

@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import { EXAMPLE_TIMEOUT, Site } from './support.js';
+import { Site } from '../support/site.js';
+import { EXAMPLE_TIMEOUT } from './support.js';
 
 const used = useLocalPool({
   pools: ['shop', 'scrapers', 'agents'].map((name) => ({ name, size: 1, onDemand: true })),
@@ -42,7 +43,7 @@ it(
     expect(await run(job!)).toBe('Order 1 of ada\nOrder 2 of ada\nOrder 3 of ada\n');
     expect(suites).toHaveLength(2);
     for (const suite of suites) expect(await run(suite)).toContain('1 passed');
-    expect(await run('npx tsx cookies.ts')).toBe('Order 1 of ada\n');
+    expect(await run('npx tsx cookies.mts')).toBe('Order 1 of ada\n');
     expect(used.local.stats().leased).toBe(0);
   },
   EXAMPLE_TIMEOUT,

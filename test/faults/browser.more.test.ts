@@ -13,7 +13,6 @@ import {
   acceptWith,
   answerWith,
   ignore,
-  join,
   refuse,
   resetUpgrade,
   textFrame,
@@ -27,7 +26,6 @@ useCollected();
 useQuiet();
 const used = useLocalPool({ onLog: (event) => events.push(event) });
 
-const NO_HTTP = answerWith('SSH-2.0-no-http\r\n');
 const WRONG_KEY =
   'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n';
 const TIMED_OUT = { message: expect.stringContaining('option connectTimeout') as string };
@@ -42,7 +40,7 @@ const UPGRADES: [string, Upgrade, { status?: number; message?: string }][] = [
   ['a 200', answerWith('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), { status: 200 }],
   ['no answer', ignore, TIMED_OUT],
   ['a reset', resetUpgrade, {}],
-  ['no HTTP', NO_HTTP, {}],
+  ['no HTTP', answerWith('SSH-2.0-no-http\r\n'), {}],
   ['a 101 with a wrong key', answerWith(WRONG_KEY), {}],
   ['a 101, then silence', accept, TIMED_OUT],
   ['a 101, then bytes that are no frame', acceptWith(Buffer.alloc(64, 0xff)), {}],
@@ -72,22 +70,6 @@ describe.each(DRIVERS)('$name', (driver) => {
       await bench.settle();
     },
   );
-
-  it.each([
-    ['a refused', refuse(401)],
-    ['a reset', resetUpgrade],
-    ['a garbled', NO_HTTP],
-  ])('leases another browser after %s upgrade', async (_what, upgrade) => {
-    await using bench = await FaultBench.start(used.local);
-    bench.road.play(upgrade, join);
-    const outcome = await bench.run(driver, () => 'value', { connectAttempts: 2 });
-    expect(outcome).toMatchObject({ value: 'value', run: { acquireAttempts: 2, released: 'reused' } });
-    expect(bench.service.of('release')).toMatchObject([
-      { body: { session_id: 'lease-1', reuse: false } },
-      { body: { session_id: 'lease-2', reuse: true } },
-    ]);
-    await bench.settle();
-  });
 
   it.each([
     ['the upgrade is not answered', ignore],
@@ -135,14 +117,6 @@ describe.each(DRIVERS)('$name', (driver) => {
       isOver = true;
     },
   );
-
-  it('reuses a browser after the callback has closed its last page', async () => {
-    await using bench = await FaultBench.start(used.local);
-    const { status, run } = await bench.run(driver, ({ page }) => page.close());
-    expect(status).toBe('resolved');
-    expect(run).toMatchObject({ released: 'reused', cleanupErrors: [] });
-    await bench.settle();
-  });
 
   it('rejects when Chromium is killed, whatever the callback returns', async () => {
     await using bench = await FaultBench.start(used.local);

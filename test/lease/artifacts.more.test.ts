@@ -1,14 +1,13 @@
-import { once, type EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runOf, type FailedRun } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import { DRIVERS } from '../support/drivers.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 
@@ -20,20 +19,12 @@ setTimeout(() => { throw new RangeError('the page failed'); });
 for (const path of ['/missing?id=my-id', '/reset?my-code', '/cut?x=my-cut']) fetch(path).catch(() => {});
 </script>`;
 
-const server = createServer(({ url }, response) => {
+const site = useSite(({ url }, response) => {
   const isPage = url!.startsWith('/shop');
   if (url!.startsWith('/cut')) response.destroy();
   else response.writeHead(isPage ? 200 : 404, { 'content-type': 'text/html' }).end(isPage ? PAGE : 'none');
 });
-let shop: string;
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  shop = `http://127.0.0.1:${(server.address() as AddressInfo).port}/shop?session=my-session#access_token=my-token`;
-});
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
-});
+const shop = () => `${site.url}/shop?session=my-session#access_token=my-token`;
 
 let folder: string;
 beforeEach(() => {
@@ -57,7 +48,7 @@ async function openShop(page: AnyPage): Promise<void> {
   );
   // With the same URL, the browser would only move to the fragment of a page that an earlier lease left open.
   await page.goto('about:blank');
-  await Promise.all([page.goto(shop), missing('/missing'), missing('/reset'), ...failed]);
+  await Promise.all([page.goto(shop()), missing('/missing'), missing('/reset'), ...failed]);
 }
 
 /** The run of a call that fails with this error. */

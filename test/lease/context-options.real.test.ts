@@ -1,32 +1,20 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { InvalidOptionError, runOf } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { rejection } from '../service/support.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 
 /** Answers with the headers of the request. */
-const server = createServer(({ headers }, response) => {
+const site = useSite(({ headers }, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end(`<pre>${JSON.stringify(headers)}</pre>`);
 });
-let origin: string;
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
-
 /** What a page shows of the options of its context. */
 const SEEN = `JSON.stringify({
   ...JSON.parse(document.body.innerText),
@@ -41,7 +29,7 @@ interface AnyPage {
 }
 
 async function seenIn(page: AnyPage): Promise<Record<string, unknown>> {
-  await page.goto(origin);
+  await page.goto(site.url);
   return JSON.parse((await page.evaluate(SEEN)) as string) as Record<string, unknown>;
 }
 
@@ -66,7 +54,7 @@ describe('Playwright', () => {
     const cookie = { ...COOKIE, expires: -1, httpOnly: false, secure: false, sameSite: 'Lax' } as const;
     const storageState = {
       cookies: [cookie],
-      origins: [{ origin: origin.slice(0, -1), localStorage: [{ name: 'draft', value: 'kept' }] }],
+      origins: [{ origin: site.url, localStorage: [{ name: 'draft', value: 'kept' }] }],
     };
     const contextOptions = { ...COMMON, locale: 'de-DE', storageState, recordHar: { path } };
     const { value, released } = await playwright.withPooledBrowser(
@@ -83,7 +71,7 @@ describe('Playwright', () => {
     );
     expect(value).toMatchObject([{ ...SHOWN, language: 'de-DE' }, 'kept', SHOWN]);
     expect(released).toBe('reused');
-    expect(readFileSync(path, 'utf8')).toContain(origin);
+    expect(readFileSync(path, 'utf8')).toContain(site.url);
     const next = await playwright.withPooledBrowser(used.pool, ({ page }) => seenIn(page));
     expect(next.value).not.toMatchObject({ cookie: 'user=ada' });
   });
@@ -120,7 +108,7 @@ describe.each(['cdp', 'bidi'] as const)('Puppeteer over %s', (protocol) => {
     const { value } = await puppeteer.withPooledBrowser(
       used.pool,
       async ({ page }) => {
-        await page.goto(origin);
+        await page.goto(site.url);
         const [popup] = await Promise.all([
           new Promise<puppeteer.PuppeteerHandles['page'] | null>(
             (resolve) => void page.once('popup', resolve),

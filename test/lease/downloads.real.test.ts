@@ -1,7 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { mkdtemp, readFile, stat } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -16,6 +13,7 @@ import {
   startInNamespace,
   type FarBrowser,
 } from '../support/far-browser.js';
+import { useSite } from '../support/site.js';
 
 /** Larger than one part of a copy, and not a multiple of it. */
 const CONTENT = Buffer.from(Array.from({ length: 1_300_001 }, (_, index) => index % 251));
@@ -26,7 +24,7 @@ if (refusal !== undefined) console.warn(`The tests in a mount namespace are skip
 
 /** Ends the response of /slow. */
 let finish = () => {};
-const site = createServer((request, response) => {
+const site = useSite((request, response) => {
   const [, name = ''] = /^\/file\/(.+)$/.exec(request.url!) ?? [];
   if (name === '' && request.url !== '/slow') {
     response.setHeader('content-type', 'text/html');
@@ -39,22 +37,12 @@ const site = createServer((request, response) => {
   response.write(CONTENT);
   finish = () => response.end(CONTENT);
 });
-let base: string;
 let folder: string;
 let far: FarBrowser;
 
-beforeAll(async () => {
-  await once(site.listen(0, '127.0.0.1'), 'listening');
-  base = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
-});
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'files-'));
 });
-afterAll(() => {
-  site.closeAllConnections();
-  site.close();
-});
-
 /** Clicks on a link, and returns when its download is certain. Puppeteer has no event of a download. */
 async function click({ page }: AnyLease, id: string): Promise<void> {
   const { waitForEvent, waitForResponse } = page as unknown as Record<
@@ -78,7 +66,7 @@ describe.each([
   it.skipIf(isSkipped)("works with Playwright's own API, and keeps nothing of the file", async () => {
     await using browser = await start();
     const run = await playwright.withPooledBrowser(browser.pool, async ({ page, context }) => {
-      await page.goto(base);
+      await page.goto(site.url);
       const [download] = await Promise.all([page.waitForEvent('download'), page.click('#one')]);
       const saved = join(folder, 'saved');
       await download.saveAs(saved);
@@ -105,7 +93,7 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
     const { downloads, ...result } = await run(
       far.pool as never,
       async (lease) => {
-        await lease.page.goto(base);
+        await lease.page.goto(site.url);
         for (const id of ['one', 'one', 'large']) await click(lease, id);
       },
       options,
@@ -130,7 +118,7 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
   });
 
   it('waits for a running download at the end, and reports one that it cuts', async () => {
-    const visit = (lease: AnyLease) => lease.page.goto(base).then(() => click(lease, 'slow'));
+    const visit = (lease: AnyLease) => lease.page.goto(site.url).then(() => click(lease, 'slow'));
     const end = (event: RunEvent) => void (event.type === 'callback-ended' && setTimeout(finish, 50));
     const [driver] = DRIVERS;
     const whole = await driver!.run(far.pool as never, visit, { downloads: folder, onEvent: end });
@@ -150,7 +138,7 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
     const { downloads, cleanupErrors } = await puppeteer.withPooledBrowser(
       far.pool,
       async (lease) => {
-        await lease.page.goto(base);
+        await lease.page.goto(site.url);
         await click(lease as never, 'large');
         await click(lease as never, 'two');
       },
@@ -169,7 +157,7 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
     { library: 'Puppeteer', map: puppeteer.mapPooledBrowsers, isolation: 'none' as const },
   ])('gives each task of $library its own files, with isolation $isolation', async ({ map, isolation }) => {
     const task = async (lease: AnyLease & { input: string }) => {
-      await lease.page.goto(base);
+      await lease.page.goto(site.url);
       await click(lease, lease.input);
     };
     const options = { downloads: folder, pagesPerLease: 2, concurrency: 1, isolation };
@@ -182,7 +170,7 @@ describe.skipIf(refusal !== undefined)('with the option downloads', () => {
 
   it('shows the files of a held lease as they arrive', async () => {
     await using held = await puppeteer.leaseBrowser(far.pool, { downloads: folder });
-    await held.page.goto(base);
+    await held.page.goto(site.url);
     await click(held as never, 'one');
     await expect.poll(() => held.downloads).toMatchObject([{ size: CONTENT.length }]);
     expect(await held.release()).toMatchObject({ downloads: [{ size: CONTENT.length }] });

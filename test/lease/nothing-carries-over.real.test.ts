@@ -1,13 +1,11 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
 import { look, pagesOf, useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 const used = useLocalPool();
 
-const server = createServer(({ url, headers }, response) => {
+const site = useSite(({ url, headers }, response) => {
   if (url === '/worker.js') response.writeHead(200, { 'content-type': 'text/javascript' }).end('1');
   else if (url === '/cookies') response.end(headers.cookie ?? 'none');
   else {
@@ -15,15 +13,7 @@ const server = createServer(({ url, headers }, response) => {
     response.writeHead(200, { 'content-type': 'text/html', ...cookie }).end('<title>a site</title>');
   }
 });
-let origin: string;
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  origin = `http://localhost:${(server.address() as AddressInfo).port}`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const inSite = (path: string) => `${site.as('localhost')}/${path}`;
 
 /** Stores something in each place that a site has. */
 const FILL = `(async () => {
@@ -86,19 +76,20 @@ interface Permissions {
 }
 
 async function seen({ page }: AnyLease): Promise<object> {
-  await page.goto(`${origin}/look`);
+  await page.goto(inSite('look'));
   return JSON.parse(await page.evaluate<string>(LOOK)) as object;
 }
 
 /** Fills the page's context, and returns what the page finds there. */
 async function fill(lease: AnyLease): Promise<object> {
   const { page, browser, context } = lease;
-  await page.goto(`${origin}/fill`);
+  await page.goto(inSite('fill'));
   await page.evaluate(FILL);
   const permissions = (context ??
     (browser as unknown as { defaultBrowserContext(): Permissions }).defaultBrowserContext()) as Permissions;
-  if (permissions.grantPermissions) await permissions.grantPermissions(['geolocation'], { origin });
-  else await permissions.overridePermissions(origin, ['geolocation']);
+  if (permissions.grantPermissions)
+    await permissions.grantPermissions(['geolocation'], { origin: inSite('') });
+  else await permissions.overridePermissions(inSite(''), ['geolocation']);
   return seen(lease);
 }
 
@@ -115,12 +106,12 @@ function ownContextOf({ browser }: AnyLease): OwnContext {
 /** Leaves a page that asks before it closes, and one with an open dialog that has broken its own JavaScript. */
 async function leavePages(lease: AnyLease, openPage: Driver['openPage']): Promise<void> {
   const asking = (await openPage(lease)) as Page;
-  await asking.goto(`${origin}/asks`);
+  await asking.goto(inSite('asks'));
   await asking.evaluate('void (onbeforeunload = (event) => event.preventDefault())');
   await asking.click('body');
   const blocked = (await openPage(lease)) as Page;
   const opened = new Promise<void>((resolve) => blocked.on('dialog', resolve));
-  await blocked.goto(`${origin}/blocked`);
+  await blocked.goto(inSite('blocked'));
   await blocked.evaluate(`void setTimeout(() => { Map = Promise = eval = undefined; alert('open') })`);
   await opened;
 }
@@ -144,11 +135,11 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
 
   it("leaves the browser as it is with release: 'reuse', and its own context with context: 'new'", async () => {
     expect(await run(used.pool, fill, { release: 'reuse' })).toMatchObject({ released: 'reused' });
-    expect(await pages()).toEqual([`${origin}/look`]);
+    expect(await pages()).toEqual([inSite('look')]);
     const another = await run(used.pool, fillAndLeavePages, { context: 'new' });
     expect(another.value).toEqual(FULL);
     expect(another).toMatchObject({ released: 'reused', cleanupErrors: [] });
-    expect(await pages()).toEqual([`${origin}/look`]);
+    expect(await pages()).toEqual([inSite('look')]);
     // The permission ended with its connection.
     expect(await next()).toMatchObject({ ...FULL, geolocation: 'prompt', name: 'a name' });
     expect(await next()).toEqual(CLEAN);
@@ -162,7 +153,7 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     async (_how, open) => {
       const useOwnContext = async (lease: AnyLease) => {
         const page = await open(ownContextOf(lease));
-        await page.goto(`${origin}/fill`);
+        await page.goto(inSite('fill'));
       };
       const ended = await run(used.pool, useOwnContext, { context: 'new' });
       expect(ended).toMatchObject({ released: 'reused', cleanupErrors: [] });

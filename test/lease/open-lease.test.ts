@@ -1,10 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { rejection, reset } from '../service/support.js';
-import { refuse, FaultRoad } from '../support/fault-road.js';
-import { playPages, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 /** The tags by which the library recognizes its lease: others for each request. */
@@ -13,7 +11,6 @@ const LEASE_TAGS = {
   'pooled-browser-owner': expect.stringMatching(/^[\w.-]+\/\d+\/[\dT:.-]+Z$/) as string,
 };
 
-const never = () => new Promise<never>(() => {});
 const refuseAll = () => Promise.reject(new Error('no targets'));
 
 describe('acquiring', () => {
@@ -44,9 +41,9 @@ describe('acquiring', () => {
     const onSent = () => void order.push('sent');
     const load = async () => void order.push('loaded');
     await using played = await PlayedLease.start({ load });
-    subscribe('undici:client:sendHeaders', onSent);
+    subscribe('http.client.request.start', onSent);
     await played.run();
-    unsubscribe('undici:client:sendHeaders', onSent);
+    unsubscribe('http.client.request.start', onSent);
     expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 
@@ -153,45 +150,6 @@ describe('connecting', () => {
     const { error, run } = await played.run(undefined, { replays: 'off' });
     expect(error).toBe(missing);
     expect(run).toMatchObject({ acquireAttempts: 1, released: 'destroyed', replayStatus: 'off' });
-  });
-
-  it('ends at connectTimeout', async () => {
-    await using played = await PlayedLease.start({ connect: never });
-    const { error } = await played.run(undefined, { connectTimeout: 100, connectAttempts: 1 });
-    expect(error).toBeInstanceOf(ConnectError);
-    expect((error as Error).message).toContain('100 ms');
-  });
-
-  it('reports the status of a refused upgrade', async () => {
-    await using played = await PlayedLease.start();
-    await using road = await FaultRoad.start();
-    road.play(refuse(403));
-    const url = `ws://${road.host}/`;
-    played.service.script('acquire', { status: 200, json: played.session({ cdp_ws_url: url }) });
-    const { error } = await played.run(undefined, { connectAttempts: 1 });
-    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
-  });
-
-  it('reports pages that did not respond and were closed', async () => {
-    onTestFinished(() => void vi.useRealTimers());
-    await using played = await PlayedLease.start({
-      connect: async () => {
-        await vi.advanceTimersByTimeAsync(4000);
-        await until(() => played.browser.received.some((text) => text.includes('Runtime.evaluate')));
-        await vi.advanceTimersByTimeAsync(2000);
-        await until(() => played.told('unresponsive-pages-closed').length > 0);
-        vi.useRealTimers();
-      },
-    });
-    playPages(played.browser, { stuck: 'unresponsive' });
-    await played.run(undefined, {
-      replays: 'off',
-      onEvent: ({ type }) =>
-        type === 'connecting' && vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }),
-    });
-    expect(played.told('unresponsive-pages-closed')).toMatchObject([
-      { sessionId: 'session-1', urls: ['https://stuck/'] },
-    ]);
   });
 });
 

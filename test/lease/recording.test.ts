@@ -224,6 +224,23 @@ it.each<[string, Route, number, (Answer | object[])[]]>([
   },
 );
 
+it.each<[string, (played: PlayedLease) => unknown, RunOptions, string]>([
+  ['was lost', ({ requests }) => requests[0]!.socket.cut('dropped'), {}, 'ERR_BROWSER_LOST'],
+  ['was used beyond the timeout', () => {}, { timeout: 100 }, 'ERR_CALLBACK_TIMEOUT'],
+])('a recording of a browser that %s is stopped before the release, and returned', async (...row) => {
+  const [, lose, options, code] = row;
+  await using played = await start({ replays: [[], [FINISHED]] });
+  const callback = () => {
+    lose(played);
+    return new Promise(() => {});
+  };
+  const { error, run } = await played.run(callback, { replays: 'record', ...options });
+  expect(error).toMatchObject({ code });
+  expect(run).toMatchObject({ replays: [FINISHED], replayStatus: 'ready', released: 'destroyed' });
+  const posts = askedOf(played).filter((asked) => asked.startsWith('POST'));
+  expect(posts).toEqual(['POST replays', 'POST stop', 'POST release']);
+});
+
 it('an abort in the callback ends the requests about the recording with the release', async () => {
   await using played = await start({ replays: [[STARTED]] });
   const caller = new AbortController();

@@ -27,27 +27,18 @@ const CLIENTS: Record<string, (title: string) => Promise<string | undefined>> = 
   'Playwright, by http URL': async (title) => {
     const browser = await chromium.connectOverCDP(proxy.url);
     const page = browser.contexts()[0]!.pages()[0]!;
-    await page.goto(titled(title));
-    const shown = await page.title();
-    await browser.close();
-    return shown;
+    return visit(page, title).finally(() => browser.close());
   },
   'Puppeteer, by WebSocket URL': async (title) => {
     const browser = await puppeteer.connect({ browserWSEndpoint: webSocketUrl() });
     const page = await browser.newPage();
-    await page.goto(titled(title));
-    const shown = await page.title();
-    await browser.close();
-    return shown;
+    return visit(page, title).finally(() => browser.close());
   },
   'Puppeteer over BiDi': async (title) => {
     const browserWSEndpoint = `${webSocketUrl()}/session`;
     const browser = await puppeteer.connect({ protocol: 'webDriverBiDi', browserWSEndpoint });
     const page = await browser.newPage();
-    await page.goto(titled(title));
-    const shown = await page.title();
-    await browser.close();
-    return shown;
+    return visit(page, title).finally(() => browser.close());
   },
   'chrome-remote-interface, with the secret in its paths': async (title) => {
     const { port, pathname } = new URL(proxy.url);
@@ -59,14 +50,19 @@ const BY_PORT: typeof CLIENTS = {
   'Puppeteer, by browserURL': async (title) => {
     const browser = await puppeteer.connect({ browserURL: proxy.url });
     const [page] = await browser.pages();
-    await page!.goto(titled(title));
-    const shown = await page!.title();
-    await browser.disconnect();
-    return shown;
+    return visit(page!, title).finally(() => browser.disconnect());
   },
   'chrome-remote-interface, by port': (title) =>
     titleOverCdp(title, { port: Number(new URL(proxy.url).port) }),
 };
+
+async function visit(
+  page: { goto(url: string): Promise<unknown>; title(): Promise<string> },
+  title: string,
+): Promise<string> {
+  await page.goto(titled(title));
+  return page.title();
+}
 
 async function titleOverCdp(title: string, options: CDP.Options): Promise<string | undefined> {
   const client = await CDP({ host: '127.0.0.1', ...options });

@@ -1,13 +1,11 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { truncateSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { namespaceRefusal, startInNamespace, type FarBrowser } from '../support/far-browser.js';
+import { useSite } from '../support/site.js';
 
 const CONTENT = Buffer.from(Array.from({ length: 1_300_001 }, (_, index) => index % 251));
 /** More than Playwright sends to a browser that is not on the same machine. */
@@ -17,7 +15,7 @@ const refusal = namespaceRefusal();
 if (refusal !== undefined) console.warn(`The uploads to another machine are skipped: ${refusal}.`);
 
 /** Answers with the number of bytes and their sum. */
-const site = createServer(async (request, response) => {
+const site = useSite(async (request, response) => {
   response.setHeader('content-type', 'text/html');
   if (request.method === 'GET') return response.end('<input type=file multiple>');
   let [size, sum] = [0, 0];
@@ -41,21 +39,13 @@ const UPLOAD = `(async () => {
 
 const small = join(tmpdir(), 'häl lo.pdf');
 const large = join(tmpdir(), 'large.bin');
-let base: string;
 let far: FarBrowser;
 
-beforeAll(async () => {
+beforeAll(() => {
   writeFileSync(small, CONTENT);
   writeFileSync(large, '');
   truncateSync(large, LARGE);
-  await once(site.listen(0, '127.0.0.1'), 'listening');
-  base = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
 });
-afterAll(() => {
-  site.closeAllConnections();
-  site.close();
-});
-
 describe.skipIf(refusal !== undefined)('to a browser on another machine', () => {
   beforeAll(async () => {
     far = await startInNamespace();
@@ -66,7 +56,7 @@ describe.skipIf(refusal !== undefined)('to a browser on another machine', () => 
     playwright.withPooledBrowser(
       far.pool,
       async ({ page }) => {
-        await page.goto(base);
+        await page.goto(site.url);
         await page.locator('input').setInputFiles(files);
         return page.evaluate(UPLOAD);
       },
@@ -93,7 +83,7 @@ describe.skipIf(refusal !== undefined)('to a browser on another machine', () => 
 
   it.each(['cdp', 'bidi'] as const)('Puppeteer over %s sends files', async (protocol) => {
     const visit = async ({ page }: puppeteer.PuppeteerHandles) => {
-      await page.goto(base);
+      await page.goto(site.url);
       const input = (await page.$('input')) as unknown as { uploadFile(...paths: string[]): Promise<void> };
       await input.uploadFile(small, small);
       return page.evaluate(UPLOAD);

@@ -88,18 +88,4 @@ describe.each(DRIVERS)('$name', ({ run }) => {
       expect(value, context).toBe(plain);
     }
   });
-
-  it('opens a fresh context with context: new, and closes it afterwards', async () => {
-    const visit = async (script: string, context: 'default' | 'new') => {
-      const callback = async ({ page }: { page: Pick<Page, 'goto' | 'evaluate'> }) => {
-        // The pool's own address: the page only needs an origin.
-        await page.goto(`${used.local.baseUrl}/no-such-page`);
-        return page.evaluate<string>(script);
-      };
-      return (await run(used.pool, callback as never, { context })).value;
-    };
-    expect(await visit('document.cookie = "seen=1"; document.cookie', 'new')).toBe('seen=1');
-    expect(await visit('document.cookie', 'new')).toBe('');
-    expect(await visit('document.cookie', 'default')).toBe('');
-  });
 });

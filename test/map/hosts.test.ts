@@ -6,7 +6,7 @@ import { Backlog } from '../../src/map/backlog.js';
 import { hostNames } from '../../src/map/host-of.js';
 import { iterableSource } from '../../src/map/input-source.js';
 import { clock, delay } from '../../src/shared/clock.js';
-import { Site } from '../examples/support.js';
+import { Site } from '../support/site.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { it } from './it.js';
 import { counted } from './support.js';

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build, stop } from 'esbuild';
 import { afterAll, expect, it, onTestFinished } from 'vitest';
-import { FakeService, reply, session } from '../support/fake-service.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { PlayedLease } from '../support/played-lease.js';
 
 const PROGRAM = `
   import { BrowserPool, leaseBrowser } from ${JSON.stringify(join(process.cwd(), 'dist/index.js'))};
@@ -54,11 +53,8 @@ it.each([
   ['SIGKILL', 'esm'],
   ['SIGKILL', 'cjs'],
 ] as const)('releases the browser at %s in an application of one file (%s)', async (way, format) => {
-  await using service = await FakeService.start();
-  await using browser = await PlayedBrowser.start();
-  service.script('acquire', (response) =>
-    reply(response, { status: 200, json: session({ cdp_ws_url: browser.url }) }),
-  );
+  await using played = await PlayedLease.start();
+  const { service } = played;
   const { child, output, ended } = await startBundle(format, way, { BROWSER_POOL_BASE_URL: service.baseUrl });
   if (way === 'SIGKILL') {
     await expect.poll(output).toBe('leased');

@@ -6,9 +6,7 @@ useWholeBrowser();
 
 // A hook after each test file checks that no browser and no profile folder is left.
 it.each([
-  ['ends by SIGINT', 'SIGINT', 'hang'],
   ['ends by SIGTERM', 'SIGTERM', 'hang'],
-  ['ends by SIGHUP', 'SIGHUP', 'hang'],
   ['removes a profile to which other processes write', 'SIGTERM', 'late-files'],
 ] as const)(
   'a process with a local pool and a lease %s, and leaves no browser',

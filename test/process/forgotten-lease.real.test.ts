@@ -1,14 +1,12 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { FakeService, session, TOKEN } from '../support/fake-service.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { TOKEN } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
 import { start } from './support.js';
 
 it('a lease that nobody can release any more is reported once on stderr, with what to do', async () => {
-  await using service = await FakeService.start();
-  await using browser = await PlayedBrowser.start();
-  service.script('acquire', { status: 200, json: session({ cdp_ws_url: browser.url }) });
-  const environment = { BROWSER_POOL_BASE_URL: service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
+  await using played = await PlayedLease.start();
+  const environment = { BROWSER_POOL_BASE_URL: played.service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
   const programs = ['idle', 'busy'].map((how) => start('forgotten', [how], environment));
   const errors = programs.map(({ child }) => {
     const texts: string[] = [];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { FakeService, reply, session, type Answer, type Route } from '../support/fake-service.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { reply, type Route } from '../support/fake-service.js';
+import { PlayedLease } from '../support/played-lease.js';
 import { start } from './support.js';
 
 /** Milliseconds: longer than the wait of a poll, and than the time between two pings. */
@@ -12,12 +12,11 @@ it.each<[string, string, Route | undefined]>([
   ['is in its callback', 'callback-started', undefined],
   ['releases its browser', 'callback-ended', 'release'],
 ])('finishes a call when the machine sleeps while it %s', async (_what, step, route) => {
-  await using service = await FakeService.start();
-  await using browser = await PlayedBrowser.start();
-  const grant: Answer = { status: 200, json: session({ cdp_ws_url: browser.url }) };
-  service.script('acquire', grant);
+  await using played = await PlayedLease.start();
+  const { service } = played;
   let answer = () => {};
-  const json = route === 'acquire' ? grant : ({ status: 204 } as const);
+  const granted = { status: 200, json: played.session() };
+  const json = route === 'acquire' ? granted : { status: 204 };
   if (route) service.script(route, (response) => void (answer = () => reply(response, json)));
 
   const { child, says, output, ended } = start('suspended', [], {

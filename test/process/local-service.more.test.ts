@@ -67,9 +67,3 @@ it('explains what to do if there is no Chromium', async () => {
   const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });
   expect(line).toMatch(/^BrowserNotFoundError ERR_BROWSER_NOT_FOUND: .*\/nowhere\/chromium/);
 });
-
-it('explains how to set a service if there is no address', async () => {
-  const [line] = await run(['runs'], { BROWSER_POOL_BASE_URL: '' });
-  expect(line).toContain('InvalidOptionError ERR_INVALID_OPTION');
-  expect(line).toContain('export BROWSER_POOL_BASE_URL=local');
-});

@@ -7,7 +7,7 @@ it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
   '$name: a killed process releases its session, through a process whose arguments contain no secret',
   async (contract) => {
     await using server = await ContractServer.start(contract);
-    const program = start('guarded', [], {
+    const program = start('ending', ['guarded'], {
       BROWSER_POOL_SERVICE: contract.service.name,
       BROWSER_POOL_BASE_URL: server.baseUrl,
       BROWSER_POOL_ACCESS_TOKEN: TOKEN,

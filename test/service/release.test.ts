@@ -1,12 +1,6 @@
 import { expect, it, vi } from 'vitest';
-import {
-  nextStep,
-  releaseBrowser,
-  type Answer,
-  type Doubt,
-  type OwnerCheck,
-  type Step,
-} from '../../src/service/release.js';
+import { nextStep, releaseBrowser, type Answer, type Doubt, type Step } from '../../src/service/release.js';
+import type { OwnerCheck } from '../../src/service/tickets.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
 

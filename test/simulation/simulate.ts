@@ -101,7 +101,7 @@ function newOrigin(): string {
 /** Replaces the clock, random numbers and the network by simulated ones. */
 function takeOver(world: World, service: SimulatedService): () => void {
   const { Host, Socket } = world.library;
-  const { dispatcher, connected, spare } = Host.prototype;
+  const { open: prepare, send, connected, spare } = Host.prototype;
   const { open } = Socket;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
@@ -110,8 +110,9 @@ function takeOver(world: World, service: SimulatedService): () => void {
   const warn = process.emitWarning;
   // Listeners that throw cause warnings.
   process.emitWarning = () => {};
-  Host.prototype.dispatcher = async function (this: Host) {
-    return service.dispatcher(this.reachability);
+  Host.prototype.open = async () => {};
+  Host.prototype.send = function (this: Host, message, signal) {
+    return service.send(message, signal, this.reachability);
   };
   Host.prototype.connected = async () => {};
   Host.prototype.spare = async () => NO_SPARE;
@@ -119,7 +120,7 @@ function takeOver(world: World, service: SimulatedService): () => void {
   world.clock.install();
   return () => {
     world.clock.uninstall();
-    Object.assign(Host.prototype, { dispatcher, connected, spare });
+    Object.assign(Host.prototype, { open: prepare, send, connected, spare });
     Socket.open = open;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Dispatcher } from 'undici';
+import type { IncomingMessage } from 'node:http';
+import type { HttpRequest } from '../../src/service/http.js';
 import type { Reachability } from '../../src/service/reachability.js';
 import { isRecord } from '../../src/shared/json.js';
 import { SimulatedBrowser } from './simulated-browser.js';
@@ -109,15 +110,12 @@ export class SimulatedService {
     this.#idle = Array.from({ length: habits.size }, () => this.#newSession());
   }
 
-  /** Replaces undici's dispatcher, whose events report whether a connection was opened. */
-  dispatcher(reachability: Reachability): Dispatcher {
-    return {
-      request: ({ method, path, body, signal }: Request & { body?: string }) => {
-        const json = body ? (JSON.parse(body) as Record<string, unknown>) : {};
-        return this.#request({ method, path, json, signal, reachability, call: sender.getStore() });
-      },
-      close: async () => {},
-    } as unknown as Dispatcher;
+  /** Replaces the connections, which report whether they could be opened. */
+  send(message: HttpRequest, signal: AbortSignal, reachability: Reachability): Promise<IncomingMessage> {
+    const { method = 'GET', url, body = {} } = message;
+    const path = url.pathname + url.search;
+    const json = structuredClone(body) as Record<string, unknown>;
+    return this.#request({ method, path, json, signal, reachability, call: sender.getStore() });
   }
 
   get shape(): Shape {
@@ -184,7 +182,7 @@ export class SimulatedService {
     return `s${++this.#sessions}`;
   }
 
-  #request(request: Request): Promise<Dispatcher.ResponseData> {
+  #request(request: Request): Promise<IncomingMessage> {
     const { path, signal, call } = request;
     this.requests++;
     if (this.shape === 'cdp')
@@ -195,7 +193,7 @@ export class SimulatedService {
     const searched = this.grants.find(({ request: id }) => id === search);
     if (search !== undefined) this.#searched.add(search);
     if (searched) searched.isSearched = true;
-    const exchanged = new Promise<Dispatcher.ResponseData>((resolve, reject) => {
+    const exchanged = new Promise<IncomingMessage>((resolve, reject) => {
       const hangUp = () => reject(signal.reason as Error);
       signal.addEventListener('abort', hangUp, { once: true });
       const stopListening = () => signal.removeEventListener('abort', hangUp);
@@ -220,7 +218,7 @@ export class SimulatedService {
       this.#world.violate(`call ${call} released ${sessionId} again, after its confirmation`);
   }
 
-  async #travel(request: Request): Promise<Dispatcher.ResponseData> {
+  async #travel(request: Request): Promise<IncomingMessage> {
     const { clock, random } = this.#world;
     const strikes = this.#world.strikes.bind(this.#world);
     const never = new Promise<never>(() => {});
@@ -439,7 +437,7 @@ export class SimulatedService {
     else this.#idle.push(sessionId);
   }
 
-  #respond(answer: Answer, request: Request): Dispatcher.ResponseData {
+  #respond(answer: Answer, request: Request): IncomingMessage {
     const strikes = this.#world.strikes.bind(this.#world);
     const isJson = answer.json !== undefined;
     const { status: statusCode } = answer;
@@ -453,7 +451,7 @@ export class SimulatedService {
       error = networkError('UND_ERR_SOCKET');
     }
     const body = this.#body(text, answer, request, error);
-    return { statusCode, headers: { 'content-type': type, ...answer.headers }, body } as never;
+    return Object.assign(body, { statusCode, headers: { 'content-type': type, ...answer.headers } }) as never;
   }
 
   async *#body(

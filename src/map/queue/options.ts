@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import type { Protocol } from '../../connect/connector.js';
-import type { CheckingConnector, LeaseOptions } from '../../lease/options.js';
+import type { CheckingConnector, LeaseOptions, LibraryTypes } from '../../lease/options.js';
 import {
   abortSignal,
   callback,
@@ -150,9 +149,9 @@ interface WorkerOptions extends LaneOptions, QueueOptions {
  *
  * With `name`, the leases are named `<name>-<random>-1`, and so on: all workers can have the same options.
  */
-export interface WorkOptions<ConnectOptions extends object = object, P = Protocol, Input = unknown>
+export interface WorkOptions<Library extends LibraryTypes = LibraryTypes, Input = unknown>
   extends
-    Omit<LeaseOptions<ConnectOptions, P>, 'context' | 'contextOptions' | keyof WorkerOptions>,
+    Omit<LeaseOptions<Library>, 'context' | 'contextOptions' | keyof WorkerOptions>,
     InputOptions<object, Input>,
     WorkerOptions {}
 

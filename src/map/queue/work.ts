@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Connector, Protocol } from '../../connect/connector.js';
+import type { Connector } from '../../connect/connector.js';
+import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
 import type { BrowserSession } from '../../service/services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
@@ -37,7 +38,7 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   queueName: string,
   pool: BrowserPool<Session> | string,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: WorkOptions<object, Protocol, Input> & { connector: Connector<Handles> },
+  options: WorkOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');

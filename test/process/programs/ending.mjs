@@ -1,4 +1,5 @@
-// Leases browsers from a service that the test plays, in the way that the first argument names. Used by ../ends.more.test.ts.
+// Leases browsers from a service that the test plays, in the way that the first argument names. Used by ../ends.more.test.ts
+// and ../services.more.test.ts.
 import { once } from 'node:events';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { BrowserPool, leaseBrowser } from '../../../dist/index.js';

@@ -65,19 +65,19 @@ const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
 const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
   [
-    /dispatcher \.request\(|body as AsyncIterable|response-body\.ts.* content|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
+    /host\.send\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
     NEVER_LATE,
   ],
   // A chunk or a socket is either delivered or not.
-  [/body as AsyncIterable|response-body\.ts.* content|Socket\.open\(|openSocket\(/, ['throws after']],
+  [/body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(/, ['throws after']],
   // It has started before: it can only throw after.
   [/connecting, ended|raceAbort\(start,| result$/, ['throws']],
   // They have limits inside.
   [/#cleanFirst\(|prepareFolders\(|prepareToken\(/, NEVER_LATE],
   // They import a module, send nothing, or wait for a timer.
-  [/host\.(dispatcher|spare)\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
-  // The simulated service has no connections, and the next turn of the event loop comes, as does the end of a pause.
-  [/ connections$| nextTurn\(| delay\((PROCESSING|Math)/, NEVER_FAILS],
+  [/host\.(open|spare)\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
+  // A simulated host has no connections. The next turn of the event loop comes, as does the end of a pause.
+  [/ opening$| opened\?\.local\?\.close\(\)$| nextTurn\(| delay\((PROCESSING|Math)/, NEVER_FAILS],
   // The work has started elsewhere, and fails there.
   [/raceAbort\(work, grace| releas(ed|ing)$|allSettled\(this\.#work\)|downloads\?\.settle\(/, NEVER_FAILS],
 ];
@@ -90,14 +90,14 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
 const ELSEWHERE = new RegExp(
   [
     /^lease\/(artifact|downloads|prox)|artifact-files\.js|prepareFolder\(|FOLDERS_TIMEOUT/,
-    /^service\/(host|local-service|download-replay|browser-pool|connections?|send-once)\.|download-replay\.js|onContent\(/,
+    /^service\/(host|local-service|download-replay|browser-pool|connection|http)\.|download-replay\.js|onContent\(/,
     /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
     /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
     // A service whose connection is the lease.
     /waitForConnection\(|refusals\), deadline|lease\.#begin\(\)$/,
     /allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/,
     // A token in the URL of a service without an acquire request; a connection opened ahead.
-    /^service\/client.* this\.#currentToken\(options, abort\)$|^service\/spare-connection.* opening$/,
+    /^service\/client.* this\.#inTime\(options, \(abort\) => this\.#currentToken|^service\/spare-connection.* opening$/,
   ]
     .map(({ source }) => source)
     .join('|'),
