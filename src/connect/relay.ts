@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import { isRecord, parseJson } from '../shared/json.js';
+import { recordOf } from '../shared/json.js';
 import { withAnySession } from './bidi-session.js';
 import { CdpClient } from './cdp-client.js';
 import type { Connector } from './connector.js';
@@ -94,7 +94,7 @@ export function bidiChannel(socket: Socket, onClose: () => void): Channel {
 function idOf(data: Frame, method: string): unknown {
   if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
-  const message = readMessage(String(data));
+  const message = recordOf(String(data));
   return message['method'] === method ? message['id'] : undefined;
 }
 
@@ -122,13 +122,13 @@ export async function pageChannel(
     socket.onMessage = (data) => {
       const text = String(data);
       if (text.endsWith(ending)) return toClient(`${text.slice(0, -ending.length)}}`, false);
-      const { sessionId: from, ...message } = readMessage(text);
+      const { sessionId: from, ...message } = recordOf(text);
       if (from !== undefined) return toClient(from === sessionId ? JSON.stringify(message) : text, false);
       // An event of the browser, which the client did not ask for.
       const { method, params } = message as { method?: string; params?: { sessionId?: string } };
       if (method === 'Target.detachedFromTarget' && params?.sessionId === sessionId) onClose();
     };
-    return (data) => socket.send(JSON.stringify({ sessionId, ...readMessage(String(data)) }));
+    return (data) => socket.send(JSON.stringify({ sessionId, ...recordOf(String(data)) }));
   };
 }
 
@@ -139,14 +139,4 @@ async function anyPage(cdp: CdpClient): Promise<string> {
   const page = targetInfos.find(({ type }) => type === 'page');
   if (page) return page.targetId;
   return (await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })).targetId;
-}
-
-/** What is no JSON is no command either: the browser answers with its own error. */
-function readMessage(text: string): Record<string, unknown> {
-  try {
-    const message = parseJson(text);
-    return isRecord(message) ? message : {};
-  } catch {
-    return {};
-  }
 }
