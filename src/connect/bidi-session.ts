@@ -74,7 +74,8 @@ async function describeBrowser(ask: (method: string, params: object) => Promise<
           target: { context },
           awaitPromise: false,
         });
-  const userAgent = String(evaluated?.result?.result?.value ?? '');
+  const value = evaluated?.result?.result?.value;
+  const userAgent = typeof value === 'string' ? value : '';
   return {
     browserName: 'chrome',
     browserVersion: /Chrom\w*\/([\d.]+)/.exec(userAgent)?.[1] ?? '',
