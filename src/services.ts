@@ -45,6 +45,7 @@ export {
   path,
   socketUrl,
   textAt,
+  urlAt,
   valueAt,
   type BrowserService,
   type Grant,

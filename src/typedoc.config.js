@@ -49,7 +49,8 @@ export default {
 function titleDocuments({ converter }) {
   converter.on('createDocument', (_context, document) => {
     const [, title] = /^# (.+)/m.exec(document.content[0].text) ?? [];
-    if (title) document.name = title;
+    // A name with backticks ends at the first one.
+    if (title) document.name = title.replaceAll('`', '');
   });
 }
 

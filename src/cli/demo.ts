@@ -94,27 +94,24 @@ function summarize(outcomes: readonly Outcome[]): string {
 
 const REPLAYS = 'The replays stay after the demo. Open each in a browser:';
 
-/** Runs with the two variables that `serve` prints, with either library. */
+/** Runs with either library. */
 const CODE = `
 import { withPooledBrowser } from 'pooled-browser/playwright';
 
-const { value, replays } = await withPooledBrowser('default', async ({ page }) => {
+const { value, released } = await withPooledBrowser('my-pool', async ({ page }) => {
   await page.goto('https://example.com');
   return page.title();
 });
-console.log(value, replays);`;
+console.log(value, released);`;
 
 function nextSteps({ name }: Job): string {
   const [library = ''] = name.split(' ');
   const code = CODE.replace('playwright', library);
   return [
-    paint('bold', 'Next, your own code. In one terminal:'),
-    '',
-    '  npx pooled-browser serve',
-    '',
-    'In another terminal, after the two export lines that serve prints: node hello.mjs',
+    paint('bold', 'Next, your own code, hello.mjs:'),
     ...code.split('\n').map((line) => (line === '' ? '' : `  ${paint('green', line)}`)),
     '',
-    'With a service in the cloud, the code is the same: only the two variables change.',
+    'It runs with the browser of this machine: BROWSER_POOL_BASE_URL=local node hello.mjs',
+    'With the browsers of a service, only the variables change: see the README.',
   ].join('\n');
 }

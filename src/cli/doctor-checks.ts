@@ -200,7 +200,7 @@ async function checkLease(on: Case): Promise<Result> {
   const { released, replayStatus, cleanupErrors } = await lease.end();
   if (released === 'failed' || released === 'unknown') {
     const advice =
-      'Check that the service answers POST /browser_pools/{pool}/release, and that the token permits it. ' +
+      'Check that the service answers the request that releases a browser, and that the token permits it. ' +
       'A browser that is still leased ends with its inactivity timeout.';
     return { status: 'failed', detail: 'a browser was leased but could not be released', advice };
   }

@@ -108,7 +108,7 @@ function adviceFor(error: unknown): string | undefined {
     const other =
       error.status === undefined
         ? 'a service that returns addresses of another network'
-        : 'a service that refuses the jwt of its own WebSocket URL';
+        : 'a service that refuses the token in its own WebSocket URL';
     return (
       'The service can be reached, but its browser cannot. Possible causes are a proxy or firewall that blocks ' +
       `WebSockets, or ${other}.`

@@ -12,14 +12,20 @@ export const EXIT = {
   signal: 128,
 } as const;
 
-/** The exit codes as `--help` shows them. */
-export const EXIT_CODES = `
+/** The exit codes as `--help` of a command shows them. */
+export function exitCodesOf(command: string): string {
+  const exec = `
+With exec, the code is that of the command; 127: no such command, 126: the command can't be started`;
+  return `
 Exit codes:
-  0    success; also when serve, proxy, acquire or work is stopped by Ctrl-C
+  0    success${STOPPED.includes(command) ? '; also when Ctrl-C stops it' : ''}
   1    failure; the reason is on stderr
   2    wrong usage: an unknown command, option or value, or no address or token of the service
-  130  interrupted by Ctrl-C before the end (129: SIGHUP, 143: SIGTERM)
-exec exits with the code of its command; 127: no such command, 126: the command can't be started`;
+  130  interrupted by Ctrl-C before the end (129: SIGHUP, 143: SIGTERM)${command === 'exec' ? exec : ''}`;
+}
+
+/** The commands that run until Ctrl-C. */
+const STOPPED = ['serve', 'proxy', 'acquire', 'work'];
 
 /** Returns the exit code of a program that a signal ended. */
 export function exitCodeOf(signal: NodeJS.Signals): number {

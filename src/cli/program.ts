@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { sentence } from '../shared/errors.js';
-import { EXIT, EXIT_CODES } from './errors.js';
+import { EXIT, exitCodesOf } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { note, oneLine } from './terminal.js';
 
@@ -41,7 +41,7 @@ export async function createProgram(args: readonly string[], interruption: Inter
     .exitOverride()
     .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)
-    .addHelpText('afterAll', EXIT_CODES);
+    .addHelpText('afterAll', ({ command }) => exitCodesOf(command.name()));
   // The script of a shell calls it.
   const isComplete = args[0] === 'complete';
   for (const [name, summary, load] of COMMANDS) {

@@ -26,7 +26,7 @@ const STEPS = [
   'released: back in the pool',
 ];
 
-it('leases with each library and protocol, prints each step, and ends with code that runs against serve', async () => {
+it('leases with each library and protocol, prints each step, and ends with code that runs', async () => {
   const demo = startCli(['demo'], RECORDINGS);
   const { code, stdout, stderr } = await demo.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -48,16 +48,11 @@ it('leases with each library and protocol, prints each step, and ends with code 
   expect(stdout).toMatch(/^puppeteer bidi read +Order \d for Grace: Lamp .*, 39\.50 EUR$/m);
   await demo.leavesNothing();
 
-  const serve = startCli(['serve', '--size', '1', '--json']);
-  const [line] = await serve.prints(/.*"serving".*/);
-  const { baseUrl, token } = JSON.parse(line) as { baseUrl: string; token: string };
-  const [, printed] = /node hello\.mjs\n\n([^]*)\n\nWith a service/.exec(stdout)!;
+  const [, printed] = /hello\.mjs:\n\n([^]*)\n\nIt runs .* BROWSER_POOL_BASE_URL=local node/.exec(stdout)!;
   const hello = printed!.replace('https://example.com', 'data:text/html,<title>My page</title>');
-  const environment = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
   const words = ['--input-type=module', '--eval', hello];
-  const ended = await startNode(words, environment).ended;
-  expect(ended).toEqual({ code: 0, stdout: 'My page []\n', stderr: '' });
-  await serve.end('SIGINT');
+  const ended = await startNode(words, { BROWSER_POOL_BASE_URL: 'local' }).ended;
+  expect(ended).toEqual({ code: 0, stdout: 'My page reused\n', stderr: '' });
 });
 
 const WITHOUT_PLAYWRIGHT = 'playwright cdp. To add it: npm install playwright-core';

@@ -25,6 +25,7 @@ it.each(COMMANDS)(
     expect(stdout).toContain(`Usage: pooled-browser ${command}`);
     expect(stdout).toMatch(new RegExp(`^Examples?:\\n {2}\\$ pooled-browser ${command}`, 'm'));
     expect(stdout).toContain('Exit codes:');
+    expect(stdout.includes('126')).toBe(command === 'exec');
     expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
   },
 );

@@ -43,7 +43,7 @@ it(
     expect(await run(job!)).toBe('Order 1 of ada\nOrder 2 of ada\nOrder 3 of ada\n');
     expect(suites).toHaveLength(2);
     for (const suite of suites) expect(await run(suite)).toContain('1 passed');
-    expect(await run('npx tsx cookies.ts')).toBe('Order 1 of ada\n');
+    expect(await run('npx tsx cookies.mts')).toBe('Order 1 of ada\n');
     expect(used.local.stats().leased).toBe(0);
   },
   EXAMPLE_TIMEOUT,

@@ -99,6 +99,7 @@ strong { font-weight: 650; overflow-wrap: anywhere; }
 .table li > * { order: 1; }
 .table .state, .table .name, .table .links { order: 0; }
 .table .name { flex-basis: 150px; }
+.table .state { min-width: 96px; }
 .table .links { min-width: 48px; justify-content: end; }
 .tag {
   padding: 0 7px; border-radius: 5px; background: var(--panel); border: 1px solid var(--line); font-size: 12px;
@@ -116,7 +117,7 @@ dialog .line { justify-content: flex-end; margin-top: 16px; }
 dialog .danger { background: var(--bad); border-color: transparent; color: var(--panel); }
 dialog .danger:hover:enabled { background: var(--bad); filter: brightness(1.08); }
 @media (min-width: 1200px) {
-  main { grid-template-columns: minmax(0, 1fr) 400px; align-items: start; }
+  main { grid-template-columns: minmax(0, 1fr) 424px; align-items: start; }
 }
 @media (min-width: 1000px) and (max-width: 1199px) {
   .table li { display: grid; grid-template-columns: 118px minmax(0, 1fr) 130px 80px 110px 160px 72px; }

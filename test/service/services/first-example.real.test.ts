@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import puppeteer, { type Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BrowserPool } from '../../../src/index.js';
 import { withPooledBrowser } from '../../../src/playwright.js';
 import { findBrowser } from '../../../src/local.js';
 import { namedPool } from '../../../src/service/browser-pool.js';
-import { webdriver } from '../../../src/services.js';
+import { startBrowserless } from '../../support/browserless-server.js';
 import { Chromedriver, describeWithChromedriver } from '../../support/chromedriver.js';
 import { CONTRACTS, ContractServer } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
@@ -17,12 +16,12 @@ import { useWholeBrowser } from '../../support/whole-browser.js';
 useWholeBrowser();
 
 /** The first example of the README, with a page that needs no network. Only the environment differs. */
-async function firstExample(pool: BrowserPool<object> | string = 'checkout-tests') {
-  const { value, replays, released } = await withPooledBrowser(pool, async ({ page }) => {
+async function firstExample() {
+  const { value, replays, released } = await withPooledBrowser('checkout-tests', async ({ page }) => {
     await page.goto('data:text/html,<title>Example Domain</title>');
     return page.title();
   });
-  if (typeof pool === 'string') await namedPool(pool).close();
+  await namedPool('checkout-tests').close();
   return { value, replays, released };
 }
 
@@ -59,6 +58,12 @@ describe('the first example runs unchanged', () => {
     expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'reused' });
   });
 
+  it('on browserless, a browser for each connection', async () => {
+    await using server = await startBrowserless(browser.wsEndpoint());
+    environment('browserless', server.baseUrl);
+    expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
+  });
+
   it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
     'on a server with the contract of $name',
     async (contract) => {
@@ -72,13 +77,11 @@ describe('the first example runs unchanged', () => {
 });
 
 describeWithChromedriver('the first example runs unchanged', () => {
-  it('on webdriver, whose Chromium needs arguments on this machine', async () => {
+  it('on webdriver with chromedriver', async () => {
     await using driver = await Chromedriver.start();
-    const { url, capabilities } = driver;
-    await using pool = new BrowserPool<object>('checkout-tests', {
-      service: webdriver({ url, capabilities }),
-    });
-    expect(await firstExample(pool)).toMatchObject({ value: 'Example Domain', released: 'destroyed' });
+    await using server = await driver.serveWithCapabilities();
+    environment('webdriver', server.url, '');
+    expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
     expect(await driver.sessions()).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ export function endedRow(row: EndedRow): HTMLElement {
     badgeOf(text, kind),
     ...leaseFacts(row),
     make('span', { class: 'number' }, `ran ${seconds(duration)}`),
-    make('span', { class: 'number dim' }, `ended ${time(endedAt)}`),
+    timeOf('ended', endedAt),
     make('span', { class: 'links' }, ...links),
   );
 }
@@ -30,7 +30,7 @@ export function replayRow(row: ReplayRow): HTMLElement {
     badgeOf(text, kind),
     ...leaseFacts(row),
     make('span', { class: 'number' }, duration === undefined ? '' : `length ${clock(duration)}`),
-    make('span', { class: 'number dim' }, `started ${time(startedAt)}`),
+    timeOf('started', startedAt),
     make('span', { class: 'links' }, newTabLink('Open', `Open the replay of ${name}`, viewUrl)),
   );
 }
@@ -50,6 +50,9 @@ function leaseFacts(row: EndedRow | ReplayRow): HTMLElement[] {
   return [name, make('span', { class: 'dim' }, 'pool ', row.pool), session];
 }
 
-function time(iso: string): string {
-  return new Date(iso).toLocaleTimeString();
+/** Without its seconds, so that the facts of a row fit on one line. */
+function timeOf(what: string, iso: string): HTMLElement {
+  const date = new Date(iso);
+  const time = date.toLocaleTimeString([], { timeStyle: 'short' });
+  return make('span', { class: 'number dim', title: date.toLocaleString() }, `${what} ${time}`);
 }

@@ -1,6 +1,6 @@
 import type { ReplayFacts } from '../replay-page.js';
 import { byId, make, showBadge } from './dom.js';
-import { bytes, clock, duration, RECORDING_STATES, short } from './format.js';
+import { bytes, clock, RECORDING_STATES, short } from './format.js';
 import { Player } from './player.js';
 import { Timeline } from './timeline.js';
 
@@ -91,7 +91,7 @@ function showFacts(facts: ReplayFacts): void {
     Replay: replayId,
     Started: new Date(startedAt).toLocaleString(),
     Finished: finishedAt && new Date(finishedAt).toLocaleString(),
-    Length: video && `${clock(video.duration)} (${duration(video.duration)})`,
+    Length: video && clock(video.duration),
     Picture: video && `${video.width} × ${video.height}`,
     Size: video && bytes(video.size),
   };
