@@ -2,15 +2,16 @@ import CDP from 'chrome-remote-interface';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { serveProxy, type PoolProxy, type ProxyEvent } from '../../src/index.js';
+import { BrowserPool, serveProxy, type PoolProxy, type ProxyEvent } from '../../src/index.js';
+import { kernel } from '../../src/services.js';
 import { titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
 let proxy: PoolProxy;
 let events: ProxyEvent[];
 
-const start = async (secret = true) =>
-  (proxy = await serveProxy(used.pool, {
+const start = async (secret = true, pool: BrowserPool<object> = used.pool) =>
+  (proxy = await serveProxy(pool, {
     secret,
     onClient: (event) => events.push(event),
   }));
@@ -87,31 +88,44 @@ it.each([
   expect(used.local.stats().leased).toBe(0);
 });
 
-it('keeps the pages of a named browser, but nothing that its client set, and leaves nothing for the next lease', async () => {
-  await start();
-  const browserWSEndpoint = `${webSocketUrl()}/alice`;
-  const first = await puppeteer.connect({ browserWSEndpoint });
-  const page = await first.newPage();
-  // Without its client, this page would wait for ever.
-  await page.setRequestInterception(true);
-  page.on('request', (request) => void request.continue());
-  await page.goto(titled('first'));
-  await first.disconnect();
-  await expect.poll(() => proxy.counts.connected).toBe(0);
-  const again = await chromium.connectOverCDP(`${proxy.url}/alice`);
-  const pages = again.contexts()[0]!.pages();
-  expect(await Promise.all(pages.map((one) => one.title()))).toContain('first');
-  await pages.at(-1)!.goto(titled('second'));
-  await again.close();
-  await proxy.close();
-  expect(released()).toEqual(['reused']);
-  await start();
-  const other = await chromium.connectOverCDP(proxy.url);
-  expect(
-    other
-      .contexts()[0]!
-      .pages()
-      .map((one) => one.url()),
-  ).toEqual(['about:blank']);
-  await other.close();
-});
+const ending: typeof kernel = {
+  ...kernel,
+  grant: (...args) => ({ ...kernel.grant(...args), endsWithConnection: true }),
+};
+
+it.each([
+  ['that lasts', kernel],
+  ['that ends with its connection', ending],
+])(
+  'keeps the pages of a named browser %s, but nothing that its client set, and nothing for the next lease',
+  async (_how, service) => {
+    const { baseUrl, token } = used.local;
+    await using pool = new BrowserPool<object>('test', { baseUrl, token, service });
+    await start(true, pool);
+    const browserWSEndpoint = `${webSocketUrl()}/alice`;
+    const first = await puppeteer.connect({ browserWSEndpoint });
+    const page = await first.newPage();
+    // Without its client, this page would wait for ever.
+    await page.setRequestInterception(true);
+    page.on('request', (request) => void request.continue());
+    await page.goto(titled('first'));
+    await first.disconnect();
+    await expect.poll(() => proxy.counts.connected).toBe(0);
+    const again = await chromium.connectOverCDP(`${proxy.url}/alice`);
+    const pages = again.contexts()[0]!.pages();
+    expect(await Promise.all(pages.map((one) => one.title()))).toContain('first');
+    await pages.at(-1)!.goto(titled('second'));
+    await again.close();
+    await proxy.close();
+    expect(released()).toEqual(['reused']);
+    await start();
+    const other = await chromium.connectOverCDP(proxy.url);
+    expect(
+      other
+        .contexts()[0]!
+        .pages()
+        .map((one) => one.url()),
+    ).toEqual(['about:blank']);
+    await other.close();
+  },
+);
