@@ -37,6 +37,7 @@ export {
 } from './service/services/browser-use.js';
 export {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
   MARK_TAG,
@@ -45,6 +46,7 @@ export {
   path,
   socketUrl,
   textAt,
+  urlAt,
   valueAt,
   type BrowserService,
   type Grant,

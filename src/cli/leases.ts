@@ -8,7 +8,7 @@ import { askFirst } from './confirm.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { ABOUT_TOKEN, addServiceOption, time, type ServiceOptions } from './options.js';
-import { openPool, withService } from './service.js';
+import { openPool, serviceOf, withService } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
@@ -47,6 +47,7 @@ interface ActiveLease {
   session: string;
   name?: string | undefined;
   pool?: string | undefined;
+  poolId?: string | undefined;
   /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
   age?: number | undefined;
   owner?: { host: string; pid: number } | undefined;
@@ -59,7 +60,10 @@ async function leases(
 ): Promise<void> {
   const { release, olderThan, json, pool } = options;
   const all = await withService(options, (client) => listLeases(client, options.signal));
-  const listed = all.filter((lease) => pool === undefined || lease.pool === undefined || lease.pool === pool);
+  // A service may not say which pool a session belongs to.
+  const isOfPool = ({ pool: name = pool, poolId }: ActiveLease) =>
+    pool === undefined || name === pool || poolId === pool;
+  const listed = all.filter(isOfPool);
   if (release === undefined && olderThan === undefined) return print(listed, json);
   const unknown = (release ?? []).find((id) => !listed.some(({ session }) => session === id));
   if (unknown !== undefined)
@@ -95,7 +99,7 @@ async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<A
 
 /** Undefined for a session of another program. */
 function activeLease(
-  { id, lease, mark, name, pool, createdAt }: ListedSession,
+  { id, lease, mark, name, pool, poolId, createdAt }: ListedSession,
   isLeasedAgain: boolean,
 ): ActiveLease | undefined {
   if (lease === undefined) return undefined;
@@ -106,6 +110,7 @@ function activeLease(
     session: id,
     name,
     pool,
+    poolId,
     age: Number.isNaN(since) ? undefined : Math.max(0, Date.now() - since),
     owner: owner && { host: owner.host, pid: owner.pid },
     lease,
@@ -113,7 +118,7 @@ function activeLease(
 }
 
 function print(listed: readonly ActiveLease[], json: true | undefined): void {
-  if (json) return void printJson(listed.map(({ lease: _tag, ...shown }) => shown));
+  if (json) return void printJson(listed.map(({ lease: _tag, poolId: _id, ...shown }) => shown));
   if (listed.length === 0) return note('There are no active leases of this library.');
   const rows = listed.map(({ session, name = '-', pool = '-', age, owner }) => [
     session,
@@ -152,6 +157,13 @@ async function endLeases(
     else note('No lease is that old.');
     return;
   }
+  const { service } = await serviceOf(options);
+  const homeless = ended.find((lease) => (lease.pool ?? options.pool) === undefined);
+  if (homeless && service.pool)
+    throw new CliError(
+      `The service does not say which pool session ${homeless.session} belongs to. Add the pool: pooled-browser leases <pool>.`,
+      EXIT.usage,
+    );
   if (!yes) {
     if (!json) print(ended, undefined);
     const what = ended.length === 1 ? 'this lease' : `these ${ended.length} leases`;

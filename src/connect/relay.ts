@@ -1,13 +1,14 @@
 import type { WebSocket } from 'ws';
-import { isRecord, parseJson } from '../shared/json.js';
+import { recordOf } from '../shared/json.js';
 import { withAnySession } from './bidi-session.js';
-import { CdpClient } from './cdp-client.js';
 import type { Connector } from './connector.js';
-import type { Frame, Socket } from './socket.js';
+import type { AnySocket, Frame, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
 
 /** Bytes that may wait for a slow receiver; beyond them, its sender is not read. */
 const MOST_UNSENT = 1024 * 1024;
+/** Code of a close frame: a message is not what it must be. */
+const INVALID = 1007;
 /** Longest command without parameters, in bytes. */
 const LONGEST_BARE_COMMAND = 200;
 
@@ -30,7 +31,7 @@ type Send<Data = Frame> = (data: Data, isBinary: boolean) => void;
 export type Channel = (toClient: Send<Frame | string>) => Send;
 
 /** Passes messages in both directions until one side ends. A slow receiver slows its sender down: nothing piles up here. */
-export function join(client: WebSocket, socket: Socket, open: Channel = wholeSocket(socket)): void {
+export function join(client: WebSocket, socket: AnySocket, open: Channel = wholeSocket(socket)): void {
   const resumeBrowser = () => {
     if (client.bufferedAmount <= MOST_UNSENT) socket.resume();
   };
@@ -45,14 +46,18 @@ export function join(client: WebSocket, socket: Socket, open: Channel = wholeSoc
   client.on('message', (data, isBinary) => {
     // A client that is being disconnected can still send.
     if (client.readyState !== client.OPEN) return;
-    toBrowser(data, isBinary);
+    try {
+      toBrowser(data, isBinary);
+    } catch {
+      return client.close(INVALID, 'The message can not be read.');
+    }
     if (socket.unsent > MOST_UNSENT) client.pause();
   });
   client.once('close', () => socket.resume());
 }
 
 /** All messages as they are. */
-function wholeSocket(socket: Socket): Channel {
+function wholeSocket(socket: AnySocket): Channel {
   return (toClient) => {
     socket.onMessage = toClient;
     return (data, isBinary) => socket.send(data, isBinary);
@@ -64,7 +69,7 @@ function wholeSocket(socket: Socket): Channel {
  *
  * @param onClose Called instead of `Browser.close`.
  */
-export function cdpChannel(socket: Socket, onClose: () => void): Channel {
+export function cdpChannel(socket: AnySocket, onClose: () => void): Channel {
   return (toClient) => {
     const toBrowser = wholeSocket(socket)(toClient);
     return (data, isBinary) => {
@@ -77,7 +82,7 @@ export function cdpChannel(socket: Socket, onClose: () => void): Channel {
 }
 
 /** The same over WebDriver BiDi, whether or not the browser has a session already. */
-export function bidiChannel(socket: Socket, onClose: () => void): Channel {
+export function bidiChannel(socket: AnySocket, onClose: () => void): Channel {
   return (toClient) => {
     const transport = withAnySession(socketTransport(socket, 'bidi'));
     transport.onmessage = (text) => toClient(text, false);
@@ -94,59 +99,6 @@ export function bidiChannel(socket: Socket, onClose: () => void): Channel {
 function idOf(data: Frame, method: string): unknown {
   if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
-  const message = readMessage(String(data));
+  const message = recordOf(String(data));
   return message['method'] === method ? message['id'] : undefined;
-}
-
-/**
- * One page over CDP, as at the path `/devtools/page/<id>` of a debugging port: its messages have no session id.
- *
- * @param targetId Default: any page of the browser.
- * @param onClose Called when the page was closed.
- */
-export async function pageChannel(
-  socket: Socket,
-  targetId: string | undefined,
-  onClose: () => void,
-): Promise<Channel> {
-  const cdp = new CdpClient({
-    ended: socket.ended,
-    send: (message) => socket.send(message),
-    listen: (onMessage) => void (socket.onMessage = onMessage),
-  });
-  const attached = { targetId: targetId ?? (await anyPage(cdp)), flatten: true };
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
-  // Chromium writes the session id last.
-  const ending = `,"sessionId":"${sessionId}"}`;
-  return (toClient) => {
-    socket.onMessage = (data) => {
-      const text = String(data);
-      if (text.endsWith(ending)) return toClient(`${text.slice(0, -ending.length)}}`, false);
-      const { sessionId: from, ...message } = readMessage(text);
-      if (from !== undefined) return toClient(from === sessionId ? JSON.stringify(message) : text, false);
-      // An event of the browser, which the client did not ask for.
-      const { method, params } = message as { method?: string; params?: { sessionId?: string } };
-      if (method === 'Target.detachedFromTarget' && params?.sessionId === sessionId) onClose();
-    };
-    return (data) => socket.send(JSON.stringify({ sessionId, ...readMessage(String(data)) }));
-  };
-}
-
-async function anyPage(cdp: CdpClient): Promise<string> {
-  const { targetInfos } = await cdp.send<{ targetInfos: { targetId: string; type: string }[] }>(
-    'Target.getTargets',
-  );
-  const page = targetInfos.find(({ type }) => type === 'page');
-  if (page) return page.targetId;
-  return (await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })).targetId;
-}
-
-/** What is no JSON is no command either: the browser answers with its own error. */
-function readMessage(text: string): Record<string, unknown> {
-  try {
-    const message = parseJson(text);
-    return isRecord(message) ? message : {};
-  } catch {
-    return {};
-  }
 }

@@ -40,6 +40,12 @@ const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 /** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
+/** A connection to a browser: the whole socket, or one session within it. */
+export type AnySocket = Pick<
+  Socket,
+  'send' | 'onMessage' | 'onSent' | 'unsent' | 'pause' | 'resume' | 'ended' | 'detached' | 'close' | 'cut'
+>;
+
 /** How much of one large message is still to be sent. Node's own timeout of sockets reads it, too. `_parent`: below TLS. */
 interface WriteQueue {
   readonly _handle?: {

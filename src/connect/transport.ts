@@ -1,6 +1,6 @@
 import { clock } from '../shared/clock.js';
 import type { Protocol } from './connector.js';
-import type { Socket } from './socket.js';
+import type { AnySocket } from './socket.js';
 
 /** Puppeteer's interface of a connection. */
 export interface Transport {
@@ -11,7 +11,7 @@ export interface Transport {
 }
 
 /** Adapts a socket to Puppeteer. */
-export function socketTransport(socket: Socket, protocol: Protocol): Transport {
+export function socketTransport(socket: AnySocket, protocol: Protocol): Transport {
   const closesBrowser = protocol === 'bidi' ? '"browser.close"' : '"Browser.close"';
   let hasEnded = false;
   const transport: Transport = {

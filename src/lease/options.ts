@@ -309,8 +309,8 @@ export interface ProxyOptions
   /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
   idleTimeout?: number | undefined;
   /**
-   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`. Only
-   * with this option, `name` names the lease.
+   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`, or when
+   * no client has sent a command for `idleTimeout`. Only with this option, `name` names the lease.
    * @default false
    */
   share?: boolean | undefined;

@@ -1,28 +1,54 @@
 import { openSocket } from '../connect/connect-session.js';
 import type { Protocol } from '../connect/connector.js';
 import { relay } from '../connect/relay.js';
-import type { Socket } from '../connect/socket.js';
+import { openInFirstPage, SessionSocket } from '../connect/session-socket.js';
+import type { AnySocket, Socket } from '../connect/socket.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { LinkedAbort, onAbort, raceAbort } from '../shared/abort.js';
+import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
+import { duration } from '../shared/errors.js';
+import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from './events.js';
 import { Lease } from './lease.js';
 import type { LeaseSettings } from './options.js';
+import { Refusal } from './proxy-client.js';
 
-/** How the browsers of a proxy are leased. */
+/** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
-  readonly settings: LeaseSettings;
+  readonly settings: LeaseSettings & {
+    readonly secret: boolean;
+    readonly keep: number;
+    readonly idleTimeout: number;
+    readonly share: boolean;
+  };
   readonly emit: (event: ProxyEvent) => void;
 }
 
-/** Which clients use a browser: one; one after the other, with this time in ms between them; or any, until the end. */
-export type Use = 'once' | { readonly keep: number };
+interface BrowserPlan {
+  /** The name in the path of its clients. */
+  readonly name: string | undefined;
+  /** Of the first client. */
+  readonly protocol: Protocol;
+  /** URL that the first page shows. */
+  readonly notice: string | undefined;
+}
+
+/** The reason of the end of a browser whose clients sent no command for `idleTimeout`. */
+export const IDLE = new Error('The browser was idle.');
+const NO_CLIENT = new Error('The client has disconnected.');
+
+type Connected = Lease<{ readonly socket: Socket }>;
+interface HowToServe {
+  readonly protocol: Protocol;
+  readonly signal: AbortSignal;
+}
+type Use = (socket: AnySocket, sessionId: string) => Promise<boolean>;
 
 /**
- * The browser of one client of a proxy, or of the clients of one name, from the first of them to the release. If no client
- * is left before there is a browser, the wait ends.
+ * The browser of one client of a proxy, or of the clients of one name, or of all, from the first of them to the release. If no
+ * client is left before there is a browser, the wait ends.
  */
 export class ProxiedBrowser {
   readonly name: string | undefined;
@@ -32,28 +58,28 @@ export class ProxiedBrowser {
   readonly ended: Promise<void>;
   isLeased = false;
   readonly #plan: ProxyPlan;
-  readonly #use: Use;
+  /** Clients come one after the other, or many at once. */
+  readonly #isKept: boolean;
   readonly #over = new LinkedAbort();
   readonly #waiting = new LinkedAbort();
   readonly #began = clock.now();
-  readonly #lease: Promise<Lease<{ readonly socket: Socket }>>;
+  readonly #lease: Promise<Connected>;
   #leasedAt = 0;
   #clients = 0;
+  /** A client uses the socket of a browser that ends with this socket. */
+  #isSocketTaken = false;
   #keeping: NodeJS.Timeout | undefined;
   #onEnded = () => {};
 
-  constructor(
-    plan: ProxyPlan,
-    { name, use, protocol }: { name: string | undefined; use: Use; protocol: Protocol },
-  ) {
+  constructor(plan: ProxyPlan, { name, protocol, notice }: BrowserPlan) {
     this.#plan = plan;
     this.name = name;
-    this.#use = use;
+    this.#isKept = plan.settings.share || name !== undefined;
     this.over = this.#over.signal;
     this.ended = new Promise((resolve) => {
       this.#onEnded = resolve;
     });
-    this.#lease = this.#open(protocol);
+    this.#lease = this.#open(protocol, notice);
     this.#lease.catch((error: unknown) => this.end(error));
   }
 
@@ -65,26 +91,20 @@ export class ProxiedBrowser {
   /**
    * Waits for the browser, and calls `use` with a socket to it. The last client releases the browser, now or later.
    *
-   * @param use Resolves when the client has disconnected; to true if the browser must not be kept.
+   * @param use Resolves when the client has disconnected; to true if it sent no command for `idleTimeout`.
    */
-  async serve(
-    { protocol, signal }: { protocol: Protocol; signal: AbortSignal },
-    use: (socket: Socket, sessionId: string) => Promise<boolean>,
-  ): Promise<void> {
+  async serve(how: HowToServe, use: Use): Promise<void> {
     this.#clients++;
     clock.clearTimeout(this.#keeping);
-    let endsNow = false;
+    let isIdle = false;
     try {
-      const lease = await raceAbort(this.#lease, signal);
+      const lease = await raceAbort(this.#lease, how.signal);
       this.over.throwIfAborted();
-      const { grant, sessionId } = lease;
-      if (this.#use === 'once') return void (await use(lease.handles.socket, sessionId));
-      const { trust } = this.#plan.pool[INTERNALS].client;
-      // What a client sets in a browser ends with its connection, and must not reach the next client.
-      const socket = await openSocket(grant, { protocol, trust, signal });
-      endsNow = await use(socket, sessionId).finally(() => socket.cut('closed-by-us'));
+      isIdle = this.#isKept
+        ? await this.#serveApart(lease, how, use)
+        : await use(lease.handles.socket, lease.sessionId);
     } finally {
-      this.#leave(endsNow);
+      this.#leave(isIdle);
     }
   }
 
@@ -94,12 +114,54 @@ export class ProxiedBrowser {
     return this.ended;
   }
 
-  #leave(endsNow: boolean): void {
+  /** Serves a client with a socket of its own: what it sets in the browser must not reach the next client. */
+  async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
+    const isOnlySocket = lease.grant.endsWithConnection === true && how.protocol === 'cdp';
+    if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
+    this.#isSocketTaken = true;
+    try {
+      const socket = await this.#openApart(lease, how, isOnlySocket);
+      const cut = () => socket.cut('closed-by-us');
+      // Before the browser is cleaned: the client may have paused its pages.
+      const stopListening = onAbort(this.over, cut);
+      return await use(socket, lease.sessionId).finally(() => {
+        stopListening();
+        cut();
+      });
+    } finally {
+      this.#isSocketTaken = false;
+    }
+  }
+
+  async #openApart(
+    { grant, sessionId, handles }: Connected,
+    { protocol, signal }: HowToServe,
+    isOnlySocket: boolean,
+  ): Promise<AnySocket> {
+    const { pool, settings } = this.#plan;
+    const { trust } = pool[INTERNALS].client;
+    const limit = new LinkedAbort(signal, settings.connectTimeout);
+    try {
+      if (isOnlySocket) return await raceAbort(SessionSocket.ofBrowser(handles.socket), limit.signal);
+      return await openSocket(grant, { protocol, trust, signal: limit.signal });
+    } catch (error) {
+      if (!limit.timedOut) throw error;
+      const after = `${duration(settings.connectTimeout)} (option connectTimeout)`;
+      throw new ConnectError(`The browser did not respond within ${after}.`, { sessionId });
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #leave(isIdle: boolean): void {
     this.#clients--;
     if (this.#clients > 0 || this.over.aborted) return;
-    const end = () => void this.end(NO_CLIENT);
-    if (this.#use === 'once' || endsNow || !this.isLeased) return end();
-    this.#keeping = startTimer(this.#use.keep, end);
+    if (isIdle) return void this.end(IDLE);
+    if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);
+    const { share, keep, idleTimeout } = this.#plan.settings;
+    this.#keeping = share
+      ? startTimer(idleTimeout, () => void this.end(IDLE))
+      : startTimer(keep, () => void this.end(NO_CLIENT));
   }
 
   async #end(reason: unknown): Promise<void> {
@@ -115,21 +177,24 @@ export class ProxiedBrowser {
     this.#emit({ type: 'released', sessionId: lease.sessionId, elapsed, summary });
   }
 
-  async #open(protocol: Protocol): Promise<Lease<{ readonly socket: Socket }>> {
+  async #open(protocol: Protocol, notice: string | undefined): Promise<Connected> {
     const { pool, settings } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
-    const reconnect = this.#use === 'once' ? false : 'eager';
+    const reconnect = this.#isKept ? 'eager' : false;
     const plan = { pool, connector: relay, settings: { ...settings, protocol, reconnect, signal } as const };
     const lease = await Lease.open(plan);
     this.#waiting.dispose();
     this.isLeased = true;
+    // The tap copies files of this user to the browser and back. Without a secret, a client can be another user's.
+    if (!settings.secret) lease.handles.socket.tap = undefined;
     const { sessionId, grant } = lease;
     this.#leasedAt = clock.now();
     const waited = Math.round(this.#leasedAt - this.#began);
     const { liveViewUrl } = grant;
     this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
     onAbort(lease.signal, () => void this.end(lease.signal.reason));
+    if (notice !== undefined && protocol === 'cdp') await show(lease.handles.socket, notice);
     return lease;
   }
 
@@ -138,4 +203,14 @@ export class ProxiedBrowser {
   }
 }
 
-const NO_CLIENT = new Error('The client has disconnected.');
+/** Never rejects: a browser without its notice is still a browser. */
+async function show(socket: Socket, notice: string): Promise<void> {
+  const late = () => new Error('The page did not respond.');
+  await raceTimeout(NOTICE_TIMEOUT, () => openInFirstPage(socket, notice), late).catch(() => {});
+}
+
+/** Time in ms for the notice. */
+const NOTICE_TIMEOUT = 5000;
+
+const ONE_AT_A_TIME =
+  'Another client uses the browser, which ends with its connection at this service: it has one client at a time.';

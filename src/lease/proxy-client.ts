@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { join, type Channel } from '../connect/relay.js';
-import type { Socket } from '../connect/socket.js';
+import type { AnySocket } from '../connect/socket.js';
 import { onAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
@@ -18,6 +18,16 @@ const CLOSE_TIMEOUT = 500;
 const LONGEST_REASON = 123;
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
+
+/** A request that is refused with an HTTP status. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, reason: string) {
+    super(reason);
+    this.status = status;
+  }
+}
 
 /** A client whose upgrade request is not answered yet. */
 export class WaitingClient {
@@ -94,7 +104,7 @@ export function hangUpAsAsked(client: WebSocket): void {
  */
 export async function serveClient(
   client: WebSocket,
-  socket: Socket,
+  socket: AnySocket,
   { channel, over, idleTimeout }: { channel: Channel; over: AbortSignal; idleTimeout: number },
 ): Promise<boolean> {
   let isIdle = false;
@@ -115,7 +125,9 @@ export async function serveClient(
   client.resume();
   const stopListening = onAbort(over, () => hangUp(client, (over.reason as Error).message));
   // The browser is usually over then, with a better reason.
-  void socket.detached.then(() => clock.setImmediate(() => hangUp(client, 'The browser has ended.')));
+  void socket.detached.then(() =>
+    clock.setImmediate(() => hangUp(client, 'The connection to the browser ended.')),
+  );
   await closed;
   clock.clearTimeout(timer);
   stopListening();

@@ -5,36 +5,24 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
-import { bidiChannel, cdpChannel, pageChannel, type Channel } from '../connect/relay.js';
-import type { Socket } from '../connect/socket.js';
+import { bidiChannel, cdpChannel, type Channel } from '../connect/relay.js';
+import { SessionSocket } from '../connect/session-socket.js';
+import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import { isSameSecret, refuseUpgrade, sourceFault } from '../shared/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
-import { hangUpAsAsked, serveClient, WaitingClient } from './proxy-client.js';
+import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import { hangUpAsAsked, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 import type { PoolProxy } from './serve-proxy.js';
 
 /** The settings of `serveProxy`, besides those of its leases. */
 interface ServerPlan extends ProxyPlan {
   readonly settings: ProxyPlan['settings'] & {
     readonly port: number;
-    readonly secret: boolean;
-    readonly keep: number;
-    readonly idleTimeout: number;
-    readonly share: boolean;
   };
-}
-
-/** A request that is refused with an HTTP status. */
-class Refusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, reason: string) {
-    super(reason);
-    this.status = status;
-  }
 }
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
@@ -44,6 +32,11 @@ const PATH =
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
   '64 letters, digits, ".", "_" and "-", and is not json, session or devtools.';
+
+/** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
+const HANDOVER = 1000;
+/** Time in ms between two looks. */
+const LOOK = 20;
 
 /** The page that `/json/list` shows: the browser does not exist yet. */
 const ANY_PAGE = 'any';
@@ -83,6 +76,7 @@ export class ProxyServer implements PoolProxy {
   readonly #connections = new Set<Duplex>();
   /** Names whose clients were disconnected because they were idle. */
   readonly #idle = new Set<string>();
+  readonly #waiting = new Set<WaitingClient>();
   #connected = 0;
   #closed: Promise<void> | undefined;
 
@@ -102,10 +96,8 @@ export class ProxyServer implements PoolProxy {
   }
 
   get counts() {
-    const browsers = [...this.#browsers];
-    const clients = browsers.reduce((sum, browser) => sum + browser.clients, 0);
-    const leased = browsers.filter(({ isLeased }) => isLeased).length;
-    return { connected: this.#connected, waiting: clients - this.#connected, leased };
+    const leased = [...this.#browsers].filter(({ isLeased }) => isLeased).length;
+    return { connected: this.#connected, waiting: this.#waiting.size, leased };
   }
 
   close(): Promise<void> {
@@ -195,8 +187,10 @@ export class ProxyServer implements PoolProxy {
       const place = this.#placeOf(request);
       if (place.name !== undefined) named = { name: place.name };
       if (place.json !== undefined) throw new Refusal(404, NO_PATH);
-      if (request.headers.upgrade?.toLowerCase() !== 'websocket')
-        throw new Refusal(400, 'Only WebSockets are served here.');
+      // Before a browser is leased.
+      if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
+      this.#waiting.add(waiting);
+      await this.#handover(place, signal);
       const browser = this.#browserOf(place);
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
@@ -205,11 +199,11 @@ export class ProxyServer implements PoolProxy {
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
         const channel = await raceAbort(raceTimeout(connectTimeout, opening, late), signal);
         client = await waiting.accept(request);
+        this.#waiting.delete(waiting);
         this.#connected++;
         emit({ type: 'connected', ...named, sessionId });
         const isIdle = await serveClient(client, socket, { channel, over: browser.over, idleTimeout });
         this.#connected--;
-        if (isIdle) this.#noteIdle(place);
         emit({ type: 'disconnected', ...named, sessionId, isIdle });
         return isIdle;
       });
@@ -219,34 +213,48 @@ export class ProxyServer implements PoolProxy {
       const { status, message } = refusalOf(error);
       refuseUpgrade(connection, status, { headers: PLAIN_TEXT, body: `${message}\n` });
       emit({ type: 'refused', ...named, status, reason: message });
+    } finally {
+      this.#waiting.delete(waiting);
     }
   }
 
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
-  #browserOf({ name, protocol }: Place): ProxiedBrowser {
+  #browserOf(place: Place): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
-    const { share, keep, idleTimeout, startUrl } = this.#plan.settings;
-    const key = this.#keyOf({ name });
+    const { name, protocol } = place;
+    const { startUrl, idleTimeout } = this.#plan.settings;
+    const key = this.#keyOf(place);
     const known = key === undefined ? undefined : this.#named.get(key);
-    if (known && !share && known.clients > 0)
+    if (this.#isInUse(place))
       throw new Refusal(
         409,
         `Another client uses the browser "${name}". Disconnect it, or choose another name.`,
       );
     if (known) return known;
-    const use = key === undefined ? 'once' : { keep: share ? Number.POSITIVE_INFINITY : keep };
-    const isNotice = key !== undefined && startUrl === undefined && this.#idle.delete(key);
-    const settings = isNotice
-      ? { ...this.#plan.settings, startUrl: noticeOf(idleTimeout) }
-      : this.#plan.settings;
-    const browser = new ProxiedBrowser({ ...this.#plan, settings }, { name, use, protocol });
+    const isNew = key !== undefined && this.#idle.delete(key) && startUrl === undefined;
+    const notice = isNew ? noticeOf(idleTimeout) : undefined;
+    const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice });
     this.#browsers.add(browser);
-    if (key !== undefined) this.#named.set(key, browser);
-    browser.over.addEventListener('abort', () => {
-      if (key !== undefined && this.#named.get(key) === browser) this.#named.delete(key);
-    });
     void browser.ended.then(() => this.#browsers.delete(browser));
+    if (key === undefined) return browser;
+    this.#named.set(key, browser);
+    browser.over.addEventListener('abort', () => {
+      this.#named.delete(key);
+      if (browser.over.reason === IDLE) this.#noteIdle(key);
+    });
     return browser;
+  }
+
+  /** Waits a moment for the last client of the name. */
+  async #handover(place: Place, signal: AbortSignal): Promise<void> {
+    const began = clock.now();
+    while (this.#isInUse(place) && clock.now() - began < HANDOVER) await delay(LOOK, signal);
+  }
+
+  #isInUse(place: Place): boolean {
+    const key = this.#keyOf(place);
+    const known = key === undefined ? undefined : this.#named.get(key);
+    return !this.#plan.settings.share && (known?.clients ?? 0) > 0;
   }
 
   /** Identifies a browser that has more than one client; `undefined` for one that has not. */
@@ -254,13 +262,16 @@ export class ProxyServer implements PoolProxy {
     return this.#plan.settings.share ? '' : name;
   }
 
-  #noteIdle(place: Place): void {
-    const key = this.#keyOf(place);
-    if (key === undefined) return;
+  #noteIdle(key: string): void {
     this.#idle.add(key);
     const [oldest] = this.#idle;
     if (this.#idle.size > MOST_IDLE) this.#idle.delete(oldest!);
   }
+}
+
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  const isUpgrade = headers.upgrade?.toLowerCase() === 'websocket';
+  return method === 'GET' && isUpgrade && headers['sec-websocket-key'] !== undefined;
 }
 
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };
@@ -268,14 +279,18 @@ const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 const NO_SECRET =
   'The path must begin with the secret of the address. To serve without a secret: --no-secret, or secret: false.';
 
-function openChannel(
-  socket: Socket,
+async function openChannel(
+  socket: AnySocket,
   { protocol, page }: Place,
   onClose: () => void,
-): Channel | Promise<Channel> {
+): Promise<Channel> {
   if (protocol === 'bidi') return bidiChannel(socket, onClose);
   if (page === undefined) return cdpChannel(socket, onClose);
-  return pageChannel(socket, page === ANY_PAGE ? undefined : page, onClose);
+  const session = await SessionSocket.ofPage(socket, page === ANY_PAGE ? undefined : page).catch((error) => {
+    throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
+  });
+  void session.detached.then(onClose);
+  return cdpChannel(session, onClose);
 }
 
 /** The responses of a debugging port. */

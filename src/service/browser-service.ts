@@ -70,7 +70,7 @@ export interface Grant<Session extends object = object> {
   readonly idleTimeout?: number | undefined;
   /** The session ends with its first connection: it can't be reconnected, detached or reused. */
   readonly endsWithConnection?: boolean;
-  /** Secret fields of `session`, besides the secret parameters of its URLs. */
+  /** Secret fields of `session`, besides those in `secretParameters`. */
   readonly secretFields?: readonly string[];
 }
 
@@ -103,8 +103,10 @@ export interface ListedSession {
   readonly mark?: string | undefined;
   /** Name of the lease. */
   readonly name?: string | undefined;
-  /** Id or name of its pool, if the release needs it. */
+  /** Name or id of its pool, if the release needs it. */
   readonly pool?: string | undefined;
+  /** Id of its pool, beside the name. */
+  readonly poolId?: string | undefined;
   /** When the session was created, ISO 8601. */
   readonly createdAt?: string | undefined;
 }
@@ -149,7 +151,7 @@ export interface BrowserService<Session extends object = object> {
   readonly usualToken?: { readonly variables: readonly string[]; readonly at: string };
   /** The service also works without a token. */
   readonly isTokenOptional?: boolean;
-  /** Parameters of the service's URLs whose values are secrets. */
+  /** Parameters of the service's URLs, and fields of its JSON, whose values are secrets, also in a response that is no session. */
   readonly secretParameters?: readonly string[];
   /** The field of an acquire response that has the session id, also for a response that breaks off. */
   readonly idField: string;
@@ -222,10 +224,27 @@ export const LEASE_TAG = 'pooled-browser-lease';
 /** The tag with `LeaseRequest.mark`. */
 export const MARK_TAG = 'pooled-browser-owner';
 
-/** The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. */
-export function leaseTags({ id, mark, name, tags }: LeaseRequest): Record<string, string> {
-  const found = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
-  return mark === undefined ? found : { ...found, [MARK_TAG]: mark };
+/**
+ * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags.
+ *
+ * @param hasRoom Whether the service stores these tags. Where there is no room for the mark, it is left out.
+ */
+export function leaseTags(
+  { id, mark, name, tags }: LeaseRequest,
+  hasRoom: (tags: object) => boolean = () => true,
+): Record<string, string> {
+  const least = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
+  const all = mark === undefined ? least : { ...least, [MARK_TAG]: mark };
+  return hasRoom(all) ? all : least;
+}
+
+/** Reads what `leaseTags` wrote from the tags of a session in a list. */
+export function leaseInTags(tags: unknown): Pick<ListedSession, 'lease' | 'mark' | 'name'> {
+  return {
+    lease: optionalTextAt(tags, LEASE_TAG),
+    mark: optionalTextAt(tags, MARK_TAG),
+    name: optionalTextAt(tags, 'name'),
+  };
 }
 
 /** Encodes the values of a path: path`/v1/sessions/${id}`. */
@@ -249,6 +268,13 @@ export function textAt(json: unknown, ...at: string[]): string {
 export function optionalTextAt(json: unknown, ...at: string[]): string | undefined {
   const value = valueAt(json, at);
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Returns a required URL of a response. Throws if it is missing, or not a URL. */
+export function urlAt(json: unknown, ...at: string[]): URL {
+  const text = textAt(json, ...at);
+  if (URL.canParse(text)) return new URL(text);
+  throw new Error(`has a field ${at.join('.')} that is not a URL`);
 }
 
 /** Returns a list of a response. Throws if it is missing. */

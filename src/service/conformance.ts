@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
+import { redact } from '../shared/redact.js';
 import { BrowserPool } from './browser-pool.js';
 import {
   checkService,
@@ -62,7 +64,9 @@ export function serviceFaults(service: BrowserService, sample: ServiceSample): s
   } catch (error) {
     return [messageOf(error)];
   }
-  const checks = { requestFaults, grantFaults, refusalFaults, ticketFaults, listFaults };
+  // Its constructor notes the parameters that are secrets.
+  poolOf(service);
+  const checks = { requestFaults, secretFaults, grantFaults, refusalFaults, ticketFaults, listFaults };
   const faults = Object.values(checks).flatMap((check) => {
     try {
       return [...check(service, sample)];
@@ -112,8 +116,6 @@ function* grantFaults(
   service: BrowserService,
   { response, id, secrets = [] }: ServiceSample,
 ): Iterable<string> {
-  // Its constructor notes the parameters that are secrets.
-  poolOf(service);
   const grant = service.grant(response, LEASE, AT);
   if (grant.id !== id) yield `grant reads the id ${grant.id}, not ${id}.`;
   if (!/^(wss?|https?):/.test(grant.cdpUrl ?? grant.bidiUrl ?? ''))
@@ -128,7 +130,21 @@ function* grantFaults(
   ]);
   for (const secret of [TOKEN, ...secrets])
     if (texts.some((text) => text.includes(secret)))
-      yield 'A session shows a secret: name its parameter in secretParameters, or its field in secretFields.';
+      yield 'A session shows a secret: name its parameter, or its field, in secretParameters.';
+}
+
+/** The error for a response that is no session, or for a refusal that repeats the response, shows the response. */
+function* secretFaults(
+  _service: BrowserService,
+  { response, secrets = [] }: ServiceSample,
+): Iterable<string> {
+  for (const secret of secrets) {
+    // Values that a session had before are hidden everywhere.
+    const unseen = randomUUID();
+    const text = JSON.stringify(response ?? {}).replaceAll(secret, unseen);
+    if (redact(text).includes(unseen))
+      yield 'The error of a broken response shows a secret: name its parameter, or its field, in secretParameters.';
+  }
 }
 
 /** A response that is not a session must be refused with a reason, or its browser would be lost. */

@@ -108,7 +108,7 @@ export class Host {
     await this.#open();
   }
 
-  /** Sends a request. Rejects if no response arrives. */
+  /** @internal Sends a request. Rejects if no response arrives. Not declared: its types are Node's. */
   async send(message: HttpRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const { sendRequest, connections } = await this.#open();
     return sendRequest(message, connections, signal);

@@ -12,7 +12,7 @@ const LONGEST_IDLE = 4000;
 /** Some gateways add many headers. Node's limit is 16 KiB. */
 const LARGEST_HEADERS = 64 * 1024;
 
-/** The connections to one service. An unused one serves the next request. */
+/** @internal The connections to one service. An unused one serves the next request. */
 export class Connections extends Agent {
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
   readonly connected: Promise<void>;
@@ -55,7 +55,7 @@ export interface HttpRequest {
   readonly body?: object | undefined;
 }
 
-/** Sends a request. It follows no redirect. Rejects if no response arrives. */
+/** @internal Sends a request. It follows no redirect. Rejects if no response arrives. */
 export function sendRequest(
   { url, method = 'GET', headers, body }: HttpRequest,
   agent: Connections,

@@ -24,7 +24,7 @@ const EXCERPT = 200;
 const LONGEST_TEXT = 1000;
 const MOST_DETAILS = 10;
 
-/** Reads a response to its end, or as far as it arrives. */
+/** @internal Reads a response to its end, or as far as it arrives. */
 export async function readResponse(response: IncomingMessage): Promise<HttpResponse> {
   const { statusCode: status = 0, headers } = response;
   const chunks: Uint8Array[] = [];

@@ -28,7 +28,13 @@ const SESSIONS = [
 ];
 
 function session(session_id: string, tags: object) {
-  return { session_id, tags, created_at: OLD, name: `name-of-${session_id}`, pool: { name: 'scrapers' } };
+  return {
+    session_id,
+    tags,
+    created_at: OLD,
+    name: `name-of-${session_id}`,
+    pool: { id: 'pool-1', name: 'scrapers' },
+  };
 }
 
 async function startService(): Promise<FakeService> {
@@ -64,6 +70,7 @@ it('lists only sessions with the tag of this library, with their owner and age',
   ]);
   const json = JSON.parse((await run('scrapers', '--json')).stdout) as object[];
   expect(json).toMatchObject([{ session: 'old', owner: { host: 'machine-1', pid: 42 } }, {}, {}]);
+  expect(JSON.parse((await run('pool-1', '--json')).stdout)).toHaveLength(3);
   expect((await run('another-pool')).stderr).toContain('There are no active leases of this library.');
 });
 
@@ -85,6 +92,17 @@ it('does not end a session that belongs to another lease meanwhile', async () =>
   const { code, stdout } = await startClient(['leases', '--release', 'old', '--yes'], service.options).ended;
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'old  ended\n' });
   expect(service.released).toEqual([]);
+});
+
+it('does not guess the pool of a session', async () => {
+  await using service = await startService();
+  const { pool: _pool, ...poolless } = session('old', { [LEASE_TAG]: 'lease-1' });
+  service.script('search', { status: 200, json: [poolless] });
+  const args = ['--release', 'old', '--yes'];
+  const ended = await startClient(['leases', ...args], service.options).ended;
+  expectRefusal(ended, 'The service does not say which pool session old belongs to.');
+  await startClient(['leases', 'mine', ...args], service.options).ended;
+  expect(service.of('release').map(({ path }) => path)).toEqual(['/browser_pools/mine/release']);
 });
 
 it('requires --yes without a terminal', async () => {

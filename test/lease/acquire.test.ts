@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../../src/index.js';
 import { kernel } from '../../src/services.js';
@@ -285,5 +286,15 @@ describe('an abort', () => {
         released: ['session-1'],
       });
     }
+  });
+
+  it('that does not come leaves no listener and no timer', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    const { signal } = new AbortController();
+    await acquireWith([{ status: 503 }, GRANT], { acquireTimeout: Number.POSITIVE_INFINITY, signal });
+    await acquireWith([GRANT], { signal });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 });

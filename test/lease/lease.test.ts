@@ -16,7 +16,7 @@ import { kernel } from '../../src/services.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { answerOwnCommand, until } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { answerLater, useClock } from './support.js';
+import { answerLater, LONG, useClock } from './support.js';
 
 const DAY = 86_400_000;
 const never = () => new Promise<never>(() => {});
@@ -97,6 +97,13 @@ describe('the callback', () => {
     expect(error).toMatchObject({ timeout: 50, pool: 'test', sessionId });
     expect(reason).toBe(error);
     expect(run).toMatchObject({ released: 'destroyed' });
+  });
+
+  it('clears its timeout when it ends', async () => {
+    await using played = await PlayedLease.start();
+    const { value } = await played.run(({ signal }) => signal, { timeout: 100 });
+    await sleep(150);
+    expect((value as AbortSignal).aborted).toBe(false);
   });
 });
 
@@ -419,6 +426,18 @@ describe('a release', () => {
       { pool: 'test', sessionId, error: run!.cleanupErrors[0] },
     ]);
     expect(played.told('released')).toEqual([]);
+  });
+
+  it('is repeated until releaseTimeout', async () => {
+    await using played = await PlayedLease.start();
+    const advance = useClock();
+    played.service.script('release', { status: 500 }, (response) => {
+      advance(LONG);
+      response.writeHead(500).end();
+    });
+    const { run } = await played.run(undefined, { releaseTimeout: LONG });
+    expect(run!.cleanupErrors).toMatchObject([{ code: 'ERR_RELEASE', message: /within 7200 s/ }]);
+    expect(played.releases).toHaveLength(2);
   });
 });
 

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BrowserPool, InvalidOptionError, withPooledBrowser } from '../../src/index.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BrowserPool, InvalidOptionError } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { rejection } from '../service/support.js';
 import { FakeService } from '../support/fake-service.js';
-import { plainConnector } from '../support/plain-connector.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 let service: FakeService;
@@ -113,28 +112,6 @@ describe('refuses before anything is sent', () => {
     );
     expect(service.requests).toEqual([]);
   });
-});
-
-it('accepts the name of a pool at the service of the environment, which may change', async () => {
-  service.script('acquire', { status: 404, json: { code: 'not_found', message: 'no pool' } });
-  const seen: [string, string][] = [];
-  await using other = await FakeService.start();
-  other.script('acquire', { status: 404 });
-  for (const [at, token] of [
-    [service, 'first-token'],
-    [service, 'second-token'],
-    [other, 'second-token'],
-  ] as const) {
-    vi.stubEnv('BROWSER_POOL_BASE_URL', at.baseUrl);
-    vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', token);
-    const call = withPooledBrowser('by-name', () => {}, { connector: plainConnector });
-    expect(await rejection(call)).toMatchObject({ status: 404 });
-    const { path, headers } = at.requests.at(-1)!;
-    seen.push([path, headers.authorization!]);
-  }
-  const path = '/browser_pools/by-name/acquire';
-  const tokens = ['first-token', 'second-token', 'second-token'];
-  expect(seen).toEqual(tokens.map((token) => [path, `Bearer ${token}`]));
 });
 
 /** The caller's own copy of the library. */

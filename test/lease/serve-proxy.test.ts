@@ -3,12 +3,13 @@ import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import {
+  BrowserPool,
   serveProxy,
-  type BrowserPool,
   type PoolProxy,
   type ProxyEvent,
   type ProxyOptions,
 } from '../../src/index.js';
+import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../service/support.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { answerOwnCommand } from '../support/played-browser.js';
@@ -28,7 +29,7 @@ afterEach(async () => {
   await played[Symbol.asyncDispose]();
 });
 
-async function start(options: ProxyOptions = {}, pool: BrowserPool = played.pool): Promise<void> {
+async function start(options: ProxyOptions = {}, pool: BrowserPool<object> = played.pool): Promise<void> {
   const retry = { minTimeout: 10, maxTimeout: 20 };
   proxy = await serveProxy(pool, { retry, onClient: (event) => events.push(event), ...options });
 }
@@ -146,8 +147,51 @@ describe('a connection', () => {
     await expect.poll(() => got).toEqual([{ id: 1, result: {} }, { method: 'A.c' }, JSON.parse(other)]);
     expect(commands().map((text) => JSON.parse(text))).toEqual([{ id: 1, method: 'A.b', sessionId: 'page' }]);
     played.browser.onText = (text, far) => far.send(answerOwnCommand(text) ?? '{}');
-    client.close();
+    client.send('{"id":2,"method":"Browser.close"}');
+    expect(await endOf(client)).toBe('1000 Closed.');
     await expect.poll(releases).toEqual([true]);
+  });
+
+  it('to a page that does not exist is refused with 404', async () => {
+    await start();
+    const error = { message: 'No target with given id found' };
+    played.browser.onText = (text, far) => {
+      const id = Number(/"id":(\d+)/.exec(text)?.[1]);
+      far.send(text.includes('attachToTarget') ? JSON.stringify({ id, error }) : answerOwnCommand(text)!);
+    };
+    expect(await refusal(dial('/devtools/page/p1'))).toMatch(/^404 The browser has no page "p1": No target/);
+    await expect.poll(() => releases().length).toBe(1);
+  });
+
+  it('gets no file of this machine without a secret: the client can be another user', async () => {
+    await start({ secret: false });
+    const client = await connect();
+    const params = { files: [import.meta.filename], nodeId: 1 };
+    const command = JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params });
+    client.send(command);
+    await expect.poll(commands).toEqual([command]);
+    expect(played.browser.dialled).toBe(1);
+    client.close();
+  });
+
+  it('that sends nonsense harms no other client', async () => {
+    await start();
+    const other = await connect();
+    const nonsense = {
+      '': '{"id":1,"method":"DOM.setFileInputFiles"',
+      '/alice': '{"id":1,"method":"Browser.setDownloadBehavior"',
+      '/session': '"session.new',
+    };
+    for (const [path, text] of Object.entries(nonsense)) {
+      const client = await connect(path);
+      const end = endOf(client);
+      client.send(text);
+      if (path !== '/alice') expect(await end).toBe('1007 The message can not be read.');
+      client.terminate();
+    }
+    played.browser.onText = (text, far) => far.send(answerOwnCommand(text) ?? text);
+    other.send('{"id":1,"method":"A.b"}');
+    expect(String((await once(other, 'message'))[0])).toBe('{"id":1,"method":"A.b"}');
   });
 
   it('ends after idleTimeout without a command, with a reason, and the next one gets a browser', async () => {
@@ -161,10 +205,9 @@ describe('a connection', () => {
     expect(events.find(({ type }) => type === 'disconnected')).toMatchObject({ name: 'alice', isIdle: true });
     (await connect('/alice')).close();
     (await connect('/bob')).close();
-    const urls = played.service
-      .of('acquire')
-      .map(({ body }) => decodeURIComponent(String(body?.['start_url'])));
-    expect(urls).toEqual(['undefined', expect.stringContaining('This is a new browser.'), 'undefined']);
+    // Also of a service that opens no page by itself.
+    const notices = played.browser.received.filter((text) => text.includes('Page.navigate'));
+    expect(notices.map(decodeURIComponent)).toEqual([expect.stringContaining('This is a new browser.')]);
   });
 });
 
@@ -225,6 +268,13 @@ describe('a name', () => {
     expect(releases()).toEqual([true, true]);
   });
 
+  it('gives a client that connects again at once the same browser, also before its last connection has ended', async () => {
+    await start();
+    for (let times = 0; times < 5; times++) (await connect('/alice')).close();
+    expect(leases()).toBe(1);
+    expect(types()).not.toContain('refused');
+  });
+
   it('keeps its browser for the time of keep, with a connection, and then releases it', async () => {
     await start({ keep: 300 });
     (await connect('/alice')).close();
@@ -246,6 +296,99 @@ describe('a name', () => {
     (await connect('/alice')).close();
     expect(leases()).toBe(2);
   });
+});
+
+describe('a browser that ends with its connection', () => {
+  const service: BrowserService = {
+    ...kernel,
+    name: 'connections',
+    grant: (...args) => ({ ...kernel.grant(...args), endsWithConnection: true }),
+  };
+  /** Answers as Chromium: a session of the browser, one of a page, and an event of each. */
+  const answer = (text: string): string[] => {
+    const { id, method, sessionId } = JSON.parse(text) as Record<string, unknown>;
+    const result = { sessionId: `browser-${played.browser.received.length}`, targetInfos: [], targetId: 'p' };
+    if (sessionId === undefined) return [JSON.stringify({ id, result }), '{"method":"Target.root"}'];
+    return [
+      `{"id":${id},"result":{"method":"${method}"},"sessionId":"${sessionId}"}`,
+      '{"method":"A.c","sessionId":"child"}',
+    ];
+  };
+
+  it('has one socket for all clients of its name, one after the other, each with its own session', async () => {
+    await using pool = new BrowserPool('test', { ...played.service.options, service });
+    await start({ keep: 300 }, pool);
+    played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
+    const sessions: unknown[] = [];
+    for (const round of [1, 2]) {
+      const client = await connect('/alice');
+      const got: unknown[] = [];
+      client.on('message', (data) => got.push(String(data)));
+      client.send('{"id":1,"method":"A.b"}');
+      await expect
+        .poll(() => got)
+        .toEqual(['{"id":1,"result":{"method":"A.b"}}', '{"method":"A.c","sessionId":"child"}']);
+      sessions.push(JSON.parse(played.browser.received.at(-1)!).sessionId);
+      expect(await refusal(dial('/alice'))).toMatch(/^409 /);
+      client.close();
+      const detached = expect.stringContaining(
+        `detachFromTarget","params":{"sessionId":"${sessions[round - 1]}"`,
+      );
+      await expect.poll(() => played.browser.received.at(-1)).toEqual(detached);
+    }
+    expect(new Set(sessions).size).toBe(2);
+    expect(played.browser.dialled).toBe(1);
+    await expect.poll(releases).toEqual([false]);
+    await proxy.close();
+  });
+
+  it('has one client at a time with share', async () => {
+    await using pool = new BrowserPool('test', { ...played.service.options, service });
+    await start({ share: true }, pool);
+    played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
+    const client = await connect();
+    expect(await refusal(dial('/alice'))).toMatch(/^409 .*one client at a time/);
+    client.close();
+    await expect.poll(() => proxy.counts.connected).toBe(0);
+    (await connect()).close();
+    expect(played.browser.dialled).toBe(1);
+    await proxy.close();
+  });
+});
+
+it('leases a browser without a service to one name after the other, and leaves it clean and open', async () => {
+  await using pool = new BrowserPool('mine', { service: cdp(played.browser.url) });
+  await start({ keep: 100 }, pool);
+  const first = await connect('/alice');
+  const second = connect('/bob');
+  await expect.poll(() => proxy.counts).toEqual({ connected: 1, waiting: 1, leased: 1 });
+  first.close();
+  (await second).close();
+  await expect.poll(() => types().filter((type) => type === 'released').length).toBe(2);
+  const summaries = events.flatMap((event) => (event.type === 'released' ? event.summary : []));
+  expect(summaries.map(({ released, cleanupErrors }) => [released, ...cleanupErrors])).toEqual([
+    ['reused'],
+    ['reused'],
+  ]);
+  expect(played.service.requests).toEqual([]);
+});
+
+it('releases a shared browser that no client has used for idleTimeout', async () => {
+  await start({ share: true, idleTimeout: 200 });
+  (await connect()).close();
+  await expect.poll(releases).toEqual([true]);
+  (await connect()).close();
+  expect(played.browser.received.join()).toContain('This%20is%20a%20new%20browser.');
+});
+
+it('counts a client that is slow to disconnect until it has', async () => {
+  await start();
+  const client = await connect();
+  client.pause();
+  played.browser.cut();
+  await expect.poll(releases).toEqual([false]);
+  expect(proxy.counts.waiting).toBe(0);
+  client.terminate();
 });
 
 it('gives all clients one browser with share, until it is closed', async () => {
@@ -304,6 +447,17 @@ describe('the address', () => {
     expect(await get('/json/version', { origin })).toMatch(/^403 /);
     expect(await get('/')).toMatch(/^426 /);
     (await connect('/alice')).close();
+  });
+
+  it('refuses an upgrade that is no WebSocket, and leases nothing for it', async () => {
+    await start();
+    const { port, pathname } = new URL(proxy.url);
+    for (const headers of [{ upgrade: 'h2c' }, { upgrade: 'websocket' }]) {
+      const how = { port, path: pathname, headers: { ...headers, connection: 'upgrade' } };
+      const [response] = await once(request(how).end(), 'response');
+      expect(`${response.statusCode} ${await textOf(response)}`).toBe('400 Only WebSockets are served here.');
+    }
+    expect(leases()).toBe(0);
   });
 
   it('says that its port is in use', async () => {

@@ -36,29 +36,24 @@ const expectReleased = async (...ids: string[]) => {
   await expect.poll(released).toEqual(ids);
 };
 
-describe('a lease in a worker thread', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)('is released after %s', async (signal) => {
-    const program = run('worker');
-    await program.says('leased');
-    program.child.kill(signal);
-    expect(await program.ended).toEqual([null, signal]);
-    await expectReleased('session-1');
-  });
+/** Ends a program by a signal, or by a line on its stdin. */
+const end = ({ child }: Program, how: string) =>
+  how.startsWith('SIG') ? child.kill(how as NodeJS.Signals) : child.stdin!.write(how);
 
-  it.each([
-    ['worker.terminate()', 'terminate'],
-    ['process.exit() in the main thread', 'exit'],
-  ])('is released after %s', async (_end, order) => {
-    const program = run('worker');
+it.each([
+  ['SIGTERM', 'worker', 'SIGTERM'],
+  ['SIGKILL', 'worker', 'SIGKILL'],
+  ['worker.terminate()', 'worker', 'terminate'],
+  ['process.exit() in the main thread', 'worker', 'exit'],
+  ['an uncaught exception in the thread', 'worker-throw', ''],
+])('a lease in a worker thread is released once after %s', async (_end, way, how) => {
+  const program = run(way);
+  if (how) {
     await program.says('leased');
-    program.child.stdin!.write(order);
-    await expectReleased('session-1');
-  });
-
-  it('is released once after an uncaught exception in the thread', async () => {
-    run('worker-throw');
-    await expectReleased('session-1');
-  });
+    end(program, how);
+  }
+  if (how.startsWith('SIG')) expect(await program.ended).toEqual([null, how]);
+  await expectReleased('session-1');
 });
 
 describe('an acquire request that is open when the process ends', () => {
@@ -84,20 +79,19 @@ describe('an acquire request that is open when the process ends', () => {
   });
 
   it.each([
-    ['process.exit()', 'exit-acquiring', undefined],
+    ['process.exit()', 'exit-acquiring', 'exit'],
     ['SIGTERM without a response within 2 s', 'acquiring', 'SIGTERM'],
     ['SIGKILL with releaseOnCrash', 'guarded-acquiring', 'SIGKILL'],
     ['SIGKILL in a worker thread', 'worker-acquiring', 'SIGKILL'],
-  ] as const)('is searched for by another process at %s', async (_end, way, signal) => {
+  ])('is searched for by another process at %s', async (_end, way, how) => {
     const acquired = new Promise<void>((resolve) => service.script('acquire', () => resolve()));
     service.script('search', found('found'));
     const program = run(way);
     await acquired;
-    if (signal) program.child.kill(signal);
-    else program.child.stdin!.write('exit');
-    expect(await program.ended).toEqual(signal ? [null, signal] : [7, null]);
+    end(program, how);
+    expect(await program.ended).toEqual(how === 'exit' ? [7, null] : [null, how]);
     await expectReleased('found');
-    if (signal !== 'SIGKILL') expect(program.output()).toContain('outcome-unknown');
+    if (how !== 'SIGKILL') expect(program.output()).toContain('outcome-unknown');
   });
 
   it('is searched for once more after the end of the process, which closes the connection', async () => {
@@ -123,12 +117,11 @@ describe('a token that lives 4 s', () => {
 
   it.each([
     ['the guard after SIGKILL', 'guarded-tokens', 'SIGKILL'],
-    ['the process that a process at exit starts', 'tokens-exit', undefined],
-  ] as const)('is renewed in time for %s, without a busy loop', async (_who, way, signal) => {
+    ['the process that a process at exit starts', 'tokens-exit', 'exit'],
+  ])('is renewed in time for %s, without a busy loop', async (_who, way, how) => {
     const program = run(way, '1');
     await program.says('token 3');
-    if (signal) program.child.kill(signal);
-    else program.child.stdin!.write('exit');
+    end(program, how);
     await program.ended;
     await expectReleased('session-1');
     expect(numberOf(service.of('release')[0]!)).toBeGreaterThanOrEqual(3);

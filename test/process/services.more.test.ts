@@ -1,13 +1,15 @@
 import { expect, it } from 'vitest';
+import { startBrowserless } from '../support/browserless-server.js';
 import { CONTRACTS, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
 import { guardOf, start } from './support.js';
 
-it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
+it.each(CONTRACTS)(
   '$name: a killed process releases its session, through a process whose arguments contain no secret',
   async (contract) => {
     await using server = await ContractServer.start(contract);
-    const program = start('ending', ['guarded'], {
+    const way = contract.name === 'browserless sessions' ? 'guarded-sessions' : 'guarded';
+    const program = start('ending', [way], {
       BROWSER_POOL_SERVICE: contract.service.name,
       BROWSER_POOL_BASE_URL: server.baseUrl,
       BROWSER_POOL_ACCESS_TOKEN: TOKEN,
@@ -22,3 +24,16 @@ it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
     if (!contract.endsWithConnection) expect(server.released).toEqual([server.sessions[0]!.id]);
   },
 );
+
+it('browserless: the browser of a killed process ends with its connection', async () => {
+  await using server = await startBrowserless();
+  const program = start('ending', ['guarded'], {
+    BROWSER_POOL_SERVICE: 'browserless',
+    BROWSER_POOL_BASE_URL: server.baseUrl,
+    BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+  });
+  await program.says('leased');
+  expect(server.active()).toBe(1);
+  program.child.kill('SIGKILL');
+  await expect.poll(server.active).toBe(0);
+});

@@ -86,6 +86,8 @@ it.each(TABLE)('%s conforms to the interface of a service', (_name, service, sam
   expect(serviceFaults(service, sample)).toEqual([]);
 });
 
+const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
+const AT = { baseUrl: new URL('https://service.example.com'), token: TOKEN };
 const [, , SAMPLE] = TABLE[0]!;
 const SHOWN = 'a-secret-that-nobody-hides';
 
@@ -98,6 +100,7 @@ it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
     'with a message that does not end a sentence',
   ],
   [{ secretParameters: [], grant: showSecret }, 'A session shows a secret'],
+  [{ secretParameters: [], grant: hideSecret }, 'The error of a broken response shows a secret'],
   [{ release: (id: string) => ({ method: 'POST', path: `/sessions/${id}` }) }, 'an id that is not encoded'],
   [{ release: () => ({ method: 'POST', path: '/release' }) }, 'does not contain the id of the session'],
   [{ release: (id: string) => ({ method: 'GET', path: path`/kill/${id}` }) }, 'A release has the method GET'],
@@ -109,7 +112,8 @@ it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
   ],
   [{ sessions: { list: () => undefined, read: () => [] } }, 'sessions.read accepts null.'],
 ])('a fault of an adapter is named: %o', (change, fault) => {
-  const faults = serviceFaults({ ...kernel, ...change } as BrowserService, { ...SAMPLE, secrets: [SHOWN] });
+  const sample = { ...SAMPLE, response: { ...(SAMPLE.response as object), key: SHOWN }, secrets: [SHOWN] };
+  const faults = serviceFaults({ ...kernel, ...change } as BrowserService, sample);
   expect(faults.join('\n')).toContain(fault);
 });
 
@@ -118,12 +122,54 @@ function showSecret(json: unknown) {
   return { id, session: { id, key: SHOWN }, cdpUrl };
 }
 
+/** As a service whose secret has a name that only its sessions show. */
+function hideSecret(json: unknown) {
+  return { ...kernel.grant(json, LEASE, AT), secretFields: ['key'] };
+}
+
 it('steel gets its key in the URL of the WebSocket only', () => {
-  const grant = steel().grant(
-    { id: 'one', websocketUrl: 'wss://connect.steel.dev' },
-    { pool: 'p', id: 'one', keepAlive: false, record: false },
-    { baseUrl: new URL('https://api.steel.dev'), token: TOKEN },
-  );
+  const grant = steel().grant({ id: 'one', websocketUrl: 'wss://connect.steel.dev' }, LEASE, AT);
   expect(grant.cdpUrl).toBe(`wss://connect.steel.dev/?apiKey=${TOKEN}&sessionId=one`);
   expect(JSON.stringify(grant.session)).not.toContain(TOKEN);
+});
+
+it.each(['connect', 'browserWSEndpoint'])('browserless reads the address of a session as %s', (field) => {
+  const service = browserless({ session: { ttl: 1 } });
+  const grant = service.grant(
+    { id: 'one', [field]: 'wss://sfo.example.com/chromium?session=one' },
+    LEASE,
+    AT,
+  );
+  expect(grant.cdpUrl).toBe(`wss://sfo.example.com/chromium?session=one&token=${TOKEN}`);
+  expect(() => service.grant({ id: 'one', [field]: 'nowhere' }, LEASE, AT)).toThrow(
+    `a field ${field} that is not a URL`,
+  );
+});
+
+const GRID = { 'se:cdp': 'ws://172.17.0.2:4444/x', webSocketUrl: 'ws://172.17.0.2:4444/x' };
+const DRIVER = {
+  'goog:chromeOptions': { debuggerAddress: 'localhost:4499' },
+  webSocketUrl: 'ws://localhost:9515/session/one',
+};
+it.each<[string, string, object, object]>([
+  [
+    'Selenium Grid below a path',
+    'https://grid.test/wd/hub/',
+    { ...DRIVER, ...GRID },
+    {
+      cdpUrl: 'wss://grid.test/wd/hub/session/one/se/cdp',
+      bidiUrl: 'wss://grid.test/wd/hub/session/one/se/bidi',
+    },
+  ],
+  [
+    'chromedriver',
+    'http://127.0.0.1:9515',
+    DRIVER,
+    { cdpUrl: 'http://localhost:4499', bidiUrl: 'ws://127.0.0.1:9515/session/one' },
+  ],
+  ['chromedriver elsewhere', 'https://far.test', DRIVER, { bidiUrl: 'wss://far.test/session/one' }],
+])('webdriver reads the addresses of a session of %s', (_what, url, capabilities, addresses) => {
+  const at = { baseUrl: new URL(url), token: undefined };
+  const { cdpUrl, bidiUrl } = webdriver().grant({ value: { sessionId: 'one', capabilities } }, LEASE, at);
+  expect({ cdpUrl, bidiUrl }).toEqual({ cdpUrl: undefined, ...addresses });
 });

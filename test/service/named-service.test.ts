@@ -131,6 +131,19 @@ it('leases from the named service with a pool by name, also after its variables 
   await pool.release(session.id);
   expect(server.released).toEqual([session.id]);
   await pool.close();
-  vi.stubEnv('BROWSER_POOL_SERVICE', 'hyperbrowser');
-  expect(namedPool('mine')).not.toBe(pool);
+  let last = pool;
+  for (const [name, value] of [
+    ['BROWSER_POOL_ACCESS_TOKEN', 'another-token'],
+    ['BROWSER_POOL_BASE_URL', 'http://127.0.0.1:9/'],
+    ['BROWSER_POOL_SERVICE', 'hyperbrowser'],
+  ] as const) {
+    vi.stubEnv(name, value);
+    expect(namedPool('mine'), name).not.toBe(last);
+    last = namedPool('mine');
+  }
+  expect(last.baseUrl).toBe('http://127.0.0.1:9/');
+  expect(last[INTERNALS].client).toMatchObject({
+    service: { name: 'hyperbrowser' },
+    lastToken: 'another-token',
+  });
 });

@@ -499,7 +499,8 @@ export function leaseTagIn({ body }: ContractSession): boolean {
   return JSON.stringify(body).includes(LEASE_TAG);
 }
 
-function relay(client: WebSocket, url: string): void {
+/** Connects a client with a browser. */
+export function relay(client: WebSocket, url: string): void {
   const browser = new WebSocket(url);
   const early: string[] = [];
   client.on('message', (data) => {

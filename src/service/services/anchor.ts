@@ -86,7 +86,7 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
       variables: ['ANCHORBROWSER_API_KEY', 'ANCHOR_API_KEY'],
       at: 'https://api.anchorbrowser.io',
     },
-    secretParameters: ['apiKey'],
+    secretParameters: ['apiKey', 'password'],
     idField: 'id',
     waits: 'never',
     acquire: (lease) => ({

@@ -1,15 +1,14 @@
 import {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
-  MARK_TAG,
   objectAt,
   optionalTextAt,
   path,
   textAt,
   valueAt,
   type BrowserService,
-  type LeaseRequest,
   type ServiceRequest,
 } from '../browser-service.js';
 
@@ -67,17 +66,27 @@ const PAGE = 100;
  * @param create Fields of the request that creates a browser.
  */
 export function browserUse(create: BrowserUseOptions = {}): BrowserService<BrowserUseSession> {
+  const { metadata } = create;
   return {
     name: 'browser-use',
     baseUrl: 'https://api.browser-use.com/api/v3',
     auth: { header: 'x-browser-use-api-key' },
     usualToken: { variables: ['BROWSER_USE_API_KEY'], at: 'https://api.browser-use.com/api/v3' },
+    // The host name of the CDP URL is all that protects a browser; the service repeats a wrong request in its error.
+    secretParameters: ['cdpUrl', 'password'],
     idField: 'id',
     waits: 'never',
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',
-      body: { ...create, ...(lease.record && { enableRecording: true }), metadata: labelsOf(create, lease) },
+      body: {
+        ...create,
+        ...(lease.record && { enableRecording: true }),
+        metadata: {
+          ...metadata,
+          ...leaseTags(lease, (tags) => Object.keys({ ...metadata, ...tags }).length <= MOST_LABELS),
+        },
+      },
     }),
     grant: (json) => {
       const session = objectAt<BrowserUseSession>(json, [], ['id', 'cdpUrl']);
@@ -86,8 +95,6 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
         session,
         cdpUrl: session.cdpUrl,
         liveViewUrl: optionalTextAt(session, 'liveUrl'),
-        // Its host name is all that protects the browser.
-        secretFields: ['cdpUrl'],
       };
     },
     release: (id) => ({ method: 'PATCH', path: path`/browsers/${id}`, body: { action: 'stop' } }),
@@ -115,19 +122,10 @@ const sessions: Required<BrowserService>['sessions'] = {
   read: (json) =>
     listAt(json, 'items').map((session) => ({
       id: textAt(session, 'id'),
-      lease: optionalTextAt(session, 'metadata', LEASE_TAG),
-      mark: optionalTextAt(session, 'metadata', MARK_TAG),
-      name: optionalTextAt(session, 'metadata', 'name'),
+      ...leaseInTags(valueAt(session, ['metadata'])),
       createdAt: optionalTextAt(session, 'startedAt'),
     })),
 };
-
-/** The mark of the lease is left out if there is no room for it. */
-function labelsOf({ metadata }: BrowserUseOptions, { mark, ...lease }: LeaseRequest): Record<string, string> {
-  const labels = { ...metadata, ...leaseTags(lease) };
-  const hasRoom = mark !== undefined && Object.keys(labels).length < MOST_LABELS;
-  return hasRoom ? { ...labels, [MARK_TAG]: mark } : labels;
-}
 
 function listActive(page: number): ServiceRequest {
   const number = `${page + 1}`;

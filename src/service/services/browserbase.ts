@@ -1,8 +1,8 @@
 import {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
-  MARK_TAG,
   objectAt,
   optionalTextAt,
   path,
@@ -57,7 +57,7 @@ export interface BrowserbaseOptions {
   extensionId?: string | undefined;
   /** Settings of the browser. */
   browserSettings?: BrowserbaseBrowserSettings | undefined;
-  /** Metadata of each session, besides the tags of the lease: together at most 512 characters of JSON. */
+  /** Metadata of each session, besides the tags of the lease: together less than 512 characters of JSON. */
   userMetadata?: Readonly<Record<string, unknown>> | undefined;
   /** Further fields of the request. */
   [field: string]: unknown;
@@ -79,6 +79,8 @@ export interface BrowserbaseBrowserSettings {
   [field: string]: unknown;
 }
 
+/** The JSON of the metadata must be shorter. */
+const METADATA_LIMIT = 512;
 /** Milliseconds since 1970 are larger than any time within a recording. */
 const YEAR_2001 = 1e12;
 
@@ -96,7 +98,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     baseUrl: 'https://api.browserbase.com',
     auth: { header: 'x-bb-api-key' },
     usualToken: { variables: ['BROWSERBASE_API_KEY'], at: 'https://api.browserbase.com' },
-    secretParameters: ['signingKey', 'apiKey'],
+    secretParameters: ['signingKey', 'apiKey', 'password'],
     idField: 'id',
     waits: 'never',
     acquire: (lease) => ({
@@ -106,7 +108,10 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
         ...(lease.keepAlive && { keepAlive: true }),
         ...create,
         ...(lease.record && { browserSettings: { ...browserSettings, recordSession: true } }),
-        userMetadata: { ...userMetadata, ...leaseTags(lease) },
+        userMetadata: {
+          ...userMetadata,
+          ...leaseTags(lease, (tags) => JSON.stringify({ ...userMetadata, ...tags }).length < METADATA_LIMIT),
+        },
       },
     }),
     grant: (json) => {
@@ -115,7 +120,6 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
         id: session.id,
         session,
         cdpUrl: session.connectUrl,
-        secretFields: ['signingKey'],
         endsWithConnection: session.keepAlive !== true,
       };
     },
@@ -153,9 +157,7 @@ const sessions: Required<BrowserService>['sessions'] = {
   read: (json) =>
     listAt(json).map((session) => ({
       id: textAt(session, 'id'),
-      lease: optionalTextAt(session, 'userMetadata', LEASE_TAG),
-      mark: optionalTextAt(session, 'userMetadata', MARK_TAG),
-      name: optionalTextAt(session, 'userMetadata', 'name'),
+      ...leaseInTags(valueAt(session, ['userMetadata'])),
       createdAt: optionalTextAt(session, 'createdAt'),
     })),
 };

@@ -1,4 +1,4 @@
-import { objectAt, path, socketUrl, type BrowserService } from '../browser-service.js';
+import { objectAt, path, socketUrl, urlAt, type BrowserService } from '../browser-service.js';
 
 /** A session of Browserless. `util.inspect` and JSON show its URLs without the token. */
 export interface BrowserlessSession {
@@ -6,6 +6,8 @@ export interface BrowserlessSession {
   readonly id: string;
   /** WebSocket URL for the Chrome DevTools Protocol; contains the token. Only of the Session API. */
   readonly connect?: string;
+  /** The same under another name: the documentation of the Session API uses both. */
+  readonly browserWSEndpoint?: string;
   /** URL that ends the session; contains the token. Only of the Session API. */
   readonly stop?: string;
   /** Milliseconds after which the service ends the session. Only of the Session API. */
@@ -107,9 +109,11 @@ function sessionService(
     ...common,
     waits: 'never',
     acquire: () => ({ method: 'POST', path: '/session', body: create }),
-    grant: (json) => {
-      const session = objectAt<BrowserlessSession>(json, [], ['id', 'connect']);
-      return { id: session.id, session, cdpUrl: session.connect };
+    grant: (json, _lease, { token }) => {
+      const session = objectAt<BrowserlessSession>(json, [], ['id']);
+      const url = urlAt(session, session.browserWSEndpoint === undefined ? 'connect' : 'browserWSEndpoint');
+      if (token !== undefined) url.searchParams.set('token', token);
+      return { id: session.id, session, cdpUrl: url.href };
     },
     release: (id) => ({ method: 'DELETE', path: path`/session/${id}?force=true` }),
   };

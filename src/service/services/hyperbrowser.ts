@@ -63,7 +63,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
     baseUrl: 'https://api.hyperbrowser.ai',
     auth: { header: 'x-api-key' },
     usualToken: { variables: ['HYPERBROWSER_API_KEY'], at: 'https://api.hyperbrowser.ai' },
-    secretParameters: ['token'],
+    secretParameters: ['token', 'proxyServerPassword'],
     idField: 'id',
     waits: 'never',
     acquire: ({ record }) => ({
@@ -78,7 +78,6 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
         session,
         cdpUrl: session.wsEndpoint,
         liveViewUrl: optionalTextAt(session, 'liveUrl'),
-        secretFields: ['token'],
       };
     },
     release: (id) => ({ method: 'PUT', path: path`/api/session/${id}/stop` }),

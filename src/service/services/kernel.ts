@@ -115,7 +115,10 @@ const hasRoom = ({ tags = {} }: LeaseRequest, more = 1) => Object.keys(tags).len
 /** Sessions of one request for the list. */
 const PAGE = 100;
 
-/** The service of the given API, and every service with the same one: kernel.sh. It is the default. */
+/**
+ * The service of the given API, and every service with the same one: kernel.sh, by the types of @onkernel/sdk 0.84.0. It is the
+ * default.
+ */
 export const kernel: BrowserService<BrowserSession> = {
   name: 'kernel',
   baseUrl: 'https://api.onkernel.com',
@@ -193,6 +196,7 @@ export const kernel: BrowserService<BrowserSession> = {
           mark: tags[MARK_TAG],
           name,
           pool: pool.name ?? pool.id,
+          poolId: pool.id,
           createdAt,
         }),
       ),

@@ -1,4 +1,12 @@
-import { objectAt, optionalTextAt, path, textAt, valueAt, type BrowserService } from '../browser-service.js';
+import {
+  objectAt,
+  optionalTextAt,
+  path,
+  textAt,
+  urlAt,
+  valueAt,
+  type BrowserService,
+} from '../browser-service.js';
 
 /** A session of Steel. */
 export interface SteelSession {
@@ -74,8 +82,8 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     waits: 'never',
     acquire: ({ id }) => ({ method: 'POST', path: '/v1/sessions', body: { ...create, sessionId: id } }),
     grant: (json, _lease, { token }) => {
-      const session = objectAt<SteelSession>(json, [], ['id', 'websocketUrl']);
-      const url = webSocketOf(session.websocketUrl);
+      const session = objectAt<SteelSession>(json, [], ['id']);
+      const url = urlAt(session, 'websocketUrl');
       if (token !== undefined) url.searchParams.set('apiKey', token);
       url.searchParams.set('sessionId', session.id);
       return {
@@ -100,11 +108,6 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     },
     probe: { method: 'GET', path: '/v1/sessions?status=live&limit=1' },
   };
-}
-
-function webSocketOf(text: string): URL {
-  if (URL.canParse(text)) return new URL(text);
-  throw new Error('has a field websocketUrl that is not a URL');
 }
 
 /** The recording ends with the session. */

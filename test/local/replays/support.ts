@@ -254,9 +254,6 @@ export function coloured(colour: string): string {
 export const PAINTED =
   'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))';
 
-/** A page of one colour that never changes. */
-export const STILL = page('<body style="background:blue">');
-
 /** A page whose colour repeats after 15 seconds: all pictures of a shorter video differ. */
 export const RAINBOW = page(`<body><script>
   setInterval(() => {

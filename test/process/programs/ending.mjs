@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { BrowserPool, leaseBrowser } from '../../../dist/index.js';
+import { browserless } from '../../../dist/services.js';
 import { connector } from './plain.mjs';
 
 // No helper process can start.
@@ -20,7 +21,9 @@ const token = () => {
 };
 const opaque = () => `token-${++tokens}`;
 const tokenOf = { 'tokens-exit': token, 'guarded-tokens': token, 'guarded-opaque': opaque }[way];
-const pool = new BrowserPool('test', { token: tokenOf });
+// No variable names the options of a service.
+const service = way === 'guarded-sessions' ? browserless({ session: { ttl: 60_000 } }) : undefined;
+const pool = new BrowserPool('test', { token: tokenOf, service });
 const options = { connector, replays: 'off', releaseOnCrash: way.startsWith('guarded') };
 const lease = (more = {}) =>
   leaseBrowser(pool, {

@@ -1,52 +1,18 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { WebSocketServer } from 'ws';
 import { BrowserPool, leaseBrowser, withPooledBrowser } from '../../../src/index.js';
 import { browserless } from '../../../src/services.js';
+import { startBrowserless } from '../../support/browserless-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { plainConnector } from '../../support/plain-connector.js';
 import { expectNoSecret, rejection } from '../support.js';
 
-/** A server that starts a browser for each connection, and refuses those beyond its one slot. */
-async function startServer() {
-  const server = createServer();
-  const sockets = new WebSocketServer({ noServer: true });
-  const urls: URL[] = [];
-  let most = 0;
-  server.on('upgrade', (request, socket, head) => {
-    const url = new URL(request.url!, 'http://localhost');
-    const refuse = (status: string) => void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
-    if (url.searchParams.get('token') !== TOKEN) return refuse('401 Unauthorized');
-    if (sockets.clients.size > 0) return refuse('429 Too Many Requests');
-    urls.push(url);
-    return sockets.handleUpgrade(request, socket, head, (client) => {
-      // ws counts only the clients that it accepted itself.
-      sockets.clients.add(client);
-      client.on('close', () => sockets.clients.delete(client));
-      most = Math.max(most, sockets.clients.size);
-    });
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    urls,
-    most: () => most,
-    poolOf: (token = TOKEN) => new BrowserPool('mine', { service: browserless({ baseUrl }), token }),
-    [Symbol.asyncDispose]: async () => {
-      for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      await once(server.close(), 'close');
-    },
-  };
-}
-
+const poolOf = ({ baseUrl }: { baseUrl: string }, token = TOKEN) =>
+  new BrowserPool('mine', { service: browserless({ baseUrl }), token });
 const options = { connector: plainConnector, retry: { minTimeout: 5, maxTimeout: 50 } };
 
 it('waits while the service refuses a connection, and never holds two browsers on one slot', async () => {
-  await using server = await startServer();
-  await using pool = server.poolOf(TOKEN);
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
   const runs = await Promise.all(
     [1, 2, 3, 4].map(() => withPooledBrowser(pool, ({ session }) => session.id, options)),
   );
@@ -59,8 +25,8 @@ it('waits while the service refuses a connection, and never holds two browsers o
 });
 
 it('fails with AcquireTimeoutError when the wait for a connection is over, and says why', async () => {
-  await using server = await startServer();
-  await using pool = server.poolOf();
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
   const held = await leaseBrowser(pool, options);
   const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, acquireTimeout: 300 }));
   expect(error).toMatchObject({ name: 'AcquireTimeoutError', cause: { name: 'ConnectError', status: 429 } });
@@ -69,20 +35,20 @@ it('fails with AcquireTimeoutError when the wait for a connection is over, and s
 });
 
 it('fails after connectAttempts with a wrong token, and a lost browser is not reconnected', async () => {
-  await using server = await startServer();
-  await using wrong = server.poolOf('canary-wrong-token');
+  await using server = await startBrowserless();
+  await using wrong = poolOf(server, 'canary-wrong-token');
   const error = await rejection(withPooledBrowser(wrong, () => {}, options));
   expect(error).toMatchObject({ name: 'ConnectError', status: 401 });
   expectNoSecret(error);
-  await using pool = server.poolOf();
+  await using pool = poolOf(server);
   const held = await leaseBrowser(pool, { ...options, reconnect: 'eager' });
   expect(await rejection(held.detach())).toMatchObject({ name: 'InvalidOptionError' });
   expect((await held.release()).released).toBe('destroyed');
 });
 
 it('a token function that fails ends the call, and one that hangs ends with it', async () => {
-  await using server = await startServer();
-  const { baseUrl } = server.poolOf();
+  await using server = await startBrowserless();
+  const { baseUrl } = server;
   const poolWith = (token: () => Promise<string>) =>
     new BrowserPool('mine', { service: browserless({ baseUrl }), token });
   const failing = poolWith(() => Promise.reject(new Error('no token today')));
@@ -97,8 +63,8 @@ it('a token function that fails ends the call, and one that hangs ends with it',
 });
 
 it('passes launch options and a token function', async () => {
-  await using server = await startServer();
-  const { baseUrl } = server.poolOf();
+  await using server = await startBrowserless();
+  const { baseUrl } = server;
   const service = browserless({
     baseUrl,
     path: '/chrome',

@@ -1,8 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { BrowserPool, withPooledBrowser, type BrowserPoolOptions } from '../../../src/index.js';
+import {
+  BrowserPool,
+  withPooledBrowser,
+  type BrowserPoolOptions,
+  type BrowserService,
+} from '../../../src/index.js';
 import { INTERNALS } from '../../../src/service/pool-internals.js';
 import { leaseSession } from '../../../src/lease/lease-browser.js';
-import { anchor, browserbase, browserUse, hyperbrowser, LEASE_TAG, steel } from '../../../src/services.js';
+import {
+  anchor,
+  browserbase,
+  browserUse,
+  hyperbrowser,
+  LEASE_TAG,
+  MARK_TAG,
+  steel,
+} from '../../../src/services.js';
 import {
   CONTRACTS,
   contractOf,
@@ -52,6 +65,7 @@ async function open(name: string, options: BrowserPoolOptions<object> = {}) {
   };
 }
 
+const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
 const NAMES = CONTRACTS.map(({ name }) => name);
 
 describe.each(NAMES)('%s', (name) => {
@@ -215,11 +229,41 @@ describe('what the request that creates a session contains', () => {
     expect(leaseTagIn(session!)).toBe(name !== 'steel' && name !== 'hyperbrowser');
   });
 
-  it('browser-use keeps at most 10 labels, of which one is that of the lease', () => {
-    const tags = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`key${at}`, '']));
-    const lease = { pool: 'p', id: 'one', mark: 'host/1/x', tags, keepAlive: false, record: false };
-    const { metadata } = browserUse().acquire(lease)!.body as { metadata: object };
-    expect(Object.keys(metadata)).toEqual([...Object.keys(tags), LEASE_TAG]);
+  it.each<[string, BrowserService, string, [few: number, many: number]]>([
+    ['browser-use', browserUse({ metadata: { own: '1' } }), 'metadata', [7, 8]],
+    ['browserbase', browserbase({ userMetadata: { own: '1' } }), 'userMetadata', [40, 52]],
+  ])(
+    '%s gets the mark of the lease only where there is room for it',
+    (_name, service, field, [few, many]) => {
+      for (const [count, hasMark] of [
+        [few, true],
+        [many, false],
+      ] as const) {
+        const tags = Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
+        const lease = { ...LEASE, mark: 'host/1/x', tags };
+        const { [field]: all } = service.acquire(lease)!.body as Record<string, object>;
+        expect(Object.keys(all!)).toEqual([
+          'own',
+          ...Object.keys(tags),
+          LEASE_TAG,
+          ...(hasMark ? [MARK_TAG] : []),
+        ]);
+      }
+    },
+  );
+
+  it.each([
+    ['browserbase', browserbase({ proxies: [{ type: 'external', password: 'canary-browserbase' }] })],
+    ['steel', steel({ proxyUrl: 'http://ada:canary-steel@proxy.example.com' })],
+    ['hyperbrowser', hyperbrowser({ proxyServerPassword: 'canary-hyperbrowser' })],
+    ['anchor', anchor({ session: { proxy: { type: 'custom', password: 'canary-anchor' } } })],
+    ['browser-use', browserUse({ customProxy: { host: 'proxy', port: 1, password: 'canary-browser-use' } })],
+  ])('an error of %s that repeats the request shows no password of a proxy', async (name, service) => {
+    await using used = await open(name, { service });
+    used.server.refusals.push(refuseWith(422, {}, service.acquire(LEASE)!.body));
+    const error = await rejection(used.lease());
+    expect(error).toMatchObject({ status: 422, message: expect.stringContaining('[redacted]') as string });
+    expectNoSecret(error);
   });
 });
 

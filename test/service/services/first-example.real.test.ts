@@ -1,14 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import puppeteer, { type Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BrowserPool } from '../../../src/index.js';
 import { withPooledBrowser } from '../../../src/playwright.js';
-import { findBrowser } from '../../../src/local.js';
 import { namedPool } from '../../../src/service/browser-pool.js';
-import { webdriver } from '../../../src/services.js';
+import { startBrowserless } from '../../support/browserless-server.js';
 import { Chromedriver, describeWithChromedriver } from '../../support/chromedriver.js';
+import { startChromium, type Chromium } from '../../support/chromium.js';
 import { CONTRACTS, ContractServer } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { useLocalPool } from '../../support/local.js';
@@ -17,12 +12,12 @@ import { useWholeBrowser } from '../../support/whole-browser.js';
 useWholeBrowser();
 
 /** The first example of the README, with a page that needs no network. Only the environment differs. */
-async function firstExample(pool: BrowserPool<object> | string = 'checkout-tests') {
-  const { value, replays, released } = await withPooledBrowser(pool, async ({ page }) => {
+async function firstExample() {
+  const { value, replays, released } = await withPooledBrowser('checkout-tests', async ({ page }) => {
     await page.goto('data:text/html,<title>Example Domain</title>');
     return page.title();
   });
-  if (typeof pool === 'string') await namedPool(pool).close();
+  await namedPool('checkout-tests').close();
   return { value, replays, released };
 }
 
@@ -34,20 +29,9 @@ function environment(service: string, baseUrl: string, token = TOKEN): void {
 
 describe('the first example runs unchanged', () => {
   const used = useLocalPool({ pools: [{ name: 'checkout-tests', size: 1 }] });
-  let browser: Browser;
-  let userDataDir: string;
-  beforeAll(async () => {
-    userDataDir = await mkdtemp(join(tmpdir(), 'first-example-'));
-    browser = await puppeteer.launch({
-      executablePath: await findBrowser(),
-      args: ['--no-sandbox'],
-      userDataDir,
-    });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await rm(userDataDir, { recursive: true, force: true });
-  });
+  let browser: Chromium;
+  beforeAll(async () => (browser = await startChromium()));
+  afterAll(() => browser?.[Symbol.asyncDispose]());
 
   it('on kernel', async () => {
     environment('kernel', used.local.baseUrl, used.local.token);
@@ -55,15 +39,21 @@ describe('the first example runs unchanged', () => {
   });
 
   it('on cdp', async () => {
-    environment('cdp', `http://${new URL(browser.wsEndpoint()).host}`, '');
+    environment('cdp', `http://${new URL(browser.url).host}`, '');
     expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'reused' });
+  });
+
+  it('on browserless, a browser for each connection', async () => {
+    await using server = await startBrowserless(browser.url);
+    environment('browserless', server.baseUrl);
+    expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
   });
 
   it.each(CONTRACTS.filter(({ name }) => name !== 'browserless sessions'))(
     'on a server with the contract of $name',
     async (contract) => {
       await using server = await ContractServer.start(contract);
-      server.browserUrl = browser.wsEndpoint();
+      server.browserUrl = browser.url;
       environment(contract.service.name, server.baseUrl);
       expect(await firstExample()).toMatchObject({ value: 'Example Domain', released: 'destroyed' });
       expect([server.sessions.length, server.active.length]).toEqual([1, 0]);
@@ -72,13 +62,11 @@ describe('the first example runs unchanged', () => {
 });
 
 describeWithChromedriver('the first example runs unchanged', () => {
-  it('on webdriver, whose Chromium needs arguments on this machine', async () => {
+  it('on webdriver with chromedriver', async () => {
     await using driver = await Chromedriver.start();
-    const { url, capabilities } = driver;
-    await using pool = new BrowserPool<object>('checkout-tests', {
-      service: webdriver({ url, capabilities }),
-    });
-    expect(await firstExample(pool)).toMatchObject({ value: 'Example Domain', released: 'destroyed' });
+    await using server = await driver.serveWithCapabilities();
+    environment('webdriver', server.url, '');
+    expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
     expect(await driver.sessions()).toEqual([]);
   });
 });

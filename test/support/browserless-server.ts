@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer } from 'ws';
+import { relay } from './contract-server.js';
+import { TOKEN } from './fake-service.js';
+
+/**
+ * Starts a server that starts a browser for each connection, and refuses those beyond its one slot.
+ *
+ * @param browserUrl WebSocket URL of a real browser. By default, no command is answered.
+ */
+export async function startBrowserless(browserUrl?: string) {
+  const server = createServer();
+  const sockets = new WebSocketServer({ noServer: true });
+  const urls: URL[] = [];
+  let most = 0;
+  server.on('upgrade', (request, socket, head) => {
+    const url = new URL(request.url!, 'http://localhost');
+    const refuse = (status: string) => void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
+    if (url.searchParams.get('token') !== TOKEN) return refuse('401 Unauthorized');
+    if (sockets.clients.size > 0) return refuse('429 Too Many Requests');
+    urls.push(url);
+    return sockets.handleUpgrade(request, socket, head, (client) => {
+      // ws counts only the clients that it accepted itself.
+      sockets.clients.add(client);
+      client.on('close', () => sockets.clients.delete(client));
+      most = Math.max(most, sockets.clients.size);
+      if (browserUrl !== undefined) relay(client, browserUrl);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    urls,
+    most: () => most,
+    baseUrl,
+    /** Browsers that are connected now. */
+    active: () => sockets.clients.size,
+    [Symbol.asyncDispose]: async () => {
+      for (const client of sockets.clients) client.terminate();
+      server.closeAllConnections();
+      await once(server.close(), 'close');
+    },
+  };
+}
