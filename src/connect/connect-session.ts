@@ -11,7 +11,7 @@ import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
-import { DownloadWatch, type DownloadListener, type Downloads } from './downloads.js';
+import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownloads } from './downloads.js';
 import type { ExposedNetwork } from './exposed-network.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
@@ -118,7 +118,7 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  const downloads = watchDownloads(grant, socket, openCdp, listener);
+  const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: exposed?.noteFile });
   const { endpoints, countSockets } = endpointsOf(socket, openCdp);
   const opening = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
@@ -153,17 +153,15 @@ function expectCdpUrl({ cdpUrl }: Grant, { settings, downloads }: ConnectPlan): 
 
 function watchDownloads(
   { cdpUrl, bidiUrl }: Grant,
-  socket: Socket,
-  openCdp: (signal: AbortSignal) => Promise<Socket>,
-  listener: DownloadListener | undefined,
+  plan: Omit<PlanOfDownloads, 'isElsewhere'>,
 ): DownloadWatch | undefined {
   if (cdpUrl === undefined) return undefined;
   // The address of a browser on another machine can also be one of this machine, for example that of a tunnel.
   const isElsewhere = [cdpUrl, bidiUrl].some(
     (url) => url !== undefined && !isLoopback(new URL(url).hostname),
   );
-  const watch = new DownloadWatch({ socket, openCdp, isElsewhere, listener });
-  socket.tap = watch;
+  const watch = new DownloadWatch({ ...plan, isElsewhere });
+  plan.socket.tap = watch;
   return watch;
 }
 

@@ -79,7 +79,7 @@ interface Folders {
   readonly isShared: boolean;
 }
 
-interface PlanOfDownloads {
+export interface PlanOfDownloads {
   readonly socket: Socket;
   /** Opens a further WebSocket, with CDP. */
   readonly openCdp: (signal: AbortSignal) => Promise<Socket>;
@@ -87,6 +87,8 @@ interface PlanOfDownloads {
   readonly isElsewhere: boolean;
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
+  /** Called with the path of each file that the library puts into a form. */
+  readonly onFile?: ((path: string) => void) | undefined;
 }
 
 interface Params {
@@ -140,7 +142,7 @@ export class DownloadWatch implements SocketTap, Downloads {
       hide: (id) => void this.#hidden.add(id),
       onEvent: (data) => void this.#read(data),
     });
-    this.#uploads = new Uploads(plan.socket, this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
+    this.#uploads = new Uploads(plan, this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
     void plan.socket.detached.then(() => {
       this.#files.close();
       for (const download of this.#downloads.values())

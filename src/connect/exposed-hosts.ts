@@ -71,7 +71,8 @@ function regExpOf({ host, port }: Rule): string {
   const name = `${isName ? `(?!${IP_V4}[:/])` : ''}${address[host as '*'] ?? escaped}`;
   const urls = Object.entries(SCHEMES).map(([scheme, hidden]) => {
     const given = port === hidden ? '' : `:${port}`;
-    return `^${scheme}://${name}${port === undefined ? String.raw`(?::\d+)?` : given}/`;
+    // A URL may have a user name and a password.
+    return `^${scheme}://(?:[^/@]*@)?${name}${port === undefined ? String.raw`(?::\d+)?` : given}/`;
   });
   return urls.join('|');
 }
@@ -79,6 +80,6 @@ function regExpOf({ host, port }: Rule): string {
 function cdpPatternsOf({ host, port }: Rule): string[] {
   return (['http', 'https'] as const).flatMap((scheme) => {
     const ports = port === undefined ? ['', ':*'] : [port === SCHEMES[scheme] ? '' : `:${port}`];
-    return ports.map((shown) => `${scheme}://${host}${shown}/*`);
+    return ports.flatMap((shown) => ['', '*@'].map((user) => `${scheme}://${user}${host}${shown}/*`));
   });
 }

@@ -1,3 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import { STATUS_CODES } from 'node:http';
+import { basename } from 'node:path';
 import { LinkedAbort, raceTimeout } from '../shared/abort.js';
 import { backoff, delay } from '../shared/clock.js';
 import { CdpClient } from './cdp-client.js';
@@ -26,6 +29,11 @@ export interface ExposePlan {
   onLost(): void;
 }
 
+/** Without `bytes`: a file of the browser's machine in a form, or a stream. */
+interface BodyPart {
+  readonly bytes?: string;
+}
+
 interface PausedRequest {
   readonly requestId: string;
   readonly frameId: string;
@@ -34,8 +42,7 @@ interface PausedRequest {
     readonly method: string;
     readonly headers: Record<string, string>;
     readonly hasPostData?: boolean;
-    /** Without `bytes`: a file of the browser's machine, or a stream. */
-    readonly postDataEntries?: readonly { readonly bytes?: string }[];
+    readonly postDataEntries?: readonly BodyPart[];
   };
 }
 
@@ -63,6 +70,8 @@ export class ExposedNetwork {
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
   readonly #warned = new Set<string>();
+  /** The paths of the files that the library has put into forms, by their names there. */
+  readonly #files = new Map<string, Set<string>>();
   #socket: Socket | undefined;
   #cdp: CdpClient | undefined;
 
@@ -86,6 +95,12 @@ export class ExposedNetwork {
     };
   }
 
+  /** Called with the path of each file that the library puts into a form. */
+  readonly noteFile = (path: string): void => {
+    const name = basename(path).replaceAll('"', '%22');
+    this.#files.set(name, (this.#files.get(name) ?? new Set()).add(path));
+  };
+
   /** Begins the interception. */
   async open(signal: AbortSignal): Promise<void> {
     const socket = await this.#plan.open(signal);
@@ -96,7 +111,7 @@ export class ExposedNetwork {
     });
     this.#cdp = cdp;
     const patterns = this.#hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
-    await cdp.send('Fetch.enable', { patterns });
+    await Promise.all([cdp.send('Fetch.enable', { patterns }), includeOpenPages(cdp)]);
     void socket.ended.then(() => this.#replace());
   }
 
@@ -142,7 +157,8 @@ export class ExposedNetwork {
       const [method, params] = await this.#answerOf(cdp, paused);
       if (!this.#abort.signal.aborted) await cdp.send(method, { requestId, ...params });
     } catch {
-      // Another answer has no use.
+      // The browser refuses some responses, and the page would wait for another one.
+      await cdp.send('Fetch.failRequest', { requestId, ...FAILED }).catch(() => {});
     }
   }
 
@@ -152,15 +168,16 @@ export class ExposedNetwork {
   ): Promise<[method: string, params: object]> {
     const { url, method, headers, hasPostData, postDataEntries } = request;
     if (!this.#hosts.pattern.test(url)) return ['Fetch.continueRequest', {}];
-    const { host } = new URL(url);
+    const { host, origin, pathname } = new URL(url);
     this.#plan.onRequest(host);
-    const warn = (text: string) => this.#warn(cdp, frameId, `${method} ${withoutQuery(url)}: ${text}`);
-    const parts = postDataEntries?.map(({ bytes }) => bytes);
-    if (hasPostData && (!parts || parts.includes(undefined))) {
+    // A query or a user name with a password can contain a secret.
+    const shown = `${method} ${origin}${pathname}`;
+    const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
+    const body = postDataEntries && (await this.#readBody(postDataEntries));
+    if (hasPostData && !body) {
       warn(UNREADABLE_BODY);
-      return ['Fetch.failRequest', { errorReason: 'Failed' }];
+      return ['Fetch.failRequest', FAILED];
     }
-    const body = parts && Buffer.concat(parts.map((bytes) => Buffer.from(bytes!, 'base64')));
     const isEventSource = method === 'GET' && headers['Accept'] === 'text/event-stream';
     try {
       const sent = { url, method, headers, body, isEventSource };
@@ -170,7 +187,8 @@ export class ExposedNetwork {
         'Fetch.fulfillRequest',
         {
           responseCode: response.status,
-          ...(response.reason !== '' && { responsePhrase: response.reason }),
+          // Without a phrase, the browser refuses a status that it does not know.
+          responsePhrase: response.reason || STATUS_CODES[response.status] || 'Unknown',
           // Their bytes, whatever their encoding is.
           binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
           body: response.body.toString('base64'),
@@ -184,6 +202,24 @@ export class ExposedNetwork {
     }
   }
 
+  /** Resolves to undefined if a part can't be read. */
+  async #readBody(parts: readonly BodyPart[]): Promise<Buffer | undefined> {
+    const read: Buffer[] = [];
+    for (const { bytes } of parts) {
+      const part = bytes === undefined ? await this.#readFile(read.at(-1)) : Buffer.from(bytes, 'base64');
+      if (!part) return undefined;
+      read.push(part);
+    }
+    return Buffer.concat(read);
+  }
+
+  /** The browser does not send the files of a form. Those of the library are on this machine, unless two of them have the name. */
+  async #readFile(before: Buffer | undefined): Promise<Buffer | undefined> {
+    const [, name = ''] = FILE_HEAD.exec(String(before?.subarray(-LONGEST_FILE_HEAD))) ?? [];
+    const [path, other] = this.#files.get(name) ?? [];
+    return path === undefined || other !== undefined ? undefined : readFile(path).catch(() => undefined);
+  }
+
   /** Shows a text once in the console of the page, or of the worker. */
   #warn(cdp: CdpClient, frameId: string, text: string): void {
     if (this.#warned.has(text)) return;
@@ -192,23 +228,24 @@ export class ExposedNetwork {
   }
 }
 
+const FAILED = { errorReason: 'Failed' };
+
+/** The end of the head of a file in a form, and its maximum length in bytes. */
+const FILE_HEAD = /; filename="([^"\r\n]+)"(?:\r\n[^\r\n]+)*\r\n\r\n$/;
+const LONGEST_FILE_HEAD = 2000;
+
 const CUT =
   'the response did not end. The page received its beginning: a response to an exposed request can not be a stream.';
 const CUT_EVENTS =
   'the events reach the page in parts: the EventSource connects again for the next ones, as its server must allow.';
 const TOO_LARGE = 'the response has more than 64 MB, which can not be sent to the browser.';
 const UNREADABLE_BODY =
-  'the body has a file of the machine of the browser, or is a stream, which can not be read. Pass the content of the file to the page.';
+  'the body can not be read: it is a stream, or a form with two files of one name or with a file of the machine of the browser. Pass the content of the file to the page.';
 const INSECURE =
   'Set ignoreHTTPSErrors of the context (Playwright) or acceptInsecureCerts of connectOptions (Puppeteer) to accept it.';
 
 function isCertificateFault(code: string): boolean {
   return /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/.test(code);
-}
-
-/** A query can contain a secret. */
-function withoutQuery(url: string): string {
-  return url.replace(/[?#].*$/, '');
 }
 
 interface FrameTree {
@@ -218,28 +255,48 @@ interface FrameTree {
 
 async function showInConsole(cdp: CdpClient, frameId: string, text: string): Promise<void> {
   const expression = `console.warn(${JSON.stringify(text)})`;
-  const attach = async (targetId: string) =>
-    (await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })).sessionId;
-  const detach = (sessionId: string) => cdp.send('Target.detachFromTarget', { sessionId }).catch(() => {});
-  const own = await attach(frameId).catch(() => undefined);
-  if (own !== undefined) {
-    await cdp.send('Runtime.evaluate', { expression }, own);
-    return void (await detach(own));
-  }
+  const show = (session: string) => cdp.send('Runtime.evaluate', { expression }, session);
+  const isShown = await inTarget(cdp, frameId, show).catch(() => undefined);
+  if (isShown) return;
   // A frame in the process of its page is no target.
-  const { targetInfos } = await cdp.send<{ targetInfos: { targetId: string; type: string }[] }>(
-    'Target.getTargets',
-  );
-  for (const { targetId } of targetInfos.filter(({ type }) => type === 'page')) {
-    const page = await attach(targetId);
-    const { frameTree } = await cdp.send<{ frameTree: FrameTree }>('Page.getFrameTree', {}, page);
-    const isHere = hasFrame(frameTree, frameId);
-    if (isHere) await cdp.send('Runtime.evaluate', { expression }, page);
-    await detach(page);
-    if (isHere) return;
-  }
+  for (const { targetId } of (await targetsOf(cdp)).filter(({ type }) => type === 'page'))
+    await inTarget(cdp, targetId, async (session) => {
+      const { frameTree } = await cdp.send<{ frameTree: FrameTree }>('Page.getFrameTree', {}, session);
+      if (hasFrame(frameTree, frameId)) await show(session);
+    });
 }
 
 function hasFrame({ frame, childFrames = [] }: FrameTree, id: string): boolean {
   return frame.id === id || childFrames.some((child) => hasFrame(child, id));
+}
+
+/** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
+async function includeOpenPages(cdp: CdpClient): Promise<void> {
+  const renew = (session: string) => cdp.send('Fetch.enable', { patterns: [] }, session);
+  // A page may be closed in the meantime.
+  const include = ({ targetId }: Target) => inTarget(cdp, targetId, renew).catch(() => {});
+  await Promise.all((await targetsOf(cdp)).map(include));
+}
+
+interface Target {
+  readonly targetId: string;
+  readonly type: string;
+}
+
+async function targetsOf(cdp: CdpClient): Promise<readonly Target[]> {
+  return (await cdp.send<{ targetInfos: Target[] }>('Target.getTargets')).targetInfos;
+}
+
+async function inTarget<T>(
+  cdp: CdpClient,
+  targetId: string,
+  work: (sessionId: string) => Promise<T>,
+): Promise<T> {
+  const attached = { targetId, flatten: true };
+  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+  try {
+    return await work(sessionId);
+  } finally {
+    cdp.send('Target.detachFromTarget', { sessionId }).catch(() => {});
+  }
 }

@@ -75,7 +75,7 @@ export class ExposedSender {
     } catch (error) {
       // The server closed an idle connection while the request was sent.
       if (!(error instanceof StaleConnectionError)) throw error;
-      return this.#send(request, signal);
+      return this.#send(request, signal, false);
     }
   }
 
@@ -83,8 +83,8 @@ export class ExposedSender {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  async #send(request: ExposedRequest, signal: AbortSignal): Promise<ExposedResponse> {
-    const response = await this.#request(request, signal);
+  async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
+    const response = await this.#request(request, signal, mayReuse);
     const encodings = (response.headers['content-encoding'] ?? '').toLowerCase().split(/\s*,\s*/);
     const { bytes, isCut } = await this.#read(response, request.isEventSource);
     const body = await decode(
@@ -103,13 +103,18 @@ export class ExposedSender {
     return { status: response.statusCode!, reason: response.statusMessage ?? '', headers, body, isCut };
   }
 
-  #request({ url, method, headers, body }: ExposedRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  #request(
+    { url, method, headers, body }: ExposedRequest,
+    signal: AbortSignal,
+    mayReuse: boolean,
+  ): Promise<IncomingMessage> {
     const { protocol, hostname } = new URL(url);
     const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.test(name));
     const options: RequestOptions & https.RequestOptions = {
       method,
       headers: { ...ADDED, ...Object.fromEntries(kept.map(([name, value]) => [name.toLowerCase(), value])) },
-      agent: this.#agents[protocol as 'http:'],
+      // Other idle connections may be closed, too.
+      agent: mayReuse && this.#agents[protocol as 'http:'],
       maxHeaderSize: LARGEST_HEADERS,
       signal,
       ...(hostname.endsWith('.localhost') && { lookup: lookupLocalhost }),

@@ -25,10 +25,19 @@ export class Uploads {
   /** Paths on the browser's machine. */
   readonly #copies: string[] = [];
   readonly #folder: string;
+  readonly #onFile: (path: string) => void;
 
-  /** @param temporary Folder of temporary files of the browser's machine. */
-  constructor(socket: Socket, files: BrowserFiles, temporary: string) {
+  /**
+   * @param temporary Folder of temporary files of the browser's machine.
+   * @param onFile Called with the path of each file.
+   */
+  constructor(
+    { socket, onFile = () => {} }: { socket: Socket; onFile?: ((path: string) => void) | undefined },
+    files: BrowserFiles,
+    temporary: string,
+  ) {
     this.#socket = socket;
+    this.#onFile = onFile;
     this.#files = files;
     this.#folder = `${temporary}/pooled-browser-uploads-${randomUUID()}`;
   }
@@ -38,6 +47,7 @@ export class Uploads {
     if (!COMMANDS.includes(method)) return false;
     const command = readCommand(data);
     if (!command) return false;
+    command.params.files.forEach(this.#onFile);
     void this.#send(command);
     return true;
   }

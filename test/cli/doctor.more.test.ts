@@ -1,7 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   FakeService,
   JWT,
@@ -13,10 +10,8 @@ import {
 } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import {
-  hasTerminals,
   installWithoutLibraries,
   interruptInTime,
-  startAtTerminal,
   startCli,
   startClient,
   startNode,
@@ -148,17 +143,6 @@ it.each<[what: string, message: RegExp, checks: string[], answers: Script]>([
   expect(service.of('release')).toHaveLength(service.of('acquire').length);
 });
 
-it('finds a proxy that answers the upgrade itself', async () => {
-  const proxy = createServer().on('upgrade', (_request, socket) =>
-    socket.on('error', () => {}).end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'),
-  );
-  await once(proxy.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => void proxy.close());
-  const { port } = proxy.address() as AddressInfo;
-  const { found } = await examine({ acquire: browserAt(`ws://127.0.0.1:${port}`) });
-  expect(found).toEqual(only(/status 403.*proxy or firewall/, ...CONNECTIONS));
-});
-
 it('finds that there is no such pool', async () => {
   const { found, checks } = await examine({ pool: refusal(404), acquire: refusal(404) });
   expect(found).toEqual(only(/The service has no pool test/, 'lease'));
@@ -214,11 +198,4 @@ it('finds that the token is missing, and prints it in two lines', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
   expect(stdout).toMatch(/^✗ token +The access token is missing: set the environment variable/m);
   expect(stdout).toMatch(/^- lease +skipped: needs token$/m);
-});
-
-it.runIf(hasTerminals)('colors its signs at a terminal', async () => {
-  await using service = await FakeService.start();
-  vi.stubEnv('FORCE_COLOR', '1');
-  const { stdout } = await startAtTerminal(['doctor'], service.options).ended;
-  expect(stdout).toContain('\x1b[32m✓ node');
 });

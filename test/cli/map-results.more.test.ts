@@ -173,15 +173,6 @@ describe('refusals', () => {
     expect(files()).toEqual(before);
   });
 
-  it('refuses to resume a file that contains no results', async () => {
-    const words = withTask(...usedUp(), '--resume');
-    const before = files();
-    const ended = await map(words).ended;
-    expect(ended).toMatchObject({ code: 1, stdout: '' });
-    expect(ended.stderr).toContain('line 1: this is not an outcome');
-    expect(files()).toEqual(before);
-  });
-
   /** The files of the test with their content. */
   function files(): [name: string, content: string][] {
     const found = readdirSync(jobs.folder, { withFileTypes: true }).filter((entry) => entry.isFile());

@@ -114,14 +114,6 @@ it('refuses an invalid token of the environment, without printing it', async () 
   expect(ended.stderr).not.toContain('b a d');
 });
 
-it('prints the output of a browser that does not start', async () => {
-  const serve = startCli(['serve', '--executable-path', fakeBrowser('echo "no display" >&2; exit 3')]);
-  const { code, stderr } = await serve.ended;
-  expect(code).toBe(1);
-  expect(stderr).toContain('no display');
-  await serve.leavesNothing();
-});
-
 /** Returns a function that sends a POST request, with the printed token by default. */
 async function clientOf(serve: Program, known?: string) {
   const [, baseUrl] = await serve.prints(/export BROWSER_POOL_BASE_URL=(\S+)/);

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { withPooledBrowser } from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 
 /** Writes all the time, without a page. */
 const WORKER = `
@@ -20,7 +19,7 @@ setInterval(async () => {
 /** Requests whose response waits until the lease has ended. */
 const held = new Set<ServerResponse>();
 const paths = new Set<string>();
-const server = createServer(({ url = '' }, response) => {
+const site = useSite(({ url = '' }, response) => {
   paths.add(url);
   if (url === '/endless') return response.writeHead(200, { 'content-type': 'text/html' }).write('<p>');
   if (url === '/file') response.setHeader('content-disposition', 'attachment; filename=file');
@@ -29,19 +28,7 @@ const server = createServer(({ url = '' }, response) => {
   if (url.startsWith('/held')) return held.add(response);
   return response.end(url.endsWith('.js') ? WORKER : '<title>page</title><p>text');
 });
-let origin: string;
-let other: string;
-
-beforeAll(async () => {
-  await once(server.listen(0), 'listening');
-  const { port } = server.address() as AddressInfo;
-  [origin, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-});
 beforeEach(() => paths.clear());
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
 
 const used = useLocalPool();
 
@@ -88,7 +75,7 @@ const onPageHide = (script: string) => run(`addEventListener('pagehide', () => {
 
 /** A frame of another site in the page. */
 const inFrame = (script: string) => async (page: Page) => {
-  await page.setContent(`<iframe src="${other}/frame"></iframe>`);
+  await page.setContent(`<iframe src="${site.as('localhost')}/frame"></iframe>`);
   await page.waitForLoadState();
   await page.frames()[1]!.evaluate(script);
 };
@@ -104,8 +91,11 @@ const CASES: Record<'reused' | 'destroyed', [what: string, leave: (page: Page) =
   reused: [
     ['data of every kind', (page) => page.evaluate(STORE)],
     ['data of a frame of another site', inFrame(STORE)],
-    ['cookies of two sites', async (page) => (await page.goto(`${other}/a`), page.goto(`${origin}/a`))],
-    ['a permission', (page) => page.context().grantPermissions(['geolocation'], { origin })],
+    [
+      'cookies of two sites',
+      async (page) => (await page.goto(`${site.as('localhost')}/a`), page.goto(`${site.url}/a`)),
+    ],
+    ['a permission', (page) => page.context().grantPermissions(['geolocation'], { origin: site.url })],
     ['an open dialog', run('setTimeout(() => alert(1))')],
     [
       'a handler of beforeunload',
@@ -114,7 +104,7 @@ const CASES: Record<'reused' | 'destroyed', [what: string, leave: (page: Page) =
         await run(`addEventListener('beforeunload', (event) => event.preventDefault())`)(page);
       },
     ],
-    ['a page that is still loading', (page) => page.goto(`${origin}/endless`, { waitUntil: 'commit' })],
+    ['a page that is still loading', (page) => page.goto(`${site.url}/endless`, { waitUntil: 'commit' })],
     ['a pop-up that opens a pop-up', run(`open('/frame').onpagehide = () => open('/frame')`)],
     ['a page that opens another when it is left', onPageHide(`open('/frame')`)],
     [
@@ -163,7 +153,7 @@ const CASES: Record<'reused' | 'destroyed', [what: string, leave: (page: Page) =
 /** What the next lease finds, after all responses have arrived. */
 async function lookAfter(leave: (page: Page) => Promise<unknown>) {
   const { released } = await withPooledBrowser(used.pool, async ({ page }) => {
-    await page.goto(origin);
+    await page.goto(site.url);
     await leave(page);
   });
   for (const response of held) response.end();
@@ -172,7 +162,7 @@ async function lookAfter(leave: (page: Page) => Promise<unknown>) {
   const { value } = await withPooledBrowser(used.pool, async ({ context, page }) => {
     const first = { cookies: await context.cookies(), pages: context.pages().map((one) => one.url()) };
     const sites: unknown[] = [];
-    for (const url of [origin, other]) {
+    for (const url of [site.url, site.as('localhost')]) {
       await page.goto(url);
       sites.push(await page.evaluate(LOOK));
     }
@@ -204,7 +194,7 @@ it('cleans the browser after a lease over WebDriver BiDi', async () => {
   const { released, cleanupErrors } = await puppeteer.withPooledBrowser(
     used.pool,
     async ({ page }) => {
-      await page.goto(origin);
+      await page.goto(site.url);
       await page.evaluate(`{ ${STORE}; addEventListener('pagehide', () => navigator.sendBeacon('/a')); }`);
     },
     { protocol: 'bidi' },

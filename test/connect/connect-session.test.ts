@@ -4,7 +4,6 @@ import { connectSession, type ConnectPlan } from '../../src/connect/connect-sess
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { SpareConnection } from '../../src/service/spare-connection.js';
-import { FaultRoad, refuse } from '../support/fault-road.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
 import { useFakeClock } from '../support/fake-clock.js';
@@ -104,15 +103,6 @@ describe('a connect that fails', () => {
     await expect.poll(() => browser.open).toBe(0);
     const odd = await rejection(connect(() => Promise.reject('an event')));
     expect(odd).toMatchObject({ message: expect.stringContaining('unknown failure'), cause: 'an event' });
-  });
-
-  it('reports the status of a refused upgrade', async () => {
-    await using road = await FaultRoad.start();
-    road.play(refuse(403));
-    const error = await rejection(connect(undefined, {}, `ws://${road.host}/`));
-    expect(error).toBeInstanceOf(ConnectError);
-    expect(error).toMatchObject({ status: 403, sessionId: 'session-1' });
-    expect(requests).toEqual([]);
   });
 
   it('rethrows MissingLibraryError unchanged: another browser would not help', async () => {

@@ -1,7 +1,6 @@
-import puppeteer from 'puppeteer-core';
 import { expect, it } from 'vitest';
 import { withPooledBrowser } from '../../src/puppeteer.js';
-import { look, titled, useLocalPool } from '../support/local.js';
+import { titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool({ quirks: { bidiSession: 'existing' } });
 
@@ -21,15 +20,4 @@ it('connects repeatedly over BiDi to a browser that has a session, and never end
     expect(released).toBe('reused');
   }
   expect(local.stats().destroyed).toBe(0);
-});
-
-it('fails with plain Puppeteer, which proves that the server refuses a second session', async () => {
-  await look(used.pool, async ({ webdriver_ws_url: browserWSEndpoint }) => {
-    const connecting = puppeteer.connect({
-      browserWSEndpoint,
-      protocol: 'webDriverBiDi',
-      defaultViewport: null,
-    });
-    await expect(connecting).rejects.toThrow(/session not created/);
-  });
 });

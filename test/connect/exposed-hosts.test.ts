@@ -5,7 +5,12 @@ import { ExposedHosts, faultInHosts } from '../../src/connect/exposed-hosts.js';
 const RULES: [rules: string, exposed: string[], others: string[]][] = [
   [
     'localhost:3000',
-    ['http://localhost:3000/', 'https://localhost:3000/a?b', 'ws://localhost:3000/hmr'],
+    [
+      'http://localhost:3000/',
+      'https://localhost:3000/a?b',
+      'ws://localhost:3000/hmr',
+      'http://a:b@localhost:3000/',
+    ],
     [
       'http://localhost/',
       'http://localhost:30001/',
@@ -67,9 +72,13 @@ describe.each(RULES)('%s', (rules, exposed, others) => {
 it('pauses no request to another host, except for a path that looks like a host', () => {
   expect(new ExposedHosts('localhost:3000,shop.test:443').cdpPatterns).toEqual([
     'http://localhost:3000/*',
+    'http://*@localhost:3000/*',
     'https://localhost:3000/*',
+    'https://*@localhost:3000/*',
     'http://shop.test:443/*',
+    'http://*@shop.test:443/*',
     'https://shop.test/*',
+    'https://*@shop.test/*',
   ]);
 });
 

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
@@ -38,6 +41,8 @@ const APP: Record<string, (request: IncomingMessage, response: ServerResponse) =
   '/large': (_request, response) => response.end(LARGE),
   '/gzip': (_request, response) =>
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('compressed')),
+  // A status that Chromium does not know, without a phrase.
+  '/odd': ({ socket }) => socket.end('HTTP/1.1 499 \r\nContent-Length: 2\r\n\r\nok'),
   '/events': (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: an event\n\n'),
   '/worker.js': (_request, response) =>
@@ -84,6 +89,7 @@ const LOOK = `(async () => {
     binary: (await bytes('/binary')).join(),
     large: [large.length, String.fromCharCode(...large.slice(-6))],
     gzip: await text('/gzip'),
+    odd: (await fetch('/odd')).status,
     post: await text('/echo', { method: 'POST', body: new Blob(['a', 'b']) }),
     worker: (await said) > 100,
   };
@@ -95,6 +101,7 @@ const FOUND = {
   binary: BINARY.join(),
   large: [LARGE.length, LARGE.subarray(-6).toString()],
   gzip: 'compressed',
+  odd: 499,
   post: 'ab',
   worker: true,
 };
@@ -131,12 +138,13 @@ describe.each(DRIVERS)('$name', (driver) => {
         await page.goto(`${app}/redirect`);
         const found = await page.evaluate(LOOK);
         const other = (await openPage(lease)) as AnyLease['page'];
-        await other.goto(`${app}/headers`);
-        return [found, await other.evaluate('JSON.parse(document.body.innerText).cookie')];
+        await other.goto(`${app.replace('//', '//user:secret@')}/headers`);
+        const { cookie, authorization } = JSON.parse(await other.evaluate(BODY)) as Record<string, string>;
+        return [found, cookie, Buffer.from(authorization!.slice('Basic '.length), 'base64').toString()];
       },
       { exposeNetwork: `localhost:${port}`, onEvent },
     );
-    expect(result.value).toEqual([FOUND, FOUND.sent]);
+    expect(result.value).toEqual([FOUND, FOUND.sent, 'user:secret']);
     expect(result).toMatchObject({ released: 'reused', cleanupErrors: [] });
     expect(hosts).toEqual([`localhost:${port}`]);
     const next = await run(used.pool, ({ page }) => page.goto(app)).catch((error: unknown) => error);
@@ -162,7 +170,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     ]);
   });
 
-  it('reaches the app again after a reconnect', async () => {
+  it('reaches the app again after a reconnect, also from a page that stayed open', async () => {
     await using bench = await FaultBench.start(used.local);
     bench.service.script('acquire', bench.grant);
     const options = { reconnect: 'eager', exposeNetwork: '<loopback>' } as const;
@@ -170,7 +178,7 @@ describe.each(DRIVERS)('$name', (driver) => {
     await browser.use(({ page }) => page.goto(app));
     bench.road.lose('reset');
     const again = () =>
-      browser.use(async ({ page }) => (await page.goto(`${app}/gzip`), page.evaluate(BODY)));
+      browser.use(({ page }) => page.evaluate<string>('fetch("/gzip").then((response) => response.text())'));
     await expect.poll(() => again().catch(() => '')).toBe('compressed');
     expect(await browser.release()).toMatchObject({ released: 'reused' });
   });
@@ -312,6 +320,29 @@ describe('with Playwright', () => {
 });
 
 describe('with Puppeteer', () => {
+  it.each(['cdp', 'bidi'] as const)(
+    'sends the files of a form over %s, if their names differ',
+    async (protocol) => {
+      const [file, other] = [0, 1].map(() => join(mkdtempSync(join(tmpdir(), 'form-')), 'a "file".txt'));
+      for (const path of [file!, other!]) writeFileSync(path, LARGE);
+      const { value } = await puppeteer.withPooledBrowser(
+        used.pool,
+        async ({ page }) => {
+          const send = async (path: string) => {
+            await page.goto(app);
+            const input = await page.$('input');
+            await input!.uploadFile(path);
+            const sent = 'fetch("/size", { method: "POST", body: new FormData(document.forms[0]) })';
+            return page.evaluate(`${sent}.then((response) => response.text(), () => 'failed')`);
+          };
+          return [await send(file!), await send(other!)];
+        },
+        { exposeNetwork: 'localhost', protocol },
+      );
+      expect(value).toEqual(['true', 'failed']);
+    },
+  );
+
   it('reaches the app below the request interception of the page', async () => {
     const { value } = await puppeteer.withPooledBrowser(
       used.pool,

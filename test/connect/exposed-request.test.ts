@@ -153,6 +153,14 @@ it('uses its connections again, and repeats a request for which the server had c
   expect(String((await sending).body)).toBe('4');
 });
 
+it('repeats a request once, over a new connection, if the server has closed all idle ones', async () => {
+  const { send, server } = await serve((_request, response) => response.end('done'));
+  await Promise.all([send(), send(), send(), send()]);
+  const sending = send();
+  server.closeAllConnections();
+  expect(String((await sending).body)).toBe('done');
+});
+
 it('rejects with the code of the connection', async () => {
   const { send, server } = await serve(() => {});
   server.close();

@@ -25,13 +25,6 @@ describe('startLocalPool', () => {
     const port = Number(new URL(await serve()).port);
     await expect(startLocalPool({ port })).rejects.toThrow(`port ${port} (option port): the port is in use`);
   });
-
-  it('rejects when the browser does not exist, with instructions to install one', async () => {
-    await expect(startLocalPool({ executablePath: '/no/such/chrome' })).rejects.toMatchObject({
-      name: 'BrowserNotFoundError',
-      message: expect.stringContaining('npx pooled-browser install-browser'),
-    });
-  });
 });
 
 it('starts a browser again with growing delays, and fails acquire requests with the reason', async () => {

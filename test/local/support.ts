@@ -13,6 +13,8 @@ import {
 } from '../../src/local.js';
 import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/index.js';
 
+export { titled } from '../support/local.js';
+
 /** A response with its body. */
 export interface Reply {
   status: number;
@@ -213,9 +215,4 @@ export async function ask(socket: WebSocket, message: object | string): Promise<
 
 export async function closed(socket: WebSocket): Promise<void> {
   if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
-}
-
-/** The URL of a page with this title. */
-export function titled(title: string): string {
-  return `data:text/html,<title>${title}</title>`;
 }

@@ -1,26 +1,15 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { InvalidOptionError, type Isolation } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 import { collect, valuesOf } from './support.js';
 
 const used = useLocalPool();
 
-const server = createServer(({ headers }, response) => {
+const site = useSite(({ headers }, response) => {
   response.writeHead(200, { 'content-type': 'text/html' }).end(headers.cookie ?? '');
-});
-let origin: string;
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
 });
 
 interface AnyTask {
@@ -30,7 +19,7 @@ interface AnyTask {
 
 /** Returns the user agent and the cookies that the task finds, and leaves a cookie. */
 async function visit({ page, input }: AnyTask): Promise<string> {
-  await page.goto(origin);
+  await page.goto(site.url);
   const found = await page.evaluate('[navigator.userAgent, document.body.innerText].join()');
   await page.evaluate(`document.cookie = 'of=${input}'`);
   return String(found);

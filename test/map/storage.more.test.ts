@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
+import { useSite } from '../support/site.js';
 import { valuesOf } from './support.js';
 
 /** What this test uses of the pages of both libraries. */
@@ -17,23 +16,11 @@ interface Task {
 /** Requests whose response waits for the next task. */
 const held = new Set<ServerResponse>();
 const WORKER = `onfetch = () => {}; setInterval(() => fetch('/cookie'), 5);`;
-const server = createServer(({ url = '' }, response) => {
+const site = useSite(({ url = '' }, response) => {
   response.setHeader('content-type', url.endsWith('.js') ? 'text/javascript' : 'text/html');
   if (!/^\/(favicon.ico)?$/.test(url)) response.setHeader('set-cookie', 'left=1; path=/');
   if (url.startsWith('/held')) return held.add(response);
   return response.end(url.endsWith('.js') ? WORKER : '<p>text');
-});
-let origin: string;
-let other: string;
-
-beforeAll(async () => {
-  await once(server.listen(0), 'listening');
-  const { port } = server.address() as AddressInfo;
-  [origin, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
 });
 
 const used = useLocalPool();
@@ -73,17 +60,9 @@ describe.each(DRIVERS)('$name', ({ map }) => {
     ['fetches of a timer', `setInterval(() => fetch('/cookie'), 5)`, () => sleep(50)],
     ['a window.name that is set when the page is left', onPageHide(`window.name = 'left'`)],
     ['a service worker with a timer', `navigator.serviceWorker.register('/worker.js')`, () => sleep(200)],
-    [
-      'data of two sites',
-      `localStorage.left = document.cookie = 'left=1'`,
-      async ({ page }) => {
-        await page.goto(other);
-        await page.evaluate(`sessionStorage.left = localStorage.left = document.cookie = 'left=1'`);
-      },
-    ],
   ])('%s does not reach the next task', async (_what, script, then) => {
     const leave: Step = async (task) => {
-      await task.page.goto(origin);
+      await task.page.goto(site.url);
       await task.page.evaluate(`{ ${script}; 0 }`);
       await then?.(task);
     };
@@ -92,7 +71,7 @@ describe.each(DRIVERS)('$name', ({ map }) => {
       held.clear();
       await sleep(100);
       const seen: unknown[] = [];
-      for (const url of [origin, other]) {
+      for (const url of [site.url, site.as('localhost')]) {
         await page.goto(url);
         const script = `[document.cookie, localStorage.left, sessionStorage.left, window.name].join()`;
         seen.push(await page.evaluate(script));
@@ -104,9 +83,9 @@ describe.each(DRIVERS)('$name', ({ map }) => {
 
   it('tasks of two sites share one page, also after a completed fetch with keepalive', async () => {
     const visit: Step = async ({ page, context }) => {
-      await page.goto(origin);
+      await page.goto(site.url);
       await page.evaluate(`fetch('/cookie', { keepalive: true }).then((response) => response.text())`);
-      await page.goto(other);
+      await page.goto(site.as('localhost'));
       return context;
     };
     expect(new Set(await valuesOf(map([visit, visit, visit]))).size).toBe(1);

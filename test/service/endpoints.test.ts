@@ -147,9 +147,3 @@ it.for(['/v1', '/v1/', '/v1//'])('prepends the path %s of the base URL', async (
   await pool.flush().catch(() => {});
   expect(service.requests.map(({ path }) => path)).toStrictEqual(['/v1/browser_pools/pool/flush']);
 });
-
-it('sends nothing before its first call, and shows its address', async ({ service, pool }) => {
-  expect(pool.idOrName).toBe('pool');
-  expect(pool.baseUrl).toBe(`${service.baseUrl}/`);
-  expect(service.connections.made).toBe(0);
-});

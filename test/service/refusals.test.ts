@@ -113,10 +113,6 @@ it.for(SEGMENTS)('rejects %j as a pool and as the id of a session or a replay', 
 
 it.for<[unknown, RegExp]>([
   ['http://pool.example.com', /https:\/\//],
-  ['http://127.0.0.1.example.com', /https:\/\//],
-  ['http://localhost.example.com', /https:\/\//],
-  ['http://10.0.0.1', /https:\/\//],
-  ['http://0.0.0.0', /https:\/\//],
   ['ftp://pool.example.com', /https:\/\//],
   ['file:///etc/passwd', /https:\/\//],
   ['wss://pool.example.com', /https:\/\//],

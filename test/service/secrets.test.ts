@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import { redact } from '../../src/shared/redact.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
-import { asJson, breakOff, expectNoSecret, it, rejection, reset, until } from './support.js';
+import { asJson, breakOff, expectNoSecret, it, rejection, reset } from './support.js';
 
 const URLS = {
   cdp_ws_url: `wss://browsers.example.com/cdp?x=1&jwt=${JWT}`,
@@ -108,19 +108,4 @@ it.for<[string, Answer]>([
   expectNoSecret(await rejection(pool.acquire({}, { onEvent: (event) => void events.push(event) })));
   await pool.close();
   events.forEach(expectNoSecret);
-});
-
-it('publishes events without a listener on the diagnostics channel', async ({ service, pool }) => {
-  const events = published();
-  service.script('acquire', { status: 200, json: session(), delay: 30 });
-  const controller = new AbortController();
-  const acquire = rejection(pool.acquire({ name: 'n' }, controller));
-  await until(() => service.of('acquire').length === 1);
-  controller.abort();
-  await acquire;
-  await pool.close();
-  expect(events).toMatchObject([
-    { type: 'grant-orphaned', pool: 'pool', name: 'n', sessionId: 'session-1' },
-    { type: 'released', pool: 'pool', sessionId: 'session-1', released: 'reused' },
-  ]);
 });

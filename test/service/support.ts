@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { expect, it as plainIt } from 'vitest';
+import { it as plainIt } from 'vitest';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
 import type { AcquireRequest } from '../../src/index.js';
 import type { PoolResponseError } from '../../src/shared/service-errors.js';
+import { expectNoSecrets as expectNoSecret } from '../support/collected.js';
 import { FakeService, type Answer } from '../support/fake-service.js';
+
+export { expectNoSecret };
 
 /** A test with a fake service, and with a pool of it. */
 export const it = plainIt.extend<{ service: FakeService; pool: BrowserPool }>({
@@ -42,22 +45,6 @@ export async function rejection<E extends Error = Error>(promise: Promise<unknow
     },
     (error: E) => error,
   );
-}
-
-/** The token and the jwts of the fake service begin with this text, which must never be shown. */
-const CANARY = 'canary-';
-
-/** Fails when any representation of a value contains a secret. */
-export function expectNoSecret(value: unknown): void {
-  const { message, stack } = (value ?? {}) as Partial<Error>;
-  const shown = [
-    String(message),
-    String(stack),
-    JSON.stringify(value),
-    inspect(value),
-    inspect(value, { depth: Number.POSITIVE_INFINITY, showHidden: true, maxStringLength: null }),
-  ];
-  for (const text of shown) expect(text ?? '').not.toContain(CANARY);
 }
 
 /** The JSON of a value, as an object. */

@@ -1,6 +1,5 @@
 import { expect, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
-import { PoolServiceError } from '../../src/shared/service-errors.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import * as played from '../support/played-browser.js';
@@ -55,12 +54,6 @@ it('calls a token function again after a 401 exactly once', async ({ service }) 
   expect(error).toMatchObject({ name: 'PoolServiceError', status: 401, code: 'unauthorized' });
   expect(asked()).toBe(2);
   expect(service.requests).toHaveLength(2);
-});
-
-it('does not repeat a request after a 401 with a constant token', async ({ service, pool }) => {
-  service.script('flush', UNAUTHORIZED);
-  expect(await rejection(pool.flush())).toBeInstanceOf(PoolServiceError);
-  expect(service.requests).toHaveLength(1);
 });
 
 it.for<[string, () => unknown]>([

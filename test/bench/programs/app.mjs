@@ -1,4 +1,4 @@
-/** An app on this machine: a page with 200 requests at /, and plain pages elsewhere. Prints its port. */
+/** An app on this machine: a page with 200 requests at /, and plain pages elsewhere. Answers after DELAY ms. Prints its port. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -21,7 +21,10 @@ const page = `<!doctype html><title>app</title>${tags.join('\n')}`;
 const plain =
   '<!doctype html><title>a page</title><script src="/a.js"></script><img src="/b.png"><link rel="stylesheet" href="/c.css">';
 
-const server = createServer(({ url }, response) => {
+/** Time in ms after which every request is answered. */
+const DELAY = Number(process.env['DELAY'] ?? 0);
+const server = createServer(async ({ url }, response) => {
+  if (DELAY > 0) await new Promise((resolve) => setTimeout(resolve, DELAY));
   const type = url.split('.')[1];
   const body = url === '/' ? page : (bodies[type] ?? plain);
   response

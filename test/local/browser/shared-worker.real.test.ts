@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { withPooledBrowser } from '../../../src/playwright.js';
 import { useLocalPool } from '../../support/local.js';
+import { Site } from '../../support/site.js';
 import { useWholeBrowser } from '../../support/whole-browser.js';
 
 useWholeBrowser();
@@ -11,11 +9,9 @@ useWholeBrowser();
 const used = useLocalPool();
 
 it('runs a shared worker of a data: URL', async () => {
-  const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  await using site = await Site.open((_request, response) => response.end());
   const { value } = await withPooledBrowser(used.pool, async ({ page }) => {
-    await page.goto(`http://127.0.0.1:${port}`);
+    await page.goto(site.url);
     return page.evaluate(
       `new Promise((resolve) => {
         const worker = new SharedWorker('data:text/javascript,onconnect = ({ ports: [port] }) => port.postMessage(1)');
@@ -24,7 +20,5 @@ it('runs a shared worker of a data: URL', async () => {
       })`,
     );
   });
-  server.closeAllConnections();
-  server.close();
   expect(value).toBe(1);
 });
