@@ -199,3 +199,13 @@ it('finds that the token is missing, and prints it in two lines', async () => {
   expect(stdout).toMatch(/^✗ token +The access token is missing: set the environment variable/m);
   expect(stdout).toMatch(/^- lease +skipped: needs token$/m);
 });
+
+it('does not show the 401 of a request without a token as a finding', async () => {
+  await using service = await FakeService.start();
+  service.script('replays', (response, { headers }) => {
+    response.writeHead(headers.authorization === `Bearer ${TOKEN}` ? 404 : 401).end();
+  });
+  const { stdout } = await startClient(['doctor'], service.options).ended;
+  expect(stdout).toContain('accepted');
+  expect(stdout).not.toMatch(/status \d+/);
+});
