@@ -128,7 +128,7 @@ export async function runCli(args: readonly string[], environment?: Environment)
 /** Runs the command line in this process, as `main.ts` does, for a command that waits for no signal and no input. */
 export async function runHere(
   args: readonly string[],
-  service?: { baseUrl: string; token: string },
+  service?: { baseUrl?: string; token?: string },
 ): Promise<Ended> {
   vi.stubEnv('BROWSER_POOL_BASE_URL', service?.baseUrl);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', service?.token);
