@@ -48,8 +48,8 @@ export default {
 /** The title of a guide is its first heading: all files have the same name. */
 function titleDocuments({ converter }) {
   converter.on('createDocument', (_context, document) => {
-    const [, title] = /^# (.+)/m.exec(document.content[0].text) ?? [];
-    // A name with backticks ends at the first one.
+    const text = document.content.map((part) => part.text).join('');
+    const [, title] = /^# (.+)/m.exec(text) ?? [];
     if (title) document.name = title.replaceAll('`', '');
   });
 }

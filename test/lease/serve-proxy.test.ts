@@ -9,7 +9,7 @@ import {
   type ProxyEvent,
   type ProxyOptions,
 } from '../../src/index.js';
-import { kernel, type BrowserService } from '../../src/services.js';
+import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../service/support.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { answerOwnCommand } from '../support/played-browser.js';
@@ -161,6 +161,17 @@ describe('a connection', () => {
     };
     expect(await refusal(dial('/devtools/page/p1'))).toMatch(/^404 The browser has no page "p1": No target/);
     await expect.poll(() => releases().length).toBe(1);
+  });
+
+  it('gets no file of this machine without a secret: the client can be another user', async () => {
+    await start({ secret: false });
+    const client = await connect();
+    const params = { files: [import.meta.filename], nodeId: 1 };
+    const command = JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params });
+    client.send(command);
+    await expect.poll(commands).toEqual([command]);
+    expect(played.browser.dialled).toBe(1);
+    client.close();
   });
 
   it('that sends nonsense harms no other client', async () => {
@@ -343,6 +354,23 @@ describe('a browser that ends with its connection', () => {
     expect(played.browser.dialled).toBe(1);
     await proxy.close();
   });
+});
+
+it('leases a browser without a service to one name after the other, and leaves it clean and open', async () => {
+  await using pool = new BrowserPool('mine', { service: cdp(played.browser.url) });
+  await start({ keep: 100 }, pool);
+  const first = await connect('/alice');
+  const second = connect('/bob');
+  await expect.poll(() => proxy.counts).toEqual({ connected: 1, waiting: 1, leased: 1 });
+  first.close();
+  (await second).close();
+  await expect.poll(() => types().filter((type) => type === 'released').length).toBe(2);
+  const summaries = events.flatMap((event) => (event.type === 'released' ? event.summary : []));
+  expect(summaries.map(({ released, cleanupErrors }) => [released, ...cleanupErrors])).toEqual([
+    ['reused'],
+    ['reused'],
+  ]);
+  expect(played.service.requests).toEqual([]);
 });
 
 it('releases a shared browser that no client has used for idleTimeout', async () => {

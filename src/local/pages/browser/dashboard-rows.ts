@@ -29,7 +29,7 @@ export function replayRow(row: ReplayRow): HTMLElement {
     {},
     badgeOf(text, kind),
     ...leaseFacts(row),
-    make('span', { class: 'number' }, duration === undefined ? '' : `length ${clock(duration)}`),
+    make('span', { class: 'number' }, duration === undefined ? '' : clock(duration)),
     timeOf('started', startedAt),
     make('span', { class: 'links' }, newTabLink('Open', `Open the replay of ${name}`, viewUrl)),
   );
