@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import { expectRefusal, runCli, SLOW_START, startClient } from './support.js';
+import { expectRefusal, runHere, SLOW_START, startClient } from './support.js';
 
 /** Every command that sends requests to a service, with the route of its first request and an answer that fails it. */
 const CLIENTS = [
@@ -35,11 +35,11 @@ beforeEach(async () => {
 describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
   it('prints how to set a missing token or address', async () => {
     const [command, ...rest] = args;
-    const [tokenless, homeless, wrong] = await Promise.all([
-      runCli(args, { BROWSER_POOL_BASE_URL: service.baseUrl }),
-      runCli(args, { BROWSER_POOL_ACCESS_TOKEN: TOKEN }),
-      runCli([command, '--base-url', 'nowhere', ...rest], { BROWSER_POOL_ACCESS_TOKEN: TOKEN }),
-    ]);
+    const [tokenless, homeless, wrong] = [
+      await runHere(args, { baseUrl: service.baseUrl }),
+      await runHere(args, { token: TOKEN }),
+      await runHere([command, '--base-url', 'nowhere', ...rest], { token: TOKEN }),
+    ];
     expectRefusal(tokenless, 'set the environment variable BROWSER_POOL_ACCESS_TOKEN');
     expectRefusal(homeless, 'pass --base-url, or set BROWSER_POOL_BASE_URL');
     expectRefusal(wrong, '--base-url or BROWSER_POOL_BASE_URL must be an absolute URL');
@@ -48,7 +48,7 @@ describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
 
   it(`reports a ${status} with what to check, and without the token`, async () => {
     service.script(route, { status, json: { code: 'its_code', message: `no, ${TOKEN}` } });
-    const { code, stdout, stderr } = await startClient(args, service.options).ended;
+    const { code, stdout, stderr } = await runHere(args, service.options);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`${status} its_code: no`);
     expect(stderr).toContain(advice);
@@ -60,7 +60,7 @@ describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
     const [command, ...rest] = args;
     const wait = route === 'acquire' ? ['--acquire-timeout', '10s'] : [];
     const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
-    const { code, stdout, stderr } = await startClient(whole, service.options).ended;
+    const { code, stdout, stderr } = await runHere(whole, service.options);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`The service at ${UNREACHABLE} could not be reached: connect ECONNREFUSED`);
     expect(service.requests).toEqual([]);
@@ -88,7 +88,7 @@ it.each(CLIENTS.filter(({ route }) => route === 'acquire'))(
 
 it('fails immediately if the service does not speak TLS', async () => {
   const baseUrl = service.baseUrl.replace('http:', 'https:');
-  const { code, stderr } = await startClient(['acquire', 'pool'], { baseUrl, token: TOKEN }).ended;
+  const { code, stderr } = await runHere(['acquire', 'pool'], { baseUrl, token: TOKEN });
   expect(code).toBe(1);
   expect(stderr).toBe(
     `pooled-browser: The service at ${baseUrl} does not speak TLS. Did you mean ${service.baseUrl}?\n`,
@@ -98,14 +98,15 @@ it('fails immediately if the service does not speak TLS', async () => {
 it('prints an error on one line, and everything with --debug', async () => {
   const details = [{ code: 'a', message: 'first\n\u001b[31msecond\u001b[39m' }];
   service.script('acquire', { status: 400, json: { code: 'bad', message: 'wrong', details } });
-  const { stderr } = await startClient(['acquire', 'pool'], service.options).ended;
+  const { stderr } = await runHere(['acquire', 'pool'], service.options);
   expect(stderr).toBe(
     'pooled-browser: 400 bad: wrong. Details: a: first second. Check the fields in the details.\n',
   );
-  const debug = await startClient(['--debug', 'acquire', 'pool'], service.options).ended;
+  const debug = await runHere(['--debug', 'acquire', 'pool'], service.options);
   expect(debug.stderr).toMatch(/^pooled-browser: PoolServiceError: 400 bad: wrong.*\n +at .*status: 400/s);
 });
 
+// In a process of its own, which has not tried this address before.
 it('ends early for a service that was never reached', async () => {
   const args = ['acquire', 'pool', '--unreachable-timeout', '5s'];
   const { code, stderr } = await startClient(args, { baseUrl: UNREACHABLE, token: TOKEN }).ended;

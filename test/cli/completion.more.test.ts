@@ -3,7 +3,7 @@ import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { runCli } from './support.js';
+import { runHere } from './support.js';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 
@@ -46,7 +46,7 @@ it.runIf(hasBash)(
 );
 
 it.each(['bash', 'zsh', 'fish', 'powershell'])('prints a script for %s', async (shell) => {
-  const { code, stdout, stderr } = await runCli(['completion', shell]);
+  const { code, stdout, stderr } = await runHere(['completion', shell]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain(`# ${shell} completion for pooled-browser`);
 });

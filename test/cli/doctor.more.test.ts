@@ -12,6 +12,7 @@ import { useLocalPool } from '../support/local.js';
 import {
   installWithoutLibraries,
   interruptInTime,
+  runHere,
   startCli,
   startClient,
   startNode,
@@ -162,13 +163,12 @@ async function examine(answers: Script, ...flags: string[]) {
   await using service = await FakeService.start();
   for (const [route, answer] of Object.entries(answers)) service.script(route as Route, answer);
   const args = ['doctor', 'test', '--json', ...PATIENT, ...flags];
-  const ended = await startClient(args, service.options).ended;
+  const ended = await runHere(args, service.options);
   return { found: faults(ended), checks: (JSON.parse(ended.stdout) as Report).checks, service };
 }
 
 it('finds that nothing listens there', async () => {
-  const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
-  const ended = await startCli(['doctor', 'test', '--json', '--base-url', UNREACHABLE], environment).ended;
+  const ended = await runHere(['doctor', 'test', '--json', '--base-url', UNREACHABLE], { token: TOKEN });
   expect(faults(ended)).toEqual(only(/ECONNREFUSED.*Nothing listens at this address/, 'reachable'));
 });
 
@@ -186,16 +186,26 @@ it('names the proxy that it uses without its password, and finds that the proxy 
 
 it.each([
   [{}, /pass --base-url, or set BROWSER_POOL_BASE_URL to your service, or to local/],
-  [{ BROWSER_POOL_BASE_URL: 'http://far.test' }, /must begin with https:\/\//],
-])('finds that the address is missing or wrong: %j', async (environment, message) => {
-  const ended = await startCli(['doctor', 'test', '--json'], environment).ended;
+  [{ baseUrl: 'http://far.test' }, /must begin with https:\/\//],
+])('finds that the address is missing or wrong: %j', async (service, message) => {
+  const ended = await runHere(['doctor', 'test', '--json'], service);
   expect(faults(ended)).toEqual(only(message, 'address'));
 });
 
 it('finds that the token is missing, and prints it in two lines', async () => {
   await using service = await FakeService.start();
-  const { code, stdout, stderr } = await startCli(['doctor', 'test', '--base-url', service.baseUrl]).ended;
+  const { code, stdout, stderr } = await runHere(['doctor', 'test', '--base-url', service.baseUrl]);
   expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
   expect(stdout).toMatch(/^✗ token +The access token is missing: set the environment variable/m);
   expect(stdout).toMatch(/^- lease +skipped: needs token$/m);
+});
+
+it('does not show the 401 of a request without a token as a finding', async () => {
+  await using service = await FakeService.start();
+  service.script('replays', (response, { headers }) => {
+    response.writeHead(headers.authorization === `Bearer ${TOKEN}` ? 404 : 401).end();
+  });
+  const { stdout } = await startClient(['doctor'], service.options).ended;
+  expect(stdout).toContain('accepted');
+  expect(stdout).not.toMatch(/status \d+/);
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { expectRefusal, hasTerminals, startAtTerminal, startClient } from './support.js';
+import { expectRefusal, hasTerminals, runHere, startAtTerminal, startClient } from './support.js';
 
 let service: FakeService;
 
@@ -53,7 +53,7 @@ it('requires --yes without a terminal, and sends nothing without --yes', async (
 
 it('flushes with --yes, and prints JSON with --json', async () => {
   const args = ['flush', 'scrapers', '--yes', '--json'];
-  const { code, stdout, stderr } = await startClient(args, service.options).ended;
+  const { code, stdout, stderr } = await runHere(args, service.options);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(JSON.parse(stdout)).toEqual({ flushed: true, pool: 'scrapers' });
   expect(flushes()).toBe(1);
@@ -61,5 +61,5 @@ it('flushes with --yes, and prints JSON with --json', async () => {
 
 it('refuses a pool that ends with the command', async () => {
   const local = { baseUrl: 'local', token: service.options.token };
-  expectRefusal(await startClient(['flush', 'scrapers', '--yes'], local).ended, 'The address is local');
+  expectRefusal(await runHere(['flush', 'scrapers', '--yes'], local), 'The address is local');
 });

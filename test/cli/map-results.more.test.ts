@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Jobs } from './jobs.js';
-import { expectRefusal } from './support.js';
+import { Jobs, LIBRARY } from './jobs.js';
+import { expectRefusal, runHere } from './support.js';
 
 const jobs = new Jobs();
 const { file, script, inputs, map, results } = jobs;
@@ -168,7 +168,7 @@ describe('refusals', () => {
   ])('refuses %s with exit code 2, before anything is leased or written', async (_what, message, args) => {
     const words = args();
     const [before, { granted }] = [files(), jobs.local.stats()];
-    expectRefusal(await map(words).ended, message);
+    expectRefusal(await runHere(['map', 'test', ...LIBRARY, ...words], jobs.local), message);
     expect(jobs.local.stats().granted).toBe(granted);
     expect(files()).toEqual(before);
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { startChromium } from '../support/chromium.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
-import { expectRefusal, startCli } from './support.js';
+import { expectRefusal, runHere, startCli } from './support.js';
 
 const NAMES: Readonly<Record<string, string>> = { 'selenium grid': 'webdriver' };
 
@@ -37,13 +37,7 @@ it.each([contractOf('browserbase'), contractOf('selenium grid')])(
 );
 
 it('names the variables of a missing key, and the services', async () => {
-  const none = { BROWSER_POOL_ACCESS_TOKEN: 'for-kernel' };
-  expectRefusal(
-    await startCli(['acquire', 'x', '--service', 'steel'], none).ended,
-    'variable STEEL_API_KEY.',
-  );
-  expectRefusal(
-    await startCli(['acquire', 'x', '--service', 'stel'], none).ended,
-    'one of kernel, webdriver',
-  );
+  const none = { token: 'for-kernel' };
+  expectRefusal(await runHere(['acquire', 'x', '--service', 'steel'], none), 'variable STEEL_API_KEY.');
+  expectRefusal(await runHere(['acquire', 'x', '--service', 'stel'], none), 'one of kernel, webdriver');
 });

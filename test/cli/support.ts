@@ -4,6 +4,10 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync 
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
+import { EXIT } from '../../src/cli/errors.js';
+import { Interruption } from '../../src/cli/interruption.js';
+import { createProgram } from '../../src/cli/program.js';
+import { reportError } from '../../src/cli/terminal.js';
 import { processesOf } from '../support/processes.js';
 
 const MAIN = resolve('dist/cli/main.js');
@@ -119,6 +123,33 @@ export function startClient(
 
 export async function runCli(args: readonly string[], environment?: Environment): Promise<Ended> {
   return startCli(args, environment).ended;
+}
+
+/** Runs the command line in this process, as `main.ts` does, for a command that waits for no signal and no input. */
+export async function runHere(
+  args: readonly string[],
+  service?: { baseUrl?: string; token?: string },
+): Promise<Ended> {
+  vi.stubEnv('BROWSER_POOL_BASE_URL', service?.baseUrl);
+  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', service?.token);
+  const { argv } = process;
+  process.argv = [process.execPath, MAIN, ...args];
+  const written = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    }),
+  );
+  using interruption = new Interruption();
+  const program = await createProgram(args, interruption);
+  const code = await program.parseAsync(args, { from: 'user' }).then(
+    () => EXIT.ok,
+    (error: unknown) => reportError(error, program),
+  );
+  for (const spy of spies) spy.mockRestore();
+  process.argv = argv;
+  return { code, ...written };
 }
 
 /** Fails unless the program refused its arguments: exit code 2, and the reason without a stack. */

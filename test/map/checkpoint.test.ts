@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect } from 'vitest';
-import { CheckpointError, readCheckpoint, TaskResultError } from '../../src/index.js';
+import { CheckpointError, readCheckpoint } from '../../src/index.js';
 import { it } from './it.js';
 import type { MapBench } from './support.js';
 
@@ -224,8 +224,6 @@ it('is readable for its owner only, and so is its lock', async ({ bench }) => {
   expect(await bench.run(['a'], modes, { checkpoint: path })).toMatchObject([{ value: [0o600, 0o600] }]);
 });
 
-const CYCLIC: Record<string, unknown> = { name: 'a' };
-CYCLIC['self'] = CYCLIC;
 const SHARED = { a: 1 };
 
 class Product {
@@ -235,29 +233,12 @@ class Product {
 }
 
 describe('a task with a checkpoint', () => {
-  it.for<[string, unknown, string]>([
-    ['a function', () => {}, 'The task returned a function. Return data that JSON can hold'],
-    ['a symbol', Symbol('a'), 'The task returned a symbol.'],
-    ['a bigint', 1n, 'The task returned a bigint. Return String(value).'],
-    ['a cycle', { rows: [CYCLIC] }, 'an object that contains itself as value.rows[0].self.'],
-    ['a forgotten await', { title: Promise.resolve('a') }, 'a promise as value.title. Add await.'],
-    ['a Map', new Map([['a', 1]]), 'an object of class Map.'],
-    ['a nested function', { rows: [{ click: () => {} }] }, 'a function as value.rows[0].click.'],
-    ['an error', new TypeError('no'), 'an object of class TypeError.'],
-  ])(
-    'fails when it returns %s, once, and its result says what to return',
-    async ([, value, message], { bench }) => {
-      const [outcome] = await bench.run(['a'], () => value, { checkpoint: path, retries: 3 });
-      expect(outcome).toMatchObject({ status: 'rejected', attempts: 1 });
-      const { reason } = outcome as { reason?: unknown };
-      expect(reason).toBeInstanceOf(TaskResultError);
-      expect(reason).toMatchObject({
-        code: 'ERR_TASK_RESULT',
-        message: expect.stringContaining(message) as string,
-      });
-      expect(await records()).toMatchObject([{ status: 'rejected', reason: { name: 'TaskResultError' } }]);
-    },
-  );
+  it('fails when it returns no data, once, and its reason is stored', async ({ bench }) => {
+    const [outcome] = await bench.run(['a'], () => () => {}, { checkpoint: path, retries: 3 });
+    const reason = { name: 'TaskResultError', code: 'ERR_TASK_RESULT' };
+    expect(outcome).toMatchObject({ status: 'rejected', attempts: 1, reason });
+    expect(await records()).toMatchObject([{ status: 'rejected', reason }]);
+  });
 
   it.for<[string, unknown, unknown]>([
     ['nothing', undefined, undefined],

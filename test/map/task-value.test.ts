@@ -13,9 +13,19 @@ class Keyboard {
   readonly _modifiers = 0;
 }
 
+const CYCLIC: Record<string, unknown> = { name: 'a' };
+CYCLIC['self'] = CYCLIC;
+
 const run = async (value: unknown): Promise<unknown> => returningData(() => value)({} as never);
 
 it.each<[unknown, string]>([
+  [() => {}, 'a function. Return data that JSON can hold'],
+  [Symbol('a'), 'a symbol.'],
+  [1n, 'a bigint. Return String(value).'],
+  [{ rows: [CYCLIC] }, 'an object that contains itself as value.rows[0].self.'],
+  [{ title: Promise.resolve('a') }, 'a promise as value.title. Add await.'],
+  [new Map([['a', 1]]), 'an object of class Map.'],
+  [{ rows: [{ click: () => {} }] }, 'a function as value.rows[0].click.'],
   [Number.NaN, 'NaN. Return null.'],
   [{ price: -Infinity }, '-Infinity as value.price. Return null.'],
   [[new Price(Number.NaN)], 'NaN as value[0].amount. Return null.'],

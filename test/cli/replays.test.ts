@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { startClient, type Ended } from './support.js';
+import { runHere, type Ended } from './support.js';
 
 /** Runs the command at a service with these recordings. */
 async function run(recordings: object[], ...flags: string[]): Promise<Ended> {
   await using service = await FakeService.start();
   service.script('replays', { status: 200, json: recordings });
-  const client = startClient(['replays', 'session-1', ...flags], service.options);
-  return await client.ended;
+  return await runHere(['replays', 'session-1', ...flags], service.options);
 }
 
 const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r1';

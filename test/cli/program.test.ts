@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { expectRefusal, runCli, startClient } from './support.js';
+import { expectRefusal, runHere } from './support.js';
 
 const COMMANDS =
   'demo serve exec proxy map work acquire flush leases replays doctor install-browser completion'.split(' ');
@@ -9,7 +9,7 @@ const COMMANDS =
 const PASSWORD = 'canary-password-123';
 
 it('prints its commands, examples and exit codes for --help', async () => {
-  const { code, stdout, stderr } = await runCli(['--help']);
+  const { code, stdout, stderr } = await runHere(['--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const listed = [...stdout.matchAll(/^ {2}([a-z][a-z-]+)(?: \[command\])? {2}/gm)].map(([, name]) => name);
   expect(listed.filter((name) => name !== 'help')).toEqual(COMMANDS);
@@ -20,7 +20,7 @@ it('prints its commands, examples and exit codes for --help', async () => {
 it.each(COMMANDS)(
   'prints options, examples and exit codes for %s --help, in narrow lines',
   async (command) => {
-    const { code, stdout } = await runCli([command, '--help']);
+    const { code, stdout } = await runHere([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain(`Usage: pooled-browser ${command}`);
     expect(stdout).toMatch(new RegExp(`^Examples?:\\n {2}\\$ pooled-browser ${command}`, 'm'));
@@ -32,11 +32,11 @@ it.each(COMMANDS)(
 
 it('prints the version of the package for --version', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await runHere(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 it('prints its help on stderr, as wrong usage, without a command', async () => {
-  const { code, stdout, stderr } = await runCli([]);
+  const { code, stdout, stderr } = await runHere([]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toContain('Usage: pooled-browser');
 });
@@ -79,8 +79,27 @@ it.each([
   ],
 ])('refuses %j with exit code 2 and the reason, before anything is sent', async (args, message) => {
   await using service = await FakeService.start();
-  const ended = await startClient(args, service.options).ended;
+  const ended = await runHere(args, service.options);
   expectRefusal(ended, message);
   expect(ended.stderr).not.toContain(PASSWORD);
   expect(service.requests).toEqual([]);
+});
+
+const HELP = ' For help, run: pooled-browser --help';
+const SEPARATOR =
+  ' Put -- before the command, so that its options are not read as options of exec: pooled-browser exec POOL -- COMMAND.';
+
+it.each([
+  [['exec', 'scrapers', 'node', '-e', '1'], `unknown option '-e'.${SEPARATOR}${HELP}`],
+  [['exec', 'scrapers', '-e', '--', 'node'], `unknown option '-e'.${HELP}`],
+  [
+    ['exec', 'scrapers', '--relase', 'reuse', 'node'],
+    `unknown option '--relase' (Did you mean --release?)${HELP}`,
+  ],
+  [['flush', '--yse', 'a'], `unknown option '--yse' (Did you mean --yes?)${HELP}`],
+  [['flush'], `missing required argument 'pool'.${HELP}`],
+  [['flsh'], `unknown command 'flsh' (Did you mean flush?)${HELP}`],
+])('explains the wrong usage %j on one line, in whole sentences', async (args, message) => {
+  const { code, stderr } = await runHere(args);
+  expect({ code, stderr }).toStrictEqual({ code: 2, stderr: `pooled-browser: ${message}\n` });
 });
