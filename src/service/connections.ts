@@ -49,7 +49,7 @@ export class Connections {
     // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.
     const pool = hasFakeTimers() ? this.#withoutIdle : this.#pool;
     return pool.request({
-      method: method as 'GET',
+      method,
       path: url.pathname + url.search,
       headers,
       body: text ?? null,
