@@ -86,15 +86,6 @@ it.each(CLIENTS.filter(({ route }) => route === 'acquire'))(
   },
 );
 
-it('fails immediately if the service does not speak TLS', async () => {
-  const baseUrl = service.baseUrl.replace('http:', 'https:');
-  const { code, stderr } = await runHere(['acquire', 'pool'], { baseUrl, token: TOKEN });
-  expect(code).toBe(1);
-  expect(stderr).toBe(
-    `pooled-browser: The service at ${baseUrl} does not speak TLS. Did you mean ${service.baseUrl}?\n`,
-  );
-});
-
 it('prints an error on one line, and everything with --debug', async () => {
   const details = [{ code: 'a', message: 'first\n\u001b[31msecond\u001b[39m' }];
   service.script('acquire', { status: 400, json: { code: 'bad', message: 'wrong', details } });

@@ -15,7 +15,10 @@ async function abortGrant(service: FakeService, pool: BrowserPool, json = sessio
   service.script('acquire', (response) => void (grant = () => reply(response, { status: 200, json })));
   const controller = new AbortController();
   const events: PoolEvent[] = [];
-  const onEvent = (event: PoolEvent) => void events.push(event);
+  const onEvent = (event: PoolEvent) => {
+    events.push(event);
+    throw new Error('of a listener, which changes nothing');
+  };
   const request = { name: 'n', tags: { a: 'b' } };
   const acquire = rejection(pool.acquire(request, { signal: controller.signal, onEvent }));
   await until(() => service.of('acquire').length === 1);
