@@ -10,6 +10,7 @@ import {
   type Connector,
   type RunOptions,
 } from '../../src/index.js';
+import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { PlayedLease, type PlayedHandles } from '../support/played-lease.js';
 
 type Observe = NonNullable<Awaited<ReturnType<Connector<PlayedHandles>['connect']>>['observe']>;
@@ -151,12 +152,12 @@ it('waits a limited time for a page that does not respond', async () => {
   const stall = () => {
     setImmediate(() => {
       vi.advanceTimersByTime(10_000);
-      vi.useRealTimers();
+      useRealClock();
     });
     return new Promise<never>(() => {});
   };
   const onEvent: RunOptions['onEvent'] = ({ type }) =>
-    type === 'callback-ended' && vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    type === 'callback-ended' && useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
   const { run } = await observe({ console: false }, fail, { parts: { screenshots: () => [stall] }, onEvent });
   expect(run.artifacts).toEqual([]);
   expect(run.cleanupErrors[0]!.message).toMatch(/screenshot .* The browser did not respond within 10 s\.$/);
