@@ -45,7 +45,7 @@ export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { serveProxy, type PoolProxy } from './lease/serve-proxy.js';
 export { DetachedLease } from './lease/detached-lease.js';
-export { attachBrowser, leaseBrowser, type PooledBrowser } from './lease/lease-browser.js';
+export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './lease/lease-browser.js';
 export type {
   AcquireSettings,
   ArtifactsOptions,
@@ -74,7 +74,6 @@ export {
   type RunSummary,
   type Timings,
 } from './lease/run.js';
-export { withPooledBrowser } from './lease/with-pooled-browser.js';
 export { BrowserPool } from './service/browser-pool.js';
 export type { BrowserService, Replay, ReplayRequest } from './service/browser-service.js';
 export type { DownloadedReplay } from './service/download-replay.js';

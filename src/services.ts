@@ -37,6 +37,7 @@ export {
 } from './service/services/browser-use.js';
 export {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
   MARK_TAG,

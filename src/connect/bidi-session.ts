@@ -1,4 +1,3 @@
-import { isRecord } from '../shared/json.js';
 import type { Transport } from './transport.js';
 
 /** First id of this module's own commands: far above the ids of Puppeteer. */
@@ -6,10 +5,10 @@ const FIRST_ID = 2 ** 50;
 
 interface Message {
   id?: number;
-  type?: string;
   method?: string;
   error?: string;
-  result?: Record<string, unknown>;
+  /** Of browsingContext.getTree, and of script.evaluate. */
+  result?: { contexts?: { context: string }[]; result?: { value?: unknown } };
 }
 
 /**
@@ -65,7 +64,18 @@ function sessionCommand(message: string): Message {
 
 /** Returns the capabilities that the response to a successful session.new would contain. */
 async function describeBrowser(ask: (method: string, params: object) => Promise<Message>): Promise<object> {
-  const userAgent = await readUserAgent(ask);
+  const { result: tree } = await ask('browsingContext.getTree', { maxDepth: 0 });
+  const context = tree?.contexts?.[0]?.context;
+  const evaluated =
+    context === undefined
+      ? undefined
+      : await ask('script.evaluate', {
+          expression: 'navigator.userAgent',
+          target: { context },
+          awaitPromise: false,
+        });
+  const value = evaluated?.result?.result?.value;
+  const userAgent = typeof value === 'string' ? value : '';
   return {
     browserName: 'chrome',
     browserVersion: /Chrom\w*\/([\d.]+)/.exec(userAgent)?.[1] ?? '',
@@ -74,18 +84,4 @@ async function describeBrowser(ask: (method: string, params: object) => Promise<
     acceptInsecureCerts: false,
     setWindowRect: false,
   };
-}
-
-async function readUserAgent(ask: (method: string, params: object) => Promise<Message>): Promise<string> {
-  const tree = await ask('browsingContext.getTree', { maxDepth: 0 });
-  const contexts = tree.result?.['contexts'];
-  const [first] = Array.isArray(contexts) ? contexts : [];
-  if (!isRecord(first)) return '';
-  const evaluated = await ask('script.evaluate', {
-    expression: 'navigator.userAgent',
-    target: { context: first['context'] },
-    awaitPromise: false,
-  });
-  const value = evaluated.result?.['result'];
-  return isRecord(value) && typeof value['value'] === 'string' ? value['value'] : '';
 }

@@ -1,5 +1,5 @@
 import { open, rename, rm } from 'node:fs/promises';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, recordOf } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { CdpClient } from './cdp-client.js';
 import type { Frame, Socket } from './socket.js';
@@ -297,7 +297,8 @@ export class BrowserFiles {
   }
 
   #receive(data: Frame): void {
-    const { method, params } = readMessage(data);
+    const { method, params: given } = recordOf(String(data));
+    const params: DownloadEvent = isRecord(given) ? given : {};
     const { guid, frameId, state } = params;
     if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) this.#saving = guid;
     else if (guid === undefined || guid !== this.#saving) this.#onEvent(data);
@@ -317,13 +318,6 @@ export class BrowserFiles {
       work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
     });
   }
-}
-
-function readMessage(data: Frame): { method?: string; params: DownloadEvent } {
-  const message = parseJson(String(data));
-  if (!isRecord(message)) return { params: {} };
-  const { method, params } = message;
-  return { method: String(method), params: isRecord(params) ? params : {} };
 }
 
 /** Splits a path of the browser's machine, which may have another system than this one. */

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
+import { recordOf } from '../shared/json.js';
 import { withAnySession } from './bidi-session.js';
 import type { Connector } from './connector.js';
-import { readMessage } from './session-socket.js';
 import type { AnySocket, Frame, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
 
@@ -99,6 +99,6 @@ export function bidiChannel(socket: AnySocket, onClose: () => void): Channel {
 function idOf(data: Frame, method: string): unknown {
   if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
-  const message = readMessage(String(data));
+  const message = recordOf(String(data));
   return message['method'] === method ? message['id'] : undefined;
 }

@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, recordOf } from '../shared/json.js';
 import { CdpClient } from './cdp-client.js';
 import type { AnySocket, Frame } from './socket.js';
 
@@ -62,7 +62,7 @@ export class SessionSocket implements AnySocket {
   }
 
   send(data: string | Frame): void {
-    this.#outer.send(JSON.stringify({ sessionId: this.#sessionId, ...readMessage(String(data)) }));
+    this.#outer.send(JSON.stringify({ sessionId: this.#sessionId, ...recordOf(String(data)) }));
   }
 
   close(): void {
@@ -82,7 +82,7 @@ export class SessionSocket implements AnySocket {
       return this.onMessage(Buffer.from(`${text.slice(0, -end.length)}}`), false);
     // Of a session that the client has opened.
     if (end !== undefined) return this.onMessage(data, false);
-    const { sessionId: from, ...message } = readMessage(text);
+    const { sessionId: from, ...message } = recordOf(text);
     if (from === this.#sessionId) return this.onMessage(Buffer.from(JSON.stringify(message)), false);
     if (from !== undefined) return this.onMessage(data, false);
     // An event of the browser, which the client did not ask for.
@@ -125,14 +125,4 @@ function clientOf(socket: AnySocket): CdpClient {
     send: (message) => socket.send(message),
     listen: (onMessage) => void (socket.onMessage = onMessage),
   });
-}
-
-/** What is no JSON is no command either: the browser answers with its own error. */
-export function readMessage(text: string): Record<string, unknown> {
-  try {
-    const message = parseJson(text);
-    return isRecord(message) ? message : {};
-  } catch {
-    return {};
-  }
 }

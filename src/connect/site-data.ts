@@ -1,5 +1,4 @@
 import { raceTimeout } from '../shared/abort.js';
-import { duration } from '../shared/errors.js';
 import { countKeepAliveRequests } from './lasting-requests.js';
 
 /** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */
@@ -42,12 +41,12 @@ export class SiteDataCleaner {
   async clear(): Promise<boolean> {
     if (this.#isUnsafe) return false;
     const count = () => countKeepAliveRequests(this.#send);
-    let [before] = await inTime(() => Promise.all([count(), this.#makeBlank()]));
+    let [before] = await raceTimeout(CLEAR_TIMEOUT, () => Promise.all([count(), this.#makeBlank()]));
     // It may have ended in the meantime.
-    if (before.open > 0) before = await inTime(count);
+    if (before.open > 0) before = await raceTimeout(CLEAR_TIMEOUT, count);
     // Requests of other pages count, too: nothing shows which page sent them.
     if (before.open > 0 && before.started !== this.#keepAliveRequests) return false;
-    const [after] = await inTime(() => Promise.all([count(), this.#clearData()]));
+    const [after] = await raceTimeout(CLEAR_TIMEOUT, () => Promise.all([count(), this.#clearData()]));
     this.#keepAliveRequests = after.started;
     // A page can send requests while it is left, and an earlier navigation may have completed first.
     return after.started === before.started && !this.#isUnsafe;
@@ -74,9 +73,4 @@ export class SiteDataCleaner {
       this.#send('Runtime.evaluate', { expression: "window.name = 'x'; window.name = ''" }),
     ]);
   }
-}
-
-function inTime<T>(work: () => Promise<T>): Promise<T> {
-  const late = () => new Error(`The browser did not respond within ${duration(CLEAR_TIMEOUT)}.`);
-  return raceTimeout(CLEAR_TIMEOUT, work, late);
 }

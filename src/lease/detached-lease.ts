@@ -1,7 +1,7 @@
 import type { Grant, LeaseRequest } from '../service/browser-service.js';
 import { revealSession, sealSession } from '../service/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, recordOf } from '../shared/json.js';
 import { hideSecret, INSPECT } from '../shared/redact.js';
 import { pathSegmentFault } from '../shared/urls.js';
 
@@ -58,8 +58,8 @@ export class DetachedLease {
 export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
-    const record = decode(secret.slice(PREFIX.length));
-    const { pool, baseUrl, grant, lease: request, isMarkShown, earlierReplays } = record;
+    const text = Buffer.from(secret.slice(PREFIX.length), 'base64url').toString();
+    const { pool, baseUrl, grant, lease: request, isMarkShown, earlierReplays } = recordOf(text);
     if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant) && isRecord(request)) {
       return {
         pool,
@@ -79,13 +79,4 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
 
 function isGrant(value: unknown): value is Grant {
   return isRecord(value) && pathSegmentFault(value['id']) === undefined && isRecord(value['session']);
-}
-
-function decode(text: string): Record<string, unknown> {
-  try {
-    const record = parseJson(Buffer.from(text, 'base64url').toString());
-    return isRecord(record) ? record : {};
-  } catch {
-    return {};
-  }
 }

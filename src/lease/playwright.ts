@@ -3,11 +3,15 @@ import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../c
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
-import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import {
+  attachBrowser as attach,
+  leaseBrowser as lease,
+  withPooledBrowser as run,
+  type PooledBrowser,
+} from './lease-browser.js';
 import type { LeaseFacts } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
-import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** The types of Playwright's options. */
 export interface PlaywrightTypes extends LibraryTypes {

@@ -5,11 +5,15 @@ import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import type { DetachedLease } from './detached-lease.js';
-import { attachBrowser as attach, leaseBrowser as lease, type PooledBrowser } from './lease-browser.js';
+import {
+  attachBrowser as attach,
+  leaseBrowser as lease,
+  withPooledBrowser as run,
+  type PooledBrowser,
+} from './lease-browser.js';
 import type { Callback, LeaseFacts } from './lease.js';
 import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from './options.js';
 import type { Run } from './run.js';
-import { withPooledBrowser as run } from './with-pooled-browser.js';
 
 /** The types of Puppeteer's options. */
 export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> extends LibraryTypes {

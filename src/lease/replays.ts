@@ -1,5 +1,4 @@
 import type { Replay } from '../service/browser-service.js';
-import type { BrowserPool } from '../service/browser-pool.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { isTransientError } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../shared/abort.js';
@@ -7,7 +6,7 @@ import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { PoolServiceError } from '../shared/service-errors.js';
 import type { RunStep } from './events.js';
-import type { LeaseSettings } from './options.js';
+import type { Lease } from './lease.js';
 import type { ReplayResult, ReplayStatus } from './run.js';
 
 /** Pauses between two lists while the service writes a video. */
@@ -19,13 +18,7 @@ const MOST_RETRIES = 2;
 const LONGEST_START = 1000;
 
 /** The lease whose recordings are listed. */
-export interface RecordedLease {
-  readonly pool: BrowserPool<object>;
-  readonly settings: LeaseSettings;
-  readonly sessionId: string;
-  readonly emit: (step: RunStep) => void;
-  readonly cleanupErrors: Error[];
-}
+type RecordedLease = Pick<Lease<unknown>, 'pool' | 'settings' | 'sessionId' | 'emit' | 'cleanupErrors'>;
 
 /**
  * The recordings of one lease. A browser can keep its session id from lease to lease, and the service lists the recordings of

@@ -238,6 +238,15 @@ export function leaseTags(
   return hasRoom(all) ? all : least;
 }
 
+/** Reads what `leaseTags` wrote from the tags of a session in a list. */
+export function leaseInTags(tags: unknown): Pick<ListedSession, 'lease' | 'mark' | 'name'> {
+  return {
+    lease: optionalTextAt(tags, LEASE_TAG),
+    mark: optionalTextAt(tags, MARK_TAG),
+    name: optionalTextAt(tags, 'name'),
+  };
+}
+
 /** Encodes the values of a path: path`/v1/sessions/${id}`. */
 export function path(parts: TemplateStringsArray, ...values: string[]): string {
   return parts.reduce((all, part, at) => all + encodeURIComponent(values[at - 1]!) + part);

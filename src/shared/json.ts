@@ -3,6 +3,16 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
 }
 
+/** Returns the object that a text from outside contains as JSON; an empty one for any other text. */
+export function recordOf(text: string): Record<string, unknown> {
+  try {
+    const value = parseJson(text);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
 /** Returns true for a JSON object: not `null`, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

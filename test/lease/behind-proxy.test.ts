@@ -20,11 +20,12 @@ import { plainConnector } from '../support/plain-connector.js';
 import { hasOpenSsl } from '../support/self-signed.js';
 
 const RUN = { connector: plainConnector, replays: 'off', release: 'reuse', connectAttempts: 1 } as const;
-it.runIf(hasOpenSsl)(
-  'sends requests, WebSockets and downloads through a proxy with a password, and trusts the authority of the option ca',
-  async () => {
+it.runIf(hasOpenSsl).each([false, true])(
+  'sends requests, WebSockets and downloads through a proxy with a password (at an https address: %s), and trusts the authority of the option ca',
+  async (isProxyEncrypted) => {
     const { proxy, service, ca, poolWith } = await behindProxy({
       isEncrypted: true,
+      isProxyEncrypted,
       credentials: CREDENTIALS,
     });
     const pool = poolWith({ proxy: proxy.url, ca });

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 /** Folder of src/, and the folders and files that it may import. A file directly in src/ exports from all folders. */
 const DIRECTION: Readonly<Record<string, readonly string[]>> = {
   cli: ['map', 'lease', 'local', 'connect', 'service', 'shared'],
-  fixtures: ['lease', 'service', 'shared'],
+  fixtures: ['lease', 'connect', 'service', 'shared'],
   map: ['lease', 'connect', 'service', 'shared'],
   lease: ['connect', 'service', 'shared'],
   connect: ['service', 'shared'],

@@ -15,9 +15,15 @@ export const CREDENTIALS = 'ada@test:canary-p@ss/word';
  * A service and a browser at host names that only the proxy resolves, until the end of the test.
  *
  * @param isEncrypted Serves https and wss. Needs `openssl`.
+ * @param isProxyEncrypted The proxy has an https address, too.
  */
-export async function behindProxy(options: Omit<ProxyOptions, 'hosts'> & { isEncrypted?: boolean } = {}) {
-  const { isEncrypted = false } = options;
+export async function behindProxy(
+  options: Omit<ProxyOptions, 'hosts' | 'certificate'> & {
+    isEncrypted?: boolean;
+    isProxyEncrypted?: boolean;
+  } = {},
+) {
+  const { isEncrypted = false, isProxyEncrypted = false } = options;
   const service = await FakeService.start();
   const browser = await PlayedBrowser.start();
   const certificate = isEncrypted ? selfSigned() : undefined;
@@ -26,7 +32,8 @@ export async function behindProxy(options: Omit<ProxyOptions, 'hosts'> & { isEnc
     return certificate ? serveTls(certificate, Number(port)) : Number(port);
   };
   const hosts = { 'service.test': await portOf(service.baseUrl), 'browser.test': await portOf(browser.url) };
-  const proxy = await ForwardProxy.start({ hosts, ...options });
+  const ofProxy = isProxyEncrypted ? certificate : undefined;
+  const proxy = await ForwardProxy.start({ hosts, ...options, certificate: ofProxy });
   const scheme = (name: string) => (isEncrypted ? `${name}s` : name);
   const webSocket = `${scheme('ws')}://browser.test/`;
   const json = session({ cdp_ws_url: webSocket, webdriver_ws_url: webSocket });

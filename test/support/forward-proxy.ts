@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
 export interface ProxyOptions {
@@ -9,6 +10,8 @@ export interface ProxyOptions {
   readonly credentials?: string;
   /** Milliseconds without a byte after which a tunnel is cut. */
   readonly idleTimeout?: number;
+  /** Of a proxy at an https address. */
+  readonly certificate?: { readonly key: string; readonly cert: string } | undefined;
 }
 
 /** An HTTP proxy on loopback, for host names that only it resolves. */
@@ -33,12 +36,15 @@ export class ForwardProxy implements AsyncDisposable {
   /** Its address, with the credentials that it accepts. */
   get url(): string {
     const [user, password] = this.#options.credentials?.split(':').map(encodeURIComponent) ?? [];
-    return `http://${user === undefined ? '' : `${user}:${password}@`}127.0.0.1:${this.#port}`;
+    const scheme = this.#options.certificate ? 'https' : 'http';
+    return `${scheme}://${user === undefined ? '' : `${user}:${password}@`}127.0.0.1:${this.#port}`;
   }
 
   /** Listens, again at the same port after `die`. */
   async listen(): Promise<void> {
-    this.#server = createServer().on('connect', (request, client: Socket) => {
+    const { certificate } = this.#options;
+    this.#server = certificate ? createTlsServer(certificate) : createServer();
+    this.#server.on('connect', (request, client: Socket) => {
       this.#open(request.url!, request.headers['proxy-authorization'], client);
     });
     await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening');

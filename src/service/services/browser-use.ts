@@ -1,8 +1,8 @@
 import {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
-  MARK_TAG,
   objectAt,
   optionalTextAt,
   path,
@@ -122,9 +122,7 @@ const sessions: Required<BrowserService>['sessions'] = {
   read: (json) =>
     listAt(json, 'items').map((session) => ({
       id: textAt(session, 'id'),
-      lease: optionalTextAt(session, 'metadata', LEASE_TAG),
-      mark: optionalTextAt(session, 'metadata', MARK_TAG),
-      name: optionalTextAt(session, 'metadata', 'name'),
+      ...leaseInTags(valueAt(session, ['metadata'])),
       createdAt: optionalTextAt(session, 'startedAt'),
     })),
 };

@@ -1,8 +1,8 @@
 import {
   LEASE_TAG,
+  leaseInTags,
   leaseTags,
   listAt,
-  MARK_TAG,
   objectAt,
   optionalTextAt,
   path,
@@ -157,9 +157,7 @@ const sessions: Required<BrowserService>['sessions'] = {
   read: (json) =>
     listAt(json).map((session) => ({
       id: textAt(session, 'id'),
-      lease: optionalTextAt(session, 'userMetadata', LEASE_TAG),
-      mark: optionalTextAt(session, 'userMetadata', MARK_TAG),
-      name: optionalTextAt(session, 'userMetadata', 'name'),
+      ...leaseInTags(valueAt(session, ['userMetadata'])),
       createdAt: optionalTextAt(session, 'createdAt'),
     })),
 };

@@ -1,13 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import puppeteer, { type Browser } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { withPooledBrowser } from '../../../src/playwright.js';
-import { findBrowser } from '../../../src/local.js';
 import { namedPool } from '../../../src/service/browser-pool.js';
 import { startBrowserless } from '../../support/browserless-server.js';
 import { Chromedriver, describeWithChromedriver } from '../../support/chromedriver.js';
+import { startChromium, type Chromium } from '../../support/chromium.js';
 import { CONTRACTS, ContractServer } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { useLocalPool } from '../../support/local.js';
@@ -33,20 +29,9 @@ function environment(service: string, baseUrl: string, token = TOKEN): void {
 
 describe('the first example runs unchanged', () => {
   const used = useLocalPool({ pools: [{ name: 'checkout-tests', size: 1 }] });
-  let browser: Browser;
-  let userDataDir: string;
-  beforeAll(async () => {
-    userDataDir = await mkdtemp(join(tmpdir(), 'first-example-'));
-    browser = await puppeteer.launch({
-      executablePath: await findBrowser(),
-      args: ['--no-sandbox'],
-      userDataDir,
-    });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await rm(userDataDir, { recursive: true, force: true });
-  });
+  let browser: Chromium;
+  beforeAll(async () => (browser = await startChromium()));
+  afterAll(() => browser?.[Symbol.asyncDispose]());
 
   it('on kernel', async () => {
     environment('kernel', used.local.baseUrl, used.local.token);
@@ -54,12 +39,12 @@ describe('the first example runs unchanged', () => {
   });
 
   it('on cdp', async () => {
-    environment('cdp', `http://${new URL(browser.wsEndpoint()).host}`, '');
+    environment('cdp', `http://${new URL(browser.url).host}`, '');
     expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'reused' });
   });
 
   it('on browserless, a browser for each connection', async () => {
-    await using server = await startBrowserless(browser.wsEndpoint());
+    await using server = await startBrowserless(browser.url);
     environment('browserless', server.baseUrl);
     expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
   });
@@ -68,7 +53,7 @@ describe('the first example runs unchanged', () => {
     'on a server with the contract of $name',
     async (contract) => {
       await using server = await ContractServer.start(contract);
-      server.browserUrl = browser.wsEndpoint();
+      server.browserUrl = browser.url;
       environment(contract.service.name, server.baseUrl);
       expect(await firstExample()).toMatchObject({ value: 'Example Domain', released: 'destroyed' });
       expect([server.sessions.length, server.active.length]).toEqual([1, 0]);

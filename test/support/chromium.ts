@@ -1,0 +1,24 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import puppeteer from 'puppeteer-core';
+import { findBrowser } from '../../src/local.js';
+
+/** A Chromium with a debugging port, without the local pool. */
+export interface Chromium extends AsyncDisposable {
+  /** URL of its WebSocket. */
+  readonly url: string;
+}
+
+export async function startChromium(): Promise<Chromium> {
+  const userDataDir = await mkdtemp(join(tmpdir(), 'debugging-port-'));
+  const args = ['--no-sandbox'];
+  const browser = await puppeteer.launch({ executablePath: await findBrowser(), args, userDataDir });
+  return {
+    url: browser.wsEndpoint(),
+    [Symbol.asyncDispose]: async () => {
+      await browser.close();
+      await rm(userDataDir, { recursive: true, force: true });
+    },
+  };
+}
