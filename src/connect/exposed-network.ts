@@ -144,6 +144,7 @@ export class ExposedNetwork {
       try {
         return await this.open(signal);
       } catch {
+        this.#socket?.cut('closed-by-us');
         await delay(backoff(PAUSES, failures), signal).catch(() => {});
       }
     }
@@ -273,9 +274,13 @@ function hasFrame({ frame, childFrames = [] }: FrameTree, id: string): boolean {
 /** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
 async function includeOpenPages(cdp: CdpClient): Promise<void> {
   const renew = (session: string) => cdp.send('Fetch.enable', { patterns: [] }, session);
-  // A page may be closed in the meantime.
-  const include = ({ targetId }: Target) => inTarget(cdp, targetId, renew).catch(() => {});
-  await Promise.all((await targetsOf(cdp)).map(include));
+  const included = (await targetsOf(cdp)).map(({ targetId, type }) => {
+    // A page may be closed in the meantime.
+    const renewed = inTarget(cdp, targetId, renew).catch(() => {});
+    // A worker that does not respond must not delay the connect.
+    return type.endsWith('worker') ? undefined : renewed;
+  });
+  await Promise.all(included);
 }
 
 interface Target {
