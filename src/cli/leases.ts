@@ -197,20 +197,19 @@ async function endLease(
   options: LeasesOptions & { pool: string | undefined },
 ): Promise<ReleaseResult> {
   const { ticketOf } = await import('../service/grant.js');
+  const { HeldSession } = await import('../service/held-sessions.js');
   const { releaseBrowser } = await import('../service/release.js');
   await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
   const ticket = ticketOf(session, { pool, lease: request }, true)!;
-  const { held } = pool[INTERNALS];
-  let reason: unknown;
-  const send = held.sender((error) => (reason = error), session);
+  const held = new HeldSession(pool[INTERNALS].held, session, ticket);
   const result = await releaseBrowser(ticket, {
     reuses: false,
     timeout: RELEASE_TIMEOUT,
     doubt: 'unknown',
-    send,
+    send: (...message) => held.send(...message),
   });
-  if (result === 'failed' && reason instanceof Error) note(reason.message);
+  if (result === 'failed' && held.cause instanceof Error) note(held.cause.message);
   return result;
 }
 

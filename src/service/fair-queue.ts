@@ -1,4 +1,4 @@
-import { raceAbort } from '../shared/abort.js';
+import { Places } from './places.js';
 
 /** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
 const MOST_SENDERS = 32;
@@ -9,9 +9,9 @@ const MOST_SENDERS = 32;
  * requests, and each keeps its place until it has a browser.
  */
 export class FairQueue {
-  readonly #senders = new Places(MOST_SENDERS);
+  readonly #senders = new Places();
   /** Leases, for pools with a limit: those that are acquired or held. */
-  readonly #leases = new Places(Number.POSITIVE_INFINITY);
+  readonly #leases = new Places();
   /** Callers whom the service refused at once. They send their next request when a browser is released here. */
   readonly #pausing = new Set<() => void>();
   /** How to end the places of detached leases, by session id. */
@@ -77,55 +77,5 @@ export class FairQueue {
   /** A browser was released: the first of the refused callers need not wait longer. */
   noteRelease(): void {
     this.#pausing.values().next().value?.();
-  }
-}
-
-/** A semaphore that serves its callers in order. */
-class Places {
-  taken = 0;
-  #most: number;
-  readonly #queue = new Set<() => void>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  /** Waits for a place. The returned function frees it, once. */
-  async take(most: number, signal: AbortSignal): Promise<() => void> {
-    this.#most = most;
-    if (this.taken < most) return this.add();
-    const leave = this.#leaveOnce();
-    let call!: () => void;
-    const turn = new Promise<void>((resolve) => {
-      call = resolve;
-    });
-    this.#queue.add(call);
-    try {
-      await raceAbort(turn, signal, leave);
-    } finally {
-      this.#queue.delete(call);
-    }
-    return leave;
-  }
-
-  /** Takes a place without waiting, also beyond the limit. The returned function frees it, once. */
-  add(): () => void {
-    this.taken++;
-    return this.#leaveOnce();
-  }
-
-  #leaveOnce(): () => void {
-    let isTaken = true;
-    return () => {
-      if (isTaken) this.#leave();
-      isTaken = false;
-    };
-  }
-
-  #leave(): void {
-    const [next] = this.#queue;
-    if (!next || this.taken > this.#most) return void this.taken--;
-    this.#queue.delete(next);
-    next();
   }
 }

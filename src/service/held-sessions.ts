@@ -4,12 +4,12 @@ import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
 import { ReleaseHelper, type HelpedLease } from './release-helper.js';
-import { releaseBrowser, type ReleasePlan } from './release.js';
+import { releaseBrowser, type Reply } from './release.js';
 import { jsonOf, serviceError } from './response.js';
 import { isSuccess } from './status.js';
-import type { ReleaseTicket, SearchTicket } from './tickets.js';
+import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
 
-export interface ReleaseRequest {
+interface ReleaseRequest {
   /** `true`: the browser returns to the pool, and the same session may immediately belong to another lease. */
   readonly reuse: boolean;
   /** Milliseconds for all attempts. */
@@ -24,16 +24,14 @@ export class HeldSession {
   readonly #pool: HeldSessions;
   readonly #helped: HelpedLease | undefined;
   #released: Promise<'reused' | 'destroyed'> | undefined;
+  /** Why the last request failed. */
+  cause: unknown;
 
-  constructor(
-    id: string,
-    ticket: ReleaseTicket | undefined,
-    parts: { pool: HeldSessions; helped: HelpedLease | undefined },
-  ) {
+  constructor(pool: HeldSessions, id: string, ticket?: ReleaseTicket, helped?: HelpedLease) {
+    this.#pool = pool;
     this.id = id;
     this.ticket = ticket;
-    this.#pool = parts.pool;
-    this.#helped = parts.helped;
+    this.#helped = helped;
   }
 
   /**
@@ -53,40 +51,47 @@ export class HeldSession {
   }
 
   async #release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    const { ticket } = this;
-    // A service without `owner` leases no session again.
-    const reused = reuse && ticket?.owner !== undefined ? 'reused' : 'destroyed';
+    const { id, ticket } = this;
     if (!ticket) return reuse ? 'reused' : 'destroyed';
     if (reuse) this.#helped?.markSent();
     const began = clock.now();
-    let cause: unknown;
-    const send = this.#pool.sender((error) => (cause = error), this.id);
+    const send = this.send.bind(this);
     const result = await releaseBrowser(ticket, { reuses: reuse, timeout, send });
-    if (result === 'released') return reused;
+    // A service without `owner` leases no session again.
+    if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
     if (result === 'gone') return 'destroyed';
-    const { idOrName: pool } = this.#pool;
-    const facts = { pool, sessionId: this.id, elapsed: clock.now() - began, cause };
-    throw releaseError(result, timeout, facts);
+    const { pool } = this.#facts;
+    const message =
+      result === 'unknown'
+        ? `It is unknown whether session ${id} of pool ${pool} was released: the service did not answer. ` +
+          'If it was not, it stays leased until its inactivity timeout.'
+        : `Session ${id} of pool ${pool} could not be released within ${duration(timeout)}. ` +
+          'It stays leased until its inactivity timeout.';
+    const elapsed = clock.now() - began;
+    throw new ReleaseError(message, result, { ...this.#facts, elapsed, cause: this.cause });
+  }
+
+  /** Sends a request of the release. Never rejects. */
+  async send(request: CompleteRequest, timeout: number): Promise<Reply> {
+    const facts = this.#facts;
+    try {
+      const response = await this.#pool.client.send(request, { facts, timeout });
+      if (!isSuccess(response.status)) this.cause = serviceError(response, facts);
+      return { ...response, isSent: true };
+    } catch (error) {
+      this.cause = error;
+      if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
+      return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
+    }
+  }
+
+  get #facts() {
+    return { pool: this.#pool.idOrName, sessionId: this.id };
   }
 }
 
-function releaseError(
-  result: 'failed' | 'unknown',
-  timeout: number,
-  facts: { pool: string; sessionId: string; elapsed: number; cause: unknown },
-): ReleaseError {
-  const { pool, sessionId } = facts;
-  const message =
-    result === 'unknown'
-      ? `It is unknown whether session ${sessionId} of pool ${pool} was released: the service did not answer. ` +
-        'If it was not, it stays leased until its inactivity timeout.'
-      : `Session ${sessionId} of pool ${pool} could not be released within ${duration(timeout)}. ` +
-        'It stays leased until its inactivity timeout.';
-  return new ReleaseError(message, result, facts);
-}
-
 /** An acquire request whose response has not been read. */
-export interface OpenAcquire {
+interface OpenAcquire {
   /** How to find the browser that it leases, if the service can be searched. */
   readonly search: SearchTicket | undefined;
   readonly onCrash: boolean;
@@ -97,7 +102,7 @@ export interface OpenAcquire {
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */
 export class HeldSessions {
   readonly idOrName: string;
-  readonly #client: ServiceClient;
+  readonly client: ServiceClient;
   readonly #held = new Set<HeldSession>();
   readonly #open = new Set<OpenAcquire>();
   readonly #helper: ReleaseHelper;
@@ -106,11 +111,8 @@ export class HeldSessions {
 
   constructor(idOrName: string, client: ServiceClient) {
     this.idOrName = idOrName;
-    this.#client = client;
-    this.#helper = new ReleaseHelper(
-      () => client.lastToken,
-      () => client.host.route,
-    );
+    this.client = client;
+    this.#helper = new ReleaseHelper(() => ({ token: client.lastToken, route: client.host.route }));
     client.onToken = (token) => {
       this.#helper.sendToken(token);
       this.#renewToken();
@@ -120,7 +122,7 @@ export class HeldSessions {
   /** @param onCrash Also releases the browser if this process is killed. */
   hold(id: string, ticket: ReleaseTicket | undefined, { onCrash = false } = {}): HeldSession {
     const helped = ticket && this.#helper.add(ticket, { onCrash });
-    const session = new HeldSession(id, ticket, { pool: this, helped });
+    const session = new HeldSession(this, id, ticket, helped);
     this.#held.add(session);
     this.#begin();
     return session;
@@ -142,27 +144,6 @@ export class HeldSessions {
   remove(session: HeldSession): void {
     this.#held.delete(session);
     this.#endIfIdle();
-  }
-
-  /** Returns the function that sends the requests of a release. @param onError Receives why a request failed. */
-  sender(onError: (error: unknown) => void, sessionId: string): ReleasePlan['send'] {
-    const facts = { pool: this.idOrName, sessionId };
-    return async (request, timeout) => {
-      try {
-        const response = await this.#client.send(request, { facts, timeout });
-        const { status, body } = response;
-        if (!isSuccess(status)) onError(serviceError(response, facts));
-        const json = jsonOf(body);
-        // A record that can't be read does not show whose lease the session is.
-        const isUnreadable = request.method === 'GET' && isSuccess(status) && json === undefined;
-        return isUnreadable ? { isSent: true } : { status, isSent: true, json };
-      } catch (error) {
-        onError(error);
-        const isSent = error instanceof PoolConnectionError && error.code === 'ERR_POOL_NO_RESPONSE';
-        const isFinal = !(error instanceof PoolConnectionError);
-        return { isSent, isFinal };
-      }
-    };
   }
 
   get #isIdle(): boolean {
@@ -187,7 +168,7 @@ export class HeldSessions {
 
   /** Fetches a new token in time while there is something to release: at exit, nothing can wait for a token. */
   #renewToken(hasFailed = false): void {
-    const { refreshToken, lastToken } = this.#client;
+    const { refreshToken, lastToken } = this.client;
     clock.clearTimeout(this.#renewal);
     if (!refreshToken || !this.#unregister) return;
     // A new token starts the next timer.

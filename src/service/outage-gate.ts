@@ -1,10 +1,10 @@
-import { raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
+import { Places } from './places.js';
 
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;
 
-export interface GatedRequest<T> {
+interface GatedRequest<T> {
   send: () => Promise<T>;
   /** Whether the outcome shows that the service has a problem; then, the ms that it asked to wait. */
   outageIn: (outcome: T) => { readonly retryAfter: number | undefined } | undefined;
@@ -23,84 +23,46 @@ export class OutageGate {
   #lastFailure = 0;
   /** Milliseconds that the service asked to wait after its last failure, instead of the backoff. */
   #retryAfter: number | undefined;
-  #isProbing = false;
-  readonly #waiting = new Set<() => void>();
+  /** One during an outage. */
+  readonly #turns = new Places();
 
   /** Sends a request: immediately while the service works, otherwise in turn. */
   async run<T>({ send, outageIn, retry, signal }: GatedRequest<T>): Promise<T> {
-    const isProbe = await this.#enter(retry, signal);
-    const report = once((outcome: Outcome) => this.#report(outcome, isProbe));
-    const patience = startTimer(PROBE_PATIENCE, () => report('works'));
+    const leave = this.#failures > 0 ? await this.#turns.take(1, signal) : () => {};
+    const isProbe = this.#failures > 0;
+    if (!isProbe) leave();
+    let hasWorked = false;
+    const works = () => {
+      hasWorked = true;
+      this.#failures = 0;
+      leave();
+      this.#turns.admitAll();
+    };
+    let patience: NodeJS.Timeout | undefined;
     try {
+      if (isProbe) await this.#pause(retry, signal);
+      patience = startTimer(PROBE_PATIENCE, works);
       const outcome = await send();
       const outage = outageIn(outcome);
-      if (outage) this.#retryAfter = outage.retryAfter;
-      report(outage ? 'fails' : 'works');
+      if (!outage) works();
+      // Requests that were sent before the outage say nothing new.
+      else if (!hasWorked && (isProbe || this.#failures === 0)) this.#fail(outage.retryAfter);
       return outcome;
-    } catch (error) {
-      // An aborted request says nothing about the service.
-      report('unknown');
-      throw error;
     } finally {
       clock.clearTimeout(patience);
+      leave();
     }
   }
 
-  /** Waits until the caller may send its request. Resolves to true if it is the only one. */
-  async #enter(retry: Backoff, signal: AbortSignal): Promise<boolean> {
-    while (this.#isProbing && this.#failures > 0) await this.#wait(signal);
-    if (this.#failures === 0) return false;
-    this.#isProbing = true;
-    try {
-      const pause = this.#retryAfter ?? backoff(retry, this.#failures);
-      const left = pause - (clock.now() - this.#lastFailure);
-      if (left > 0) await delay(left, signal);
-      return true;
-    } catch (error) {
-      this.#report('unknown', true);
-      throw error;
-    }
+  #fail(retryAfter: number | undefined): void {
+    this.#failures++;
+    this.#lastFailure = clock.now();
+    this.#retryAfter = retryAfter;
   }
 
-  #report(outcome: Outcome, isProbe: boolean): void {
-    if (outcome === 'works') this.#failures = 0;
-    if (outcome === 'fails' && (isProbe || this.#failures === 0)) {
-      this.#failures++;
-      this.#lastFailure = clock.now();
-    }
-    if (isProbe) this.#isProbing = false;
-    if (this.#failures === 0) for (const wake of this.#waiting) wake();
-    else if (isProbe) this.#waiting.values().next().value?.();
+  async #pause(retry: Backoff, signal: AbortSignal): Promise<void> {
+    const pause = this.#retryAfter ?? backoff(retry, this.#failures);
+    const left = pause - (clock.now() - this.#lastFailure);
+    if (left > 0) await delay(left, signal);
   }
-
-  /** Waits in order of arrival. A caller that leaves when its turn has just come passes the turn on. */
-  async #wait(signal: AbortSignal): Promise<void> {
-    let isWoken = false;
-    let wake!: () => void;
-    const woken = new Promise<void>((resolve) => {
-      wake = () => {
-        isWoken = true;
-        this.#waiting.delete(wake);
-        resolve();
-      };
-    });
-    this.#waiting.add(wake);
-    try {
-      await raceAbort(woken, signal);
-    } catch (error) {
-      this.#waiting.delete(wake);
-      if (isWoken && !this.#isProbing) this.#waiting.values().next().value?.();
-      throw error;
-    }
-  }
-}
-
-type Outcome = 'works' | 'fails' | 'unknown';
-
-function once<T>(call: (value: T) => void): (value: T) => void {
-  let isCalled = false;
-  return (value) => {
-    if (!isCalled) call(value);
-    isCalled = true;
-  };
 }

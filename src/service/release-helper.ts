@@ -18,14 +18,18 @@ export type HelperTicket = ReleaseTicket | SearchTicket;
  * session id.
  */
 export type ReleaseMessage =
-  | { token: string }
+  | { token: string | undefined }
   | { route: Route }
-  | { hold: HelperTicket; lease: number }
-  /** A release for reuse is on its way. */
-  | { sent: number }
-  | { drop: number }
+  /** What this process must release under a number; undefined: nothing any more. */
+  | { lease: number; held: HelperLease | undefined }
   /** Release all remaining leases. The end of the input has the same meaning. */
   | { end: true };
+
+export interface HelperLease {
+  readonly ticket: HelperTicket;
+  /** A release for reuse is on its way. */
+  readonly isSent: boolean;
+}
 
 /** Pauses in ms between the ends of helpers and their replacements. */
 const REPLACEMENT = { factor: 2, minTimeout: 100, maxTimeout: 30_000, randomize: false };
@@ -34,6 +38,12 @@ const FINISHED = 'finished\n';
 const LARGEST_OUTPUT = 8192;
 const WARNING = 'PooledBrowserWarning';
 
+/** The present token, and the way to the service. */
+interface HelperAccess {
+  readonly token: string | undefined;
+  readonly route: Route;
+}
+
 /** What a helper must release, unless this process does so. */
 export interface HelpedLease {
   /** A release for reuse is on its way. */
@@ -41,8 +51,7 @@ export interface HelpedLease {
   remove(): void;
 }
 
-interface Held {
-  readonly ticket: HelperTicket;
+interface Held extends HelperLease {
   /** A guard releases it if this process is killed. */
   readonly isGuarded: boolean;
   isSent: boolean;
@@ -54,18 +63,15 @@ interface Held {
  * releases all browsers. Without a lease to guard, it starts at the exit.
  */
 export class ReleaseHelper {
-  readonly #token: () => string | undefined;
-  readonly #route: () => Route;
+  readonly #access: () => HelperAccess;
   readonly #held = new Map<number, Held>();
   #last = 0;
   /** The running guard. */
   #guard: HelperProcess | undefined;
   #failures = 0;
 
-  /** @param token Returns the present token. */
-  constructor(token: () => string | undefined, route: () => Route) {
-    this.#token = token;
-    this.#route = route;
+  constructor(access: () => HelperAccess) {
+    this.#access = access;
   }
 
   /** @param onCrash Releases the browser also if this process is killed. */
@@ -74,16 +80,19 @@ export class ReleaseHelper {
     const lease = ++this.#last;
     // No signal reaches a worker thread, and nothing runs in a thread that is terminated.
     const held = { ticket, isGuarded: onCrash || !isMainThread, isSent: false };
+    const update = () => {
+      if (held.isGuarded) this.#update(lease);
+    };
     this.#held.set(lease, held);
-    if (held.isGuarded) {
-      if (this.#guard) this.#guard.hold(lease, held);
-      else this.#startGuard();
-    }
+    update();
     const markSent = () => {
       held.isSent = true;
-      if (held.isGuarded) this.#guard?.send({ sent: lease });
+      update();
     };
-    return { markSent, remove: () => this.#remove(lease) };
+    const remove = () => {
+      if (this.#held.delete(lease)) update();
+    };
+    return { markSent, remove };
   }
 
   /** Passes a new token on. */
@@ -108,30 +117,29 @@ export class ReleaseHelper {
     }
     // Only one process may release: this guard has died, or lacks messages.
     guard?.kill();
-    const helper = new HelperProcess(this.#token(), this.#route());
+    const helper = new HelperProcess(this.#access());
     if (!helper.finish(left, deadline)) helper.warnAtExit();
   }
 
+  /** Starts, informs or ends the guard. */
+  #update(lease: number): void {
+    if (!this.#guard) return this.#startGuard();
+    this.#guard.send({ lease, held: this.#held.get(lease) });
+    if (this.#isGuarding) return;
+    this.#guard.end();
+    this.#guard = undefined;
+  }
+
   #startGuard(): void {
-    const guard = new HelperProcess(this.#token(), this.#route());
+    const guard = new HelperProcess(this.#access());
     this.#guard = guard;
-    for (const [lease, held] of this.#held) if (held.isGuarded) guard.hold(lease, held);
+    for (const [lease, held] of this.#held) if (held.isGuarded) guard.send({ lease, held });
     guard.onEnd(() => {
       if (this.#guard !== guard) return;
       // Until then, all messages only change what the next guard receives.
       const replace = () => (this.#isGuarding ? this.#startGuard() : (this.#guard = undefined));
       clock.setTimeout(replace, backoff(REPLACEMENT, ++this.#failures)).unref();
     });
-  }
-
-  #remove(lease: number): void {
-    const held = this.#held.get(lease);
-    this.#held.delete(lease);
-    if (!held?.isGuarded) return;
-    this.#guard?.send({ drop: lease });
-    if (this.#isGuarding) return;
-    this.#guard?.end();
-    this.#guard = undefined;
   }
 
   get #isGuarding(): boolean {
@@ -155,14 +163,14 @@ class HelperProcess {
   #isOver = false;
   #onEnd = () => {};
 
-  constructor(token: string | undefined, route: Route) {
+  constructor({ token, route }: HelperAccess) {
     try {
       this.#process = this.#start();
     } catch (error) {
       this.#end((error as Error).message);
     }
     this.send({ route });
-    if (token !== undefined) this.send({ token });
+    this.send({ token });
   }
 
   /** Whether the process exists, and has received all messages so far. */
@@ -173,10 +181,6 @@ class HelperProcess {
 
   send(message: ReleaseMessage): void {
     if (!this.#isOver) this.#process?.stdin!.write(lineOf(message));
-  }
-
-  hold(lease: number, { ticket, isSent }: Held): void {
-    for (const message of holding(lease, ticket, isSent)) this.send(message);
   }
 
   end(): void {
@@ -198,8 +202,8 @@ class HelperProcess {
    * false if the process has ended.
    */
   finish(leases: readonly (readonly [number, Held])[], deadline: number): boolean {
-    const holds = leases.flatMap(([lease, { ticket, isSent }]) => holding(lease, ticket, isSent));
-    const text = [...holds, { end: true } as const].map(lineOf).join('');
+    const messages = [...leases.map(([lease, held]) => ({ lease, held })), { end: true } as const];
+    const text = messages.map(lineOf).join('');
     const input = this.#process?.pid === undefined ? null : this.#process.stdin;
     if (!input || !writeNow(input, text, deadline)) return false;
     if (this.#output === undefined) return true;
@@ -261,10 +265,6 @@ class HelperProcess {
     const { readSync } = process.getBuiltinModule('node:fs');
     return bytes.toString('utf8', 0, readSync(this.#output, bytes, 0, LARGEST_OUTPUT, 0));
   }
-}
-
-function holding(lease: number, ticket: HelperTicket, isSent: boolean): ReleaseMessage[] {
-  return [{ hold: ticket, lease }, ...(isSent ? [{ sent: lease }] : [])];
 }
 
 function lineOf(message: ReleaseMessage): string {

@@ -5,12 +5,12 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { delay } from '../shared/clock.js';
-import { parseJson } from '../shared/json.js';
 import type { Route } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
-import { releaseBrowser, type ReleasePlan } from './release.js';
-import type { HelperTicket, ReleaseMessage } from './release-helper.js';
+import { releaseBrowser, type Reply } from './release.js';
+import type { HelperLease, ReleaseMessage } from './release-helper.js';
 import { sendOnce } from './http.js';
+import { jsonOf } from './response.js';
 import { isSuccess } from './status.js';
 import {
   ANY_ID,
@@ -27,42 +27,34 @@ const RELEASE_TIMEOUT = 60_000;
 /** Milliseconds that the service gets to process the last request of the process that ended. */
 const PROCESSING = 500;
 
-const held = new Map<number, HelperTicket>();
-const sent = new Set<number>();
+const leases = new Map<number, HelperLease>();
 let token: string | undefined;
 let route: Route = {};
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
   if ('end' in message) break;
-  read(message);
+  if ('route' in message) ({ route } = message);
+  else if (!('lease' in message)) ({ token } = message);
+  else if (message.held) leases.set(message.lease, message.held);
+  else leases.delete(message.lease);
 }
-const results = await Promise.allSettled([...held].map(([lease, ticket]) => finish(ticket, sent.has(lease))));
+const results = await Promise.allSettled([...leases.values()].map(finish));
 process.stdout.write('finished\n');
 // A request of a process that exits stays open until its end, and may lease a browser until then.
 const lateSearches = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
 if (lateSearches.length > 0) {
   if (!process.stdin.readableEnded) await once(process.stdin.resume(), 'end');
-  await Promise.allSettled(lateSearches.map((ticket) => finish(ticket, false)));
+  await Promise.allSettled(lateSearches.map(finish));
 }
 process.stdin.destroy();
 
-function read(message: Exclude<ReleaseMessage, { end: true }>): void {
-  if ('token' in message) ({ token } = message);
-  else if ('route' in message) ({ route } = message);
-  else if ('hold' in message) held.set(message.lease, message.hold);
-  else if ('sent' in message) sent.add(message.sent);
-  else {
-    held.delete(message.drop);
-    sent.delete(message.drop);
-  }
-}
-
 /** Resolves to a search that found nothing. */
-async function finish(ticket: HelperTicket, isSent: boolean): Promise<SearchTicket | undefined> {
+async function finish(lease: HelperLease): Promise<HelperLease | undefined> {
+  const { ticket, isSent } = lease;
   const isSearch = 'search' in ticket;
   if (isSearch || isSent) await delay(PROCESSING);
   if (!isSearch) await release(ticket, isSent);
-  else if ((await releaseFound(ticket)) === 0) return ticket;
+  else if ((await releaseFound(ticket)) === 0) return lease;
   return undefined;
 }
 
@@ -74,24 +66,20 @@ async function release(ticket: ReleaseTicket, isSent: boolean): Promise<void> {
 
 /** Releases the browser of an acquire request whose response nobody read. Resolves to the number of browsers. */
 async function releaseFound({ search, found, ...where }: SearchTicket): Promise<number> {
-  const { json } = await send(search, REQUEST_TIMEOUT);
-  const tickets = idsIn(json, where).map(
-    (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
-  );
+  const { status = 0, body = '' } = await send(search, REQUEST_TIMEOUT);
+  const ids = isSuccess(status) ? idsIn(jsonOf(body), where) : [];
+  const tickets = ids.map((id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket);
   await Promise.all(tickets.map((ticket) => release(ticket, false)));
   return tickets.length;
 }
 
-async function send(request: CompleteRequest, timeout: number): ReturnType<ReleasePlan['send']> {
+async function send(request: CompleteRequest, timeout: number): Promise<Reply> {
   const { url, headers } = authorize(request, token);
   try {
     const { method, body } = request;
     const signal = AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT));
-    const response = await sendOnce({ url, method, headers, body }, { route, signal });
-    const isRecord = method === 'GET' && isSuccess(response.status);
-    // A record that can't be read throws: it does not show whose lease the session is.
-    const json = isRecord ? parseJson(response.body) : undefined;
-    return { status: response.status, isSent: true, json };
+    const { status, body: text } = await sendOnce({ url, method, headers, body }, { route, signal });
+    return { status, body: text, isSent: true };
   } catch (error) {
     return { isSent: true, isFinal: isLocalAndOver(url, error as Error) };
   }

@@ -1,6 +1,7 @@
 import { backoff, clock, delay } from '../shared/clock.js';
+import { jsonOf } from './response.js';
 import { isGone, isSuccess, meaningOf } from './status.js';
-import { isOurs, type CompleteRequest, type ReleaseTicket } from './tickets.js';
+import { isOurs, type CompleteRequest, type OwnerCheck, type ReleaseTicket } from './tickets.js';
 
 /**
  * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;
@@ -11,14 +12,18 @@ export type Doubt = 'none' | 'failed' | 'unknown';
 /** What happened to a browser. `unknown`: nobody can say, and another request could end the lease of somebody else. */
 export type ReleaseResult = 'released' | 'gone' | 'failed' | 'unknown';
 
-/** The answer to one request. Without a status, no answer arrived. */
-export interface Answer {
-  readonly to: 'release' | 'owner';
-  readonly status?: number | undefined;
+/** What became of one request. Without a status, no response arrived. */
+export interface Reply {
+  readonly status?: number;
+  readonly body?: string;
   /** False if the connection could not be opened. */
   readonly isSent: boolean;
   /** Repeating the request does not help, for another reason than the status. */
   readonly isFinal?: boolean;
+}
+
+export interface Answer extends Reply {
+  readonly to: 'release' | 'owner';
   /** Of a successful answer to the check of the owner. */
   readonly isOurs?: boolean;
 }
@@ -106,10 +111,7 @@ export interface ReleasePlan {
   readonly timeout: number;
   readonly doubt?: Doubt;
   /** Sends a request. Never rejects. */
-  readonly send: (
-    request: CompleteRequest,
-    timeout: number,
-  ) => Promise<Omit<Answer, 'to' | 'isOurs'> & { json?: unknown }>;
+  readonly send: (request: CompleteRequest, timeout: number) => Promise<Reply>;
 }
 
 /** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */
@@ -129,10 +131,17 @@ export async function releaseBrowser(
     if (step.pauses) await delay(Math.min(backoff(BACKOFF, ++failures), timeLeft()));
     if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);
     const part = Math.min(timeLeft(), Math.max(SHORTEST_REQUEST, timeout * LONGEST_PART));
-    const isCheck = step.next === 'check owner';
-    const { json, ...answer } = await send(isCheck ? ticket.owner! : request, part);
-    const isSuccessful = answer.status !== undefined && isSuccess(answer.status);
-    const ours = isCheck && isSuccessful && isOurs(json, ticket.owner!);
-    step = nextStep(policy, step.doubt, { ...answer, to: isCheck ? 'owner' : 'release', isOurs: ours });
+    const check = step.next === 'check owner' ? ticket.owner! : undefined;
+    const reply = await send(check ?? request, part);
+    step = nextStep(policy, step.doubt, check ? readOwner(reply, check) : { ...reply, to: 'release' });
   }
+}
+
+function readOwner(reply: Reply, check: OwnerCheck): Answer {
+  const { status, body = '' } = reply;
+  if (status === undefined || !isSuccess(status)) return { ...reply, to: 'owner' };
+  const record = jsonOf(body);
+  // A record that can't be read does not show whose lease the session is.
+  if (record === undefined) return { to: 'owner', isSent: true };
+  return { ...reply, to: 'owner', isOurs: isOurs(record, check) };
 }

@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CdpClient } from '../../src/connect/cdp-client.js';
 import { Lease } from '../../src/lease/lease.js';
-import { HeldSessions } from '../../src/service/held-sessions.js';
-import type { ReleasePlan } from '../../src/service/release.js';
+import { HeldSession } from '../../src/service/held-sessions.js';
+import type { Reply } from '../../src/service/release.js';
 import { kernel } from '../../src/services.js';
 import { explainFailure, runCampaign } from './campaign.js';
 
@@ -11,16 +11,15 @@ vi.setConfig({ testTimeout: 900_000 });
 
 afterEach(() => vi.restoreAllMocks());
 
-type Sent = ReturnType<ReleasePlan['send']>;
+type Sent = Promise<Reply>;
 
 /** Replaces the requests that release a browser. `send` sends the real one. */
 function breakRelease(broken: (send: () => Sent, count: number) => Sent): void {
-  const { sender } = HeldSessions.prototype;
+  const { send } = HeldSession.prototype;
   let count = 0;
-  vi.spyOn(HeldSessions.prototype, 'sender').mockImplementation(function (this: HeldSessions, ...args) {
-    const send = sender.apply(this, args);
-    return (request, timeout) =>
-      request.method === 'GET' ? send(request, timeout) : broken(() => send(request, timeout), ++count);
+  vi.spyOn(HeldSession.prototype, 'send').mockImplementation(function (this: HeldSession, ...args) {
+    const sendReal = () => send.apply(this, args);
+    return args[0].method === 'GET' ? sendReal() : broken(sendReal, ++count);
   });
 }
 
