@@ -274,13 +274,13 @@ function hasFrame({ frame, childFrames = [] }: FrameTree, id: string): boolean {
 /** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
 async function includeOpenPages(cdp: CdpClient): Promise<void> {
   const renew = (session: string) => cdp.send('Fetch.enable', { patterns: [] }, session);
-  const included = (await targetsOf(cdp)).map(({ targetId, type }) => {
+  const include = async ({ targetId, type }: Target) => {
     // A page may be closed in the meantime.
     const renewed = inTarget(cdp, targetId, renew).catch(() => {});
     // A worker that does not respond must not delay the connect.
-    return type.endsWith('worker') ? undefined : renewed;
-  });
-  await Promise.all(included);
+    if (!type.endsWith('worker')) await renewed;
+  };
+  await Promise.all((await targetsOf(cdp)).map(include));
 }
 
 interface Target {
