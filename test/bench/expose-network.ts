@@ -77,3 +77,4 @@ for (const [library, run] of Object.entries(LIBRARIES)) {
 }
 app.kill();
 await pool.close();
+await import('./interception.js');

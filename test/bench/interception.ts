@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- interception`: what the ways to intercept requests in Chromium cost the requests that they do not match, without this
+ * The end of `npm run bench -- expose-network`: what the ways to intercept requests in Chromium cost the requests that they do not match, without this
  * library: plain CDP, pages of 4 requests. The processor time is that of the browser's processes. No pattern here matches a
  * request. PAGES (default 30), ROUNDS (default 8), DELAY (default 0): time in ms after which the site answers.
  */

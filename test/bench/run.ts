@@ -11,7 +11,6 @@ const BENCHES = [
   'scraping',
   'queue',
   'expose-network',
-  'interception',
 ];
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : BENCHES;
