@@ -67,6 +67,17 @@ describe('results', () => {
     expect(unknown.stderr).toContain('pass hostOf, which names the host of an input');
   });
 
+  it('come from browsers that reach the hosts of --expose-network through this machine', async () => {
+    await using site = await Site.open((_, response) => response.end('<title>here</title>'));
+    const { host } = new URL(site.url);
+    const task = 'export default async ({ input, page }) => (await page.goto(input), page.title());';
+    const { code, stdout, stderr } = await map([script(task), inputs(site.url), '--expose-network', host])
+      .ended;
+    expect(code, stderr).toBe(0);
+    expect(parse(stdout)).toMatchObject([{ status: 'fulfilled', value: 'here' }]);
+    expect(stderr).toContain(`The browser reaches ${host} through this machine.`);
+  });
+
   it('alone are on stdout, whatever the script prints, as soon as stdin has an input', async () => {
     const task = `export default ({ input }) => { console.log('at', input); return input.toUpperCase(); };`;
     const running = map([script(task), '--tag', 'job=letters'], { stdin: 'pipe' });
