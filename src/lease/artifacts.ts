@@ -83,7 +83,13 @@ export class ArtifactCollector {
     const paths = isWanted ? await this.#write(end) : [];
     if (!isWanted && this.#isTracing)
       await this.#inTime(() => this.#observation.trace!.stop()).catch(() => {});
-    this.#observation.stop();
+    try {
+      this.#observation.stop();
+    } catch (cause) {
+      const { sessionId, cleanupErrors } = this.#lease;
+      const message = `The pages may still be observed: ${(cause as Error).message}`;
+      cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
+    }
     return paths;
   }
 

@@ -268,8 +268,8 @@ export class ServiceClient {
     await raceAbort(this.host.open(), abort.signal);
     options.onSend?.();
     const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
-    const sent = this.host.send(message, abort.signal, onContent && LONGEST_PAUSE);
-    const response = await sent.catch((error: unknown) => {
+    const pause = onContent && LONGEST_PAUSE;
+    const response = await this.host.send(message, abort.signal, pause).catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
       if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);

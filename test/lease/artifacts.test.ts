@@ -45,7 +45,11 @@ async function observe(
         for (const report of reports) onReport?.(report);
         const screenshots = () => [async () => Buffer.from('a picture')];
         const trace = { start: async () => {}, stop: async (path?: string) => path && writeFile(path, 'PK') };
-        return { screenshots, trace, ...replaced, stop: () => void stopped++ };
+        const stop = () => {
+          stopped++;
+          replaced.stop?.();
+        };
+        return { screenshots, trace, ...replaced, stop };
       },
     }),
   };
@@ -146,6 +150,17 @@ it.each<[string, Partial<Observation>, string[], RegExp]>([
   const errors = [{ name: 'ArtifactError', code: 'ERR_ARTIFACT', message: expect.stringMatching(message) }];
   expect(run).toMatchObject({ released: 'reused', cleanupErrors: errors });
   expect(played.told('artifacts-collected')).toMatchObject([{ errors }]);
+});
+
+it('releases the browser although the observation of its pages does not end', async () => {
+  const stop = () => {
+    throw new Error('no end');
+  };
+  const { error, run, names } = await observe({}, fail, { parts: { stop } });
+  expect(error).toBe(mine);
+  expect(names).toEqual(['console.jsonl', 'screenshot.png']);
+  expect(run.cleanupErrors).toMatchObject([{ message: 'The pages may still be observed: no end' }]);
+  expect(run.released).toBe('reused');
 });
 
 it('waits a limited time for a page that does not respond', async () => {

@@ -65,7 +65,7 @@ const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
 const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
   [
-    / sent\.catch\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
+    /host\.send\(|exposedNetwork\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
     NEVER_LATE,
   ],
   // A chunk or a socket is either delivered or not.
@@ -73,11 +73,16 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // It has started before: it can only throw after.
   [/connecting, ended|raceAbort\(start,| result$/, ['throws']],
   // They have limits inside.
-  [/#cleanFirst\(|prepareFolders\(|prepareToken\(/, NEVER_LATE],
+  [/#cleanFirst\(|prepareFolders\(|this\.observe\(|prepareToken\(/, NEVER_LATE],
   // They import a module, send nothing, or wait for a timer.
   [/host\.(open|spare)\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
   // A simulated host has no connections. The next turn of the event loop comes, as does the end of a pause.
-  [/ opening$| opened\?\.local\?\.close\(\)$| nextTurn\(| delay\((PROCESSING|Math)/, NEVER_FAILS],
+  [
+    / opening$| opened\?\.connections\.close\(\)$| opened\?\.local\?\.close\(\)$| nextTurn\(| delay\((PROCESSING|Math)/,
+    NEVER_FAILS,
+  ],
+  // It catches every failure, and its parts have limits.
+  [/#collector\?\.collect\(/, NEVER_FAILS],
   // The work has started elsewhere, and fails there.
   [/raceAbort\(work, grace| releas(ed|ing)$|allSettled\(this\.#work\)|downloads\?\.settle\(/, NEVER_FAILS],
 ];
@@ -94,7 +99,7 @@ const ELSEWHERE = new RegExp(
     /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
     /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
     // A service whose connection is the lease.
-    /waitForConnection\(|refusals\), deadline|lease\.#begin\(\)$/,
+    /waitForConnection\(|pauseAfterRefusal\(|untilRelease|lease\.#begin\(\)$/,
     /allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/,
     // A token in the URL of a service without an acquire request; a connection opened ahead.
     /^service\/client.* this\.#inTime\(options, \(abort\) => this\.#currentToken|^service\/spare-connection.* opening$/,
