@@ -71,7 +71,7 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // A chunk or a socket is either delivered or not.
   [/body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(/, ['throws after']],
   // It has started before: it can only throw after.
-  [/connecting, ended|raceAbort\(start,| result$/, ['throws']],
+  [/connecting, (ended|exposed)|raceAbort\(start,| result$/, ['throws']],
   // They have limits inside.
   [/#cleanFirst\(|prepareFolders\(|this\.observe\(|prepareToken\(/, NEVER_LATE],
   // They import a module, send nothing, or wait for a timer.
