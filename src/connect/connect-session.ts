@@ -234,7 +234,7 @@ export async function cleanSession(
   const over = new Promise<void>((resolve) => onAbort(during, resolve));
   try {
     const socket = await openSocket(grant, { protocol: 'cdp', trust, signal: during });
-    await cleanOverCdp(socket, over, how);
+    await raceAbort(cleanOverCdp(socket, over, how), during);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     const message =

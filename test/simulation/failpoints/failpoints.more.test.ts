@@ -94,7 +94,7 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
  */
 const ELSEWHERE = new RegExp(
   [
-    /^lease\/(artifact|downloads|prox)|artifact-files\.js|prepareFolder\(|FOLDERS_TIMEOUT/,
+    /^lease\/(artifact|downloads|prox)|artifact-files\.js|prepareFolder\(/,
     /^service\/(host|local-service|download-replay|browser-pool|connections?|http)\.|download-replay\.js|onContent\(/,
     /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
     /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
