@@ -1,4 +1,4 @@
-import { readCheckpoint, readCheckpointInOrder } from '../map/checkpoint.js';
+import { readRecords, readRecordsInOrder } from '../map/checkpoint.js';
 import { replaceFile } from '../map/checkpoint-file.js';
 import type { OutcomeRecord } from '../map/outcome.js';
 import { isRecord } from '../shared/json.js';
@@ -11,7 +11,7 @@ import { printable } from '../shared/redact.js';
 export async function writeCsv(checkpoint: string, path: string): Promise<void> {
   // The columns are known only after all results.
   const columns = new Set(['index', 'input', 'status', 'attempts', 'sessionId']);
-  for await (const record of readCheckpoint(checkpoint)) {
+  for await (const record of readRecords(checkpoint)) {
     for (const column of cellsOf(record).keys()) columns.add(column);
   }
   await replaceFile(path, rows(checkpoint, [...columns]));
@@ -19,7 +19,7 @@ export async function writeCsv(checkpoint: string, path: string): Promise<void> 
 
 async function* rows(checkpoint: string, columns: readonly string[]): AsyncGenerator<string> {
   yield toRow(columns);
-  for await (const record of readCheckpointInOrder(checkpoint)) {
+  for await (const record of readRecordsInOrder(checkpoint)) {
     const cells = cellsOf(record);
     yield toRow(columns.map((column) => cells.get(column)));
   }

@@ -131,7 +131,8 @@ describe('a request with an unknown outcome', () => {
     await using played = await PlayedLease.start();
     played.service.script('search', found('lost-1'), found('lost-2'));
     played.service.script('acquire', reset, reset, { status: 200, json: played.session() });
-    const { run } = await played.run(undefined, { replays: 'off' });
+    await using pool = new BrowserPool('test', { ...played.service.options, service: kernel });
+    const { run } = await played.run(undefined, { replays: 'off' }, pool);
     expect(run).toMatchObject({ value: 'value', acquireAttempts: 3, unknownAcquires: 0 });
     expect(played.service.released).toEqual(['lost-1', 'lost-2', 'session-1']);
     expect(played.told('grant-orphaned')).toMatchObject([{ sessionId: 'lost-1' }, { sessionId: 'lost-2' }]);

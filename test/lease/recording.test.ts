@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunOptions } from '../../src/index.js';
-import { hang, reset, until } from '../service/support.js';
+import { until } from '../support/played-browser.js';
+import { hang, reset } from '../service/support.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { JWT, session, TOKEN, type Answer, type Route, type SeenRequest } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
