@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 import { urlOf } from '../http/request.js';
 import { liveViewUrl } from '../pages/live-page.js';
@@ -65,7 +65,7 @@ class LiveView {
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: CdpBrowser, mode: LiveMode) {
+  constructor(socket: WebSocket, browser: Chromium, mode: LiveMode) {
     this.#socket = socket;
     this.#mode = mode;
     send(socket, { type: 'mode', ...mode });
@@ -83,7 +83,7 @@ class LiveView {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: CdpBrowser): Promise<void> {
+  async #open(browser: Chromium): Promise<void> {
     const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
     this.#connection = connection;
     void connection.closed.then(() => this.end());

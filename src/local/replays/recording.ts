@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { TelemetryCategory } from '../../service/services/kernel.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import type { RecordingEnd } from '../events.js';
 import { newId, newLinkToken } from '../options.js';
 import { saveReplayPage } from '../pages/replay-file.js';
@@ -155,7 +155,7 @@ export class Recording {
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
-  async start(browser: CdpBrowser): Promise<void> {
+  async start(browser: Chromium): Promise<void> {
     const events = new PageEvents(this.#timeline);
     let onFirst!: () => void;
     const first = new Promise<void>((resolve) => (onFirst = resolve));
