@@ -9,8 +9,7 @@ import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
 import type { LocalPoolStats, Log } from './events.js';
 import { PoolServer } from './http/server.js';
 import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
-import type { PoolHost } from './pool/chromium-pool.js';
-import { PoolSet } from './pool/pool-set.js';
+import { PoolSet, type LaunchBrowser } from './pool/pool-set.js';
 
 /** A running local pool. Its server keeps the process alive until `close()`. */
 export interface LocalPool extends AsyncDisposable {
@@ -69,7 +68,7 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   const server = new PoolServer();
   await server.listen(checked.port);
   const display = new VirtualDisplay(checked.pools);
-  const launch: PoolHost['launch'] = async ({ headless, viewport }, signal) => {
+  const launch: LaunchBrowser = async ({ headless, viewport }, signal) => {
     const screen = headless || !lacksDisplay() ? undefined : await display.start();
     return await launchChromium({ executablePath, args: checked.args, headless, viewport, screen }, signal);
   };

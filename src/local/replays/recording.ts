@@ -10,7 +10,7 @@ import type { Lease } from '../pool/lease.js';
 import { FrameFile, FrameSampler, type Frame } from './frames.js';
 import { PageEvents } from './page-events.js';
 import { RecordedPages } from './recorded-pages.js';
-import type { RecordingFiles } from './recordings-folder.js';
+import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline, type TimelineEntry } from './timeline.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
 import type { VideoWriter } from './video-writer.js';
@@ -23,7 +23,7 @@ export interface RecordingRequest {
   /** Frames per second. */
   readonly framerate: number;
   /** Seconds after which the recording ends. Default: none. */
-  readonly max_duration_in_seconds?: number;
+  readonly max_duration_in_seconds?: number | undefined;
 }
 
 /** The plan of a recording. */
@@ -35,12 +35,7 @@ export interface RecordingPlan {
 
 /** The parts that recordings share. */
 interface RecordingHost {
-  /** Chooses the files of a recording, and limits their size. */
-  readonly store: {
-    createFiles(recording: Recording): RecordingFiles;
-    remove(recording: Recording): void;
-    hasRoom(recording: Recording, bytes: number): boolean;
-  };
+  readonly store: RecordingStore;
   readonly writer: VideoWriter;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }

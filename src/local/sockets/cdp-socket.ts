@@ -1,24 +1,13 @@
 import type { WebSocket } from 'ws';
 import type { CdpClient, CdpMessage } from '../browser/cdp-pipe.js';
 import type { Chromium } from '../browser/chromium.js';
-import type { OpenSocket } from '../pool/lease.js';
-import { acceptWebSockets, closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
+import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
 
-/** Largest command of a client, in bytes. */
-const MOST_BYTES = 256 * 1024 * 1024;
 /** Bytes that wait for a client that does not read. Beyond it the client is disconnected. */
 const MOST_UNREAD = 512 * 1024 * 1024;
 
-/** Opens the CDP WebSockets of leases. */
-export function prepareCdp(): OpenSocket {
-  return acceptWebSockets(MOST_BYTES, (websocket, { browser: { chromium } }) => {
-    const opened = new CdpSocket(websocket, chromium);
-    return () => opened.cut();
-  });
-}
-
 /** The CDP WebSocket of a client: a client of the browser's pipe. */
-class CdpSocket {
+export class CdpSocket {
   readonly #socket: WebSocket;
   readonly #early: string[] = [];
   #client: CdpClient | undefined;
