@@ -5,7 +5,7 @@ import { hideSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
-import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
+import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
 import type { LocalPoolStats, Log } from './events.js';
 import { PoolServer } from './http/server.js';
 import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
@@ -74,7 +74,7 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   };
   const pools = new PoolSet(checked, { host: server.host, log, launch });
   const dashboard = new DashboardFeed(pools);
-  const pool = new RunningPool({ server, pools, display });
+  const pool = new RunningPool(server, pools, display);
   server.serve({ pools, dashboard });
   try {
     await pools.fill();
@@ -86,37 +86,35 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   return pool;
 }
 
-interface Parts {
-  readonly server: PoolServer;
-  readonly pools: PoolSet;
-  readonly display: VirtualDisplay;
-}
-
 class RunningPool implements LocalPool {
   readonly baseUrl: string;
   readonly pools: readonly string[];
-  readonly #parts: Parts;
+  readonly #server: PoolServer;
+  readonly #pools: PoolSet;
+  readonly #display: VirtualDisplay;
   readonly #unregister: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(parts: Parts) {
-    this.baseUrl = `http://${parts.pools.host}`;
+  constructor(server: PoolServer, pools: PoolSet, display: VirtualDisplay) {
+    this.baseUrl = `http://${pools.host}`;
     this.#unregister = beforeProcessEnds({ servedOrigin: this.baseUrl });
-    this.pools = parts.pools.names;
-    this.#parts = parts;
+    this.pools = pools.names;
+    this.#server = server;
+    this.#pools = pools;
+    this.#display = display;
   }
 
   get token(): string {
-    return this.#parts.pools.token;
+    return this.#pools.token;
   }
 
   get dashboardUrl(): string {
-    return `${this.baseUrl}/?token=${this.#parts.pools.dashboardToken}`;
+    return `${this.baseUrl}/?token=${this.#pools.dashboardToken}`;
   }
 
   stats(pool?: string): LocalPoolStats {
-    if (pool === undefined) return this.#parts.pools.stats;
-    const found = this.#parts.pools.find(pool);
+    if (pool === undefined) return this.#pools.stats;
+    const found = this.#pools.find(pool);
     if (found) return found.stats;
     throw new InvalidOptionError('pool', `There is no pool ${pool}. There are: ${this.pools.join(', ')}.`);
   }
@@ -135,12 +133,11 @@ class RunningPool implements LocalPool {
   }
 
   async #close(): Promise<void> {
-    const { server, pools, display } = this.#parts;
-    server.refuse();
-    await pools.close();
-    await display.close();
-    await server.close();
+    this.#server.refuse();
+    await this.#pools.close();
+    await this.#display.close();
+    await this.#server.close();
     this.#unregister();
-    pools.log({ type: 'closed' });
+    this.#pools.log({ type: 'closed' });
   }
 }

@@ -9,7 +9,7 @@ import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
-import type { Screen } from '../display/virtual-display.js';
+import type { Screen } from './virtual-display.js';
 import { CdpConnection } from './cdp-connection.js';
 import { CdpPipe } from './cdp-pipe.js';
 import { chromiumFlags, type LaunchOptions } from './chromium-flags.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { loadBidiLibrary } from '../bidi/bidi-session.js';
-import { BidiSocket } from '../bidi/bidi-socket.js';
+import { loadBidiLibrary } from './bidi-session.js';
+import { BidiSocket } from './bidi-socket.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
 import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';

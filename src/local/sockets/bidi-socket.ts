@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
 import type { CheckedOptions } from '../options.js';
 import type { Lease } from '../pool/lease.js';
-import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from '../sockets/websocket.js';
+import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
 import { BidiSession, type BidiLibrary, type Message } from './bidi-session.js';
 
 type SessionKind = CheckedOptions['quirks']['bidiSession'];
