@@ -7,16 +7,9 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
-import {
-  BIDI_LIBRARY,
-  isInstalled,
-  NO_ADDRESS,
-  openPool,
-  POLL_TIMEOUT,
-  serviceOf,
-  withService,
-} from './service.js';
+import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
+import { POLL_TIMEOUT } from './options.js';
 
 /** The service and the pool to check. */
 export interface Case {

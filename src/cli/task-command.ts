@@ -1,3 +1,4 @@
+import { Option, type Command } from 'commander';
 import type { Connector } from '../connect/connector.js';
 import { playwright } from '../connect/playwright.js';
 import { puppeteer } from '../connect/puppeteer.js';
@@ -5,20 +6,94 @@ import { prepareFolder } from '../lease/artifact-files.js';
 import type { MapOptions } from '../map/options.js';
 import { faultOfAddress } from '../map/queue/redis-address.js';
 import { environment } from '../shared/environment.js';
+import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
 import type { MapReport } from './map-report.js';
-import { CliError, EXIT } from './errors.js';
-import { POLL_TIMEOUT } from './service.js';
-import type { TaskOptions } from './task-options.js';
+import {
+  addAcquireOptions,
+  choice,
+  exposeOption,
+  leaseSettings,
+  time,
+  wholeNumber,
+  type LeaseCommandOptions,
+} from './options.js';
+
+type TaskFlag =
+  | 'concurrency'
+  | 'pagesPerLease'
+  | 'tasksPerLease'
+  | 'taskTimeout'
+  | 'hostConcurrency'
+  | 'hostDelay'
+  | 'isolation'
+  | 'protocol';
+
+/** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
+export interface TaskOptions extends LeaseCommandOptions, Pick<MapOptions, TaskFlag> {
+  library: 'playwright' | 'puppeteer';
+  /** Folder. */
+  artifacts?: string;
+  artifactsOn: 'failure' | 'always';
+  trace?: true;
+}
+
+export function addTaskOptions(command: Command): Command {
+  return addAcquireOptions(command)
+    .option('--name <name>', 'the leases are called <name>-1, <name>-2, …')
+    .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
+    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
+    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
+    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumber(1))
+    .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
+    .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
+    .addOption(
+      choice('--isolation <kind>', 'isolation between the tasks in one browser', [
+        'context',
+        'storage',
+        'none',
+      ]),
+    )
+    .addOption(
+      choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
+    )
+    .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
+    .addOption(
+      choice('--release <choice>', 'at the end; auto: reuse a browser that is healthy and cleaned up', [
+        'auto',
+        'reuse',
+        'destroy',
+      ]),
+    )
+    .addOption(
+      choice('--replays <choice>', 'links of the recordings, on stderr; record: record each lease', [
+        'list',
+        'record',
+        'off',
+      ]),
+    )
+    .addOption(exposeOption())
+    .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
+    .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
+    .option('--trace', 'with --artifacts: also a trace of Playwright');
+}
+
+/** The address of Redis, without a password. */
+export function redisOption(): Option {
+  return new Option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
+}
+
+export const ABOUT_REDIS = `
+The address of Redis is in the environment variable REDIS_URL: redis://user:password@host:6379, or
+rediss:// with TLS. For one without a password, --redis is enough: every user of a machine can read
+the arguments of its processes.`;
 
 /** The options of the library among those of a command that runs tasks. */
 export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | 'checkpoint'> {
-  const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, isolation, protocol } = command;
-  const { hostConcurrency, hostDelay } = command;
-  const { name, tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash } = command;
-  const { exposeNetwork } = command;
-  const { release, replays, artifacts: folder, artifactsOn: on, trace = false } = command;
+  const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
+  const { isolation, protocol, exposeNetwork, artifacts: folder, artifactsOn: on, trace = false } = command;
   return {
+    ...leaseSettings(command),
     concurrency,
     pagesPerLease,
     tasksPerLease,
@@ -27,17 +102,8 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     hostDelay,
     isolation,
     protocol,
-    name,
-    tags,
-    startUrl,
-    acquireTimeout,
-    unreachableTimeout,
-    releaseOnCrash,
-    release,
-    replays,
     exposeNetwork,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
-    pollTimeout: POLL_TIMEOUT,
   };
 }
 
