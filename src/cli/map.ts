@@ -16,9 +16,7 @@ import {
   ABOUT_REDIS,
   addTaskOptions,
   checkArtifacts,
-  listenersOf,
   loadConnector,
-  redisOption,
   settingsOf,
   type TaskOptions,
 } from './task-command.js';
@@ -44,7 +42,6 @@ export function define(command: Command, { signal }: Interruption): void {
         'stopAfterFailures',
       ]),
     )
-    .addOption(redisOption())
     .addHelpText('after', HELP)
     .action(async (pool: string, script: string, inputs: string | undefined, options: object) => {
       const command = { ...options, script, inputs } as MapCommand;
@@ -126,7 +123,6 @@ export interface MapCommand
   /** Path of a file; stdin by default. */
   inputs: string | undefined;
   queue?: string;
-  redis?: string;
 }
 
 /** Runs the task of a script for each input. Checks the whole command before it leases a browser. */
@@ -138,11 +134,9 @@ async function map(poolName: string, command: MapCommand, signal: AbortSignal): 
   await checkArtifacts(command);
   using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
   const { task, options } = await loadScript(command.script);
-  using report = new MapReport(out);
-  signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
+  using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
   const outcomes = mapPooledBrowsers(pool, inputs.lines, returningData(task), {
-    ...settingsOf(command),
-    ...listenersOf(report, command),
+    ...settingsOf(command, report),
     retries,
     stopAfterFailures,
     ordered,
@@ -166,8 +160,6 @@ async function map(poolName: string, command: MapCommand, signal: AbortSignal): 
   }
   if (report.hasFailed) throw new ExitStatus(EXIT.failed);
 }
-
-const INTERRUPTED = 'Stopping the tasks and releasing the browsers. Press Ctrl-C again to quit immediately.';
 
 async function inputCheckOf(command: MapCommand): Promise<CheckInput> {
   const checkpoint = checkpointOf(command);

@@ -18,13 +18,10 @@ import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
 import { KnownInputs } from './queue-inputs.js';
 import { openPool } from './service.js';
-import { checkArtifacts, listenersOf, loadConnector, redisOf, workSettingsOf } from './task-command.js';
+import { checkArtifacts, loadConnector, redisOf, workSettingsOf } from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;
-
-const INTERRUPTED =
-  'Returning the running tasks to the queue and releasing the browsers. Press Ctrl-C again to quit immediately.';
 
 /** Runs a job through a queue: adds the inputs, works, and collects the results of all workers. */
 export async function mapByQueue(
@@ -43,17 +40,15 @@ export async function mapByQueue(
   await using results = await openResults(command, known);
   const stop = new LinkedAbort(signal);
   using inputs = await openInputs(command.inputs, stop.signal, known.check);
-  using report = new MapReport(command.out);
+  using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
   const queueReport = new QueueReport(report, known, inputs.total);
-  signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
   await using collector = await Collector.open(
     queueName,
     readOptions(collectChecks, { connection, signal, ...queueReport.options }, 'map'),
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
-    ...workSettingsOf(command),
-    ...listenersOf(report, command),
+    ...workSettingsOf(command, report),
     onProgress: queueReport.showOwn,
     ...options,
     connection,

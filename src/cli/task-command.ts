@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { Connector } from '../connect/connector.js';
 import { playwright } from '../connect/playwright.js';
 import { puppeteer } from '../connect/puppeteer.js';
@@ -36,6 +36,7 @@ export interface TaskOptions extends LeaseCommandOptions, Pick<MapOptions, TaskF
   artifacts?: string;
   artifactsOn: 'failure' | 'always';
   trace?: true;
+  redis?: string;
 }
 
 export function addTaskOptions(command: Command): Command {
@@ -75,12 +76,8 @@ export function addTaskOptions(command: Command): Command {
     .addOption(exposeOption())
     .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
     .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
-    .option('--trace', 'with --artifacts: also a trace of Playwright');
-}
-
-/** The address of Redis, without a password. */
-export function redisOption(): Option {
-  return new Option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
+    .option('--trace', 'with --artifacts: also a trace of Playwright')
+    .option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
 }
 
 export const ABOUT_REDIS = `
@@ -88,10 +85,14 @@ The address of Redis is in the environment variable REDIS_URL: redis://user:pass
 rediss:// with TLS. For one without a password, --redis is enough: every user of a machine can read
 the arguments of its processes.`;
 
-/** The options of the library among those of a command that runs tasks. */
-export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | 'checkpoint'> {
+/** The options of the library for a command that runs tasks. Events and progress go to the report. */
+export function settingsOf(
+  command: TaskOptions,
+  report: MapReport,
+): Omit<MapOptions, 'retries' | 'checkpoint'> {
   const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
   const { isolation, protocol, exposeNetwork, artifacts: folder, artifactsOn: on, trace = false } = command;
+  const log = createLeaseLog(command.acquireTimeout, report.note);
   return {
     ...leaseSettings(command),
     concurrency,
@@ -104,21 +105,6 @@ export function settingsOf(command: TaskOptions): Omit<MapOptions, 'retries' | '
     protocol,
     exposeNetwork,
     artifacts: folder === undefined ? undefined : { folder, on, trace },
-  };
-}
-
-export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskOptions): Promise<void> {
-  if (artifacts !== undefined) return prepareFolder(artifacts, '--artifacts');
-  if (trace) throw new CliError('--trace needs --artifacts, a folder for the traces.', EXIT.usage);
-  if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
-}
-
-export function listenersOf(
-  report: MapReport,
-  { acquireTimeout }: Pick<TaskOptions, 'acquireTimeout'>,
-): Pick<MapOptions, 'onEvent' | 'onProgress'> {
-  const log = createLeaseLog(acquireTimeout, report.note);
-  return {
     onEvent: (event) => {
       // No message while other leases work: the pool may be smaller than --concurrency.
       if (event.type !== 'waiting' || event.error || report.leases === 0) log(event);
@@ -128,20 +114,26 @@ export function listenersOf(
   };
 }
 
+/** How long an input of a queue waits here for a browser, in ms, at most: another worker may have one. */
+const LONGEST_WAIT = 60_000;
+
+/** The same for a worker of a queue. Its browsers are released even if it is killed. */
+export function workSettingsOf(command: TaskOptions, report: MapReport): ReturnType<typeof settingsOf> {
+  const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
+  return { ...settingsOf(command, report), acquireTimeout, releaseOnCrash: true };
+}
+
+export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskOptions): Promise<void> {
+  if (artifacts !== undefined) return prepareFolder(artifacts, '--artifacts');
+  if (trace) throw new CliError('--trace needs --artifacts, a folder for the traces.', EXIT.usage);
+  if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
+}
+
 /** Loads the library now: a missing library must fail before a browser is leased. */
 export async function loadConnector(library: TaskOptions['library']): Promise<Connector> {
   const connector = library === 'playwright' ? playwright() : puppeteer();
   await connector.load();
   return connector;
-}
-
-/** How long an input of a queue waits here for a browser, in ms, at most: another worker may have one. */
-const LONGEST_WAIT = 60_000;
-
-/** The options of a worker among those of a command. Its browsers are released even if it is killed. */
-export function workSettingsOf(command: TaskOptions): ReturnType<typeof settingsOf> {
-  const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
-  return { ...settingsOf(command), acquireTimeout, releaseOnCrash: true };
 }
 
 /** The address of Redis. A password is accepted only from the environment. */

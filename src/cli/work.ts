@@ -10,10 +10,8 @@ import {
   ABOUT_REDIS,
   addTaskOptions,
   checkArtifacts,
-  listenersOf,
   loadConnector,
   redisOf,
-  redisOption,
   workSettingsOf,
   type TaskOptions,
 } from './task-command.js';
@@ -24,7 +22,6 @@ export function define(command: Command, { signal }: Interruption): void {
     .argument('<pool>', 'id or name of the pool')
     .argument('<script>', 'a module whose default export is the task')
     .requiredOption('--queue <name>', 'the queue of "pooled-browser map --queue"')
-    .addOption(redisOption())
     .addOption(
       timeout('--idle-timeout <time>', 'time without inputs after which a browser is released', '5s'),
     )
@@ -57,13 +54,9 @@ Examples:
 interface WorkCommand extends TaskOptions {
   script: string;
   queue: string;
-  redis?: string;
   /** In ms. */
   idleTimeout: number;
 }
-
-const INTERRUPTED =
-  'Returning the running tasks to the queue and releasing the browsers. Press Ctrl-C again to quit immediately.';
 
 /** Works for a queue until the signal aborts. Checks the whole command before it takes an input. */
 async function work(poolName: string, command: WorkCommand, signal: AbortSignal): Promise<void> {
@@ -73,13 +66,14 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
   await checkArtifacts(command);
   const { task, options } = await loadScript(command.script);
   const connector = await loadConnector(command.library);
-  using report = new MapReport(`the queue ${queueName}`);
-  signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
+  using report = new MapReport(`the queue ${queueName}`, {
+    signal,
+    text: 'Returning the running tasks to the queue',
+  });
   report.note(`Working for the queue ${queueName}. Stop with Ctrl-C.`);
   try {
     const { done, failed } = await workPooledBrowsers(queueName, pool, task, {
-      ...workSettingsOf(command),
-      ...listenersOf(report, command),
+      ...workSettingsOf(command, report),
       idleTimeout: command.idleTimeout,
       ...options,
       connection,
