@@ -1,6 +1,6 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readCheckpoint, readCheckpointInOrder } from '../map/checkpoint.js';
+import { readRecords, readRecordsInOrder } from '../map/checkpoint.js';
 import { replaceFile } from '../map/checkpoint-file.js';
 import type { OutcomeRecord } from '../map/outcome.js';
 import { isRecord } from '../shared/json.js';
@@ -71,7 +71,7 @@ export async function writeTable(checkpoint: string, out: string, report: MapRep
 export async function writeCsv(checkpoint: string, path: string): Promise<void> {
   // The columns are known only after all results.
   const columns = new Set(['index', 'input', 'status', 'attempts', 'sessionId']);
-  for await (const record of readCheckpoint(checkpoint)) {
+  for await (const record of readRecords(checkpoint)) {
     for (const column of cellsOf(record).keys()) columns.add(column);
   }
   await replaceFile(path, rows(checkpoint, [...columns]));
@@ -79,7 +79,7 @@ export async function writeCsv(checkpoint: string, path: string): Promise<void> 
 
 async function* rows(checkpoint: string, columns: readonly string[]): AsyncGenerator<string> {
   yield toRow(columns);
-  for await (const record of readCheckpointInOrder(checkpoint)) {
+  for await (const record of readRecordsInOrder(checkpoint)) {
     const cells = cellsOf(record);
     yield toRow(columns.map((column) => cells.get(column)));
   }

@@ -1,4 +1,4 @@
-import { openRecords } from '../map/checkpoint.js';
+import { RecordFile } from '../map/checkpoint.js';
 import { iterableSource, type InputSource } from '../map/input-source.js';
 import type { OutcomeRecord } from '../map/outcome.js';
 import type { MapProgress } from '../map/progress.js';
@@ -108,7 +108,7 @@ interface Results extends AsyncDisposable {
 async function openResults(command: MapCommand, known: KnownInputs): Promise<Results> {
   const checkpoint = checkpointOf(command);
   if (checkpoint === undefined) return { keep: printRecord, [Symbol.asyncDispose]: async () => {} };
-  const file = await openRecords(checkpoint, (record, start) => known.load(record, start));
+  const file = await RecordFile.open(checkpoint, (record, start) => known.load(record, start));
   let closed: Promise<void> | undefined;
   return {
     keep: (record) => file.append(record),

@@ -4,7 +4,7 @@ import { playwright } from '../connect/playwright.js';
 import { puppeteer } from '../connect/puppeteer.js';
 import { prepareFolder } from '../lease/artifact-files.js';
 import type { MapOptions } from '../map/options.js';
-import { faultOfAddress } from '../map/queue/redis-address.js';
+import { faultOfAddress } from '../map/queue/redis.js';
 import { environment } from '../shared/environment.js';
 import { CliError, EXIT } from './errors.js';
 import { createLeaseLog } from './lease.js';
