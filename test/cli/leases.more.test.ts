@@ -101,7 +101,7 @@ it('does not guess the pool of a session', async () => {
 
 it('requires --yes without a terminal', async () => {
   const ended = await run('--older-than', '2h');
-  expectRefusal({ ...ended, stdout: '' }, 'To end them without confirmation, pass --yes.');
+  expectRefusal({ ...ended, stdout: '' }, 'To answer yes, pass --yes.');
   expect(ended.released).toEqual([]);
 });
 
