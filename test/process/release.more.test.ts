@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { until } from '../service/support.js';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
-import { PlayedBrowser } from '../support/played-browser.js';
+import { PlayedBrowser, until } from '../support/played-browser.js';
 import { processesOf } from '../support/processes.js';
 import { variablesOf, type Environment, type Program } from '../support/program.js';
 import { guardOf, start } from './support.js';
