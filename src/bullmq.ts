@@ -15,4 +15,4 @@ export type {
 } from './map/queue/options.js';
 export type { QueueProgress } from './map/queue/queue-progress.js';
 export type { QueuedOutcome } from './map/queue/queued-job.js';
-export type { RedisAddress } from './map/queue/redis-address.js';
+export type { RedisAddress } from './map/queue/redis.js';

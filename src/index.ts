@@ -28,7 +28,12 @@ export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { Stage, StageTrace } from './shared/telemetry.js';
 export type { CheckpointOptions, LaneOptions, MapOptions, InputOptions, TaskOptions } from './map/options.js';
-export { mapPooledBrowsers, type MapSummary, type Outcomes } from './map/map-pooled-browsers.js';
+export {
+  mapPooledBrowsers,
+  readCheckpoint,
+  type MapSummary,
+  type Outcomes,
+} from './map/map-pooled-browsers.js';
 export type {
   AttemptFacts,
   FulfilledOutcome,
@@ -40,7 +45,6 @@ export type {
   TaskFacts,
 } from './map/outcome.js';
 export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './map/progress.js';
-export { readCheckpoint } from './map/checkpoint.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { serveProxy, type PoolProxy } from './lease/serve-proxy.js';

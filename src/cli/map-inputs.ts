@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { readCheckpoint } from '../map/checkpoint.js';
+import { readRecords } from '../map/checkpoint.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
 
@@ -134,7 +134,7 @@ function decode(
 export async function readInputCheck(checkpoint: string): Promise<CheckInput> {
   const known = new Map<number, unknown>();
   const others = new Set<string>();
-  for await (const { index, input } of readCheckpoint(checkpoint)) {
+  for await (const { index, input } of readRecords(checkpoint)) {
     if (known.has(index) && known.get(index) !== input) others.add(`${index} ${String(input)}`);
     else known.set(index, input);
   }

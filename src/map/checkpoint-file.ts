@@ -35,25 +35,6 @@ export async function* readLines(file: FileHandle): AsyncGenerator<Line, void, u
 }
 
 /**
- * Removes lines of a file.
- *
- * @param starts Positions of the lines, in bytes.
- */
-export async function removeLines(path: string, starts: ReadonlySet<number>): Promise<void> {
-  await replaceFile(path, keptLines(path, starts));
-}
-
-async function* keptLines(path: string, starts: ReadonlySet<number>): AsyncGenerator<Buffer> {
-  const file = await openFile(path, 'r');
-  try {
-    for await (const { bytes, start } of readLines(file)) if (!starts.has(start)) yield bytes;
-  } finally {
-    // Before the file is replaced: Windows does not replace an open file.
-    await file.close();
-  }
-}
-
-/**
  * Writes a file or replaces its content. If this process is killed, the file has either its old or its new content. A
  * file `<path>.new` may be left over, which the next call replaces.
  */

@@ -4,11 +4,10 @@ import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
-import { openCheckpoint } from './checkpoint.js';
 import { iterableSource } from './input-source.js';
 import type { JobPlan } from './job.js';
 import { readMapOptions, type MapOptions } from './options.js';
-import type { Outcome, TaskCallback, TaskFacts } from './outcome.js';
+import type { Outcome, OutcomeRecord, TaskCallback, TaskFacts } from './outcome.js';
 import type { MapProgress } from './progress.js';
 import { returningData } from './task-value.js';
 
@@ -65,9 +64,29 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const outcomes =
     checkpoint === undefined
       ? startLater({ ...plan, fn: task })
-      : startLater({ ...plan, fn: returningData(task), openSink: () => openCheckpoint(checkpoint) });
+      : startLater({
+          ...plan,
+          fn: returningData(task),
+          openSink: async () => (await loadCheckpoint()).openCheckpoint(checkpoint),
+        });
   return outcomes as Outcomes<Input, Value, Session>;
 }
+
+/**
+ * Reads the outcomes in a checkpoint of `mapPooledBrowsers`, in the order in which they were written. The file of a job
+ * that still runs, or that was killed, may have several outcomes of an input that was run again; the last one counts.
+ * An incomplete line at the end, left by a killed job, is ignored.
+ *
+ * @param path Path of the file.
+ * @throws `CheckpointError` when the file does not exist or is not a checkpoint.
+ */
+export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
+  const { readRecords } = await loadCheckpoint();
+  yield* readRecords(path);
+}
+
+/** Loaded with the first checkpoint: an import of this library loads no functions for files. */
+const loadCheckpoint = () => import('./checkpoint.js');
 
 /** Loaded with the first use of a job: an import of this library loads only its options. */
 export const loadJob = lazy(() => import('./run-job.js'));
@@ -82,9 +101,12 @@ function startLater<Handles, Input, Value>(
     next: () => fromHere(start().then((job) => job.next())),
     // oxlint-disable-next-line unicorn/no-thenable -- the job is awaited on purpose
     then: (onDone, onError) => fromHere(start().then((job) => job.summary())).then(onDone, onError),
-    return: async () => (await start()).return!(),
+    return: async () => {
+      await (await start()).end();
+      return { done: true, value: undefined };
+    },
     [Symbol.asyncIterator]: () => outcomes,
-    [Symbol.asyncDispose]: async () => (await start())[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => (await start()).end(),
   };
   return outcomes;
 }

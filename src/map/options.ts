@@ -24,11 +24,9 @@ import {
   oneOf,
   optional,
   readOption,
-  readOptions,
   text,
   wholeNumber,
   type Checked,
-  type Checks,
 } from '../shared/options.js';
 import type { AttemptFacts } from './outcome.js';
 import type { MapProgress } from './progress.js';
@@ -187,7 +185,7 @@ export const laneChecks = checksOf<LaneOptions>()({
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 });
 
-export const inputChecks = checksOf<InputOptions>()({
+const inputChecks = checksOf<InputOptions>()({
   contextOptions: optional(
     anyOf(
       'an object, or a function that returns one',
@@ -208,50 +206,39 @@ const taskChecks = checksOf<TaskOptions>()({
 });
 
 // `isolation` replaces `context`.
-const { context: _context, contextOptions: _contextOptions, ...eachLease } = leaseChecks;
-/** The options of each lease of a job. */
-export const leaseChecksOfMap = eachLease;
-const mapChecks = checksOf<MapOptions>()({ ...leaseChecksOfMap, ...inputChecks, ...taskChecks });
-/** Calculated at the first call: an import checks no options. */
-let defaults: Checked<typeof taskChecks> | undefined;
+const { context: _context, ...eachLease } = leaseChecks;
+/** The options of each browser of a job, besides those of its tasks. */
+export const browserChecks = { ...eachLease, ...inputChecks };
+const mapChecks = checksOf<MapOptions>()({ ...browserChecks, ...taskChecks });
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
 export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
   Checked<typeof taskChecks> &
   Checked<typeof inputChecks>;
 
+/** Checks all options before anything is sent. */
+export function readMapOptions(options: object, connector: CheckingConnector): MapSettings {
+  const settings = readLeaseOptions(mapChecks, options, { caller: 'mapPooledBrowsers', connector });
+  refuseCombinations(settings, connector);
+  return settings;
+}
+
 /** Higher than the number of leases of any job. The number is part of each lease's name. */
 const LAST_LEASE = 999_999;
 
-/** Checks all options before anything is sent. */
-export function readMapOptions(options: object, connector: CheckingConnector): MapSettings {
-  return readTaskOptions(mapChecks, options, { caller: 'mapPooledBrowsers', connector });
-}
-
-/**
- * Checks the options of a function that runs tasks, and fills in all defaults.
- *
- * @param checks The options that the function takes.
- */
-export function readTaskOptions<C extends Checks>(
-  checks: C,
-  options: object,
-  { caller, connector }: { caller: string; connector: CheckingConnector },
-): MapSettings & Checked<C> {
-  defaults ??= readOptions(taskChecks, {}, 'a job');
-  const settings = {
-    ...defaults,
-    ...readLeaseOptions(checks, options, { caller, connector }),
-  };
-  if (settings.name) readOption(leaseName(), 'name', nameOfLease(settings.name, LAST_LEASE));
-  const refusal = connector.refusal(settings.protocol, settings.isolation);
+/** Refuses options that exclude each other in a job. */
+export function refuseCombinations(
+  settings: LeaseSettings & Checked<typeof laneChecks>,
+  connector: CheckingConnector,
+): void {
+  const { name, artifacts, downloads, isolation, pagesPerLease, protocol } = settings;
+  if (name) readOption(leaseName(), 'name', nameOfLease(name, LAST_LEASE));
+  const refusal = connector.refusal(protocol, isolation);
   if (refusal) throw new InvalidOptionError('isolation', refusal);
-  const { artifacts, downloads, isolation, pagesPerLease, protocol } = settings;
   if (downloads !== undefined && protocol === 'bidi' && pagesPerLease > 1)
     throw new InvalidOptionError('downloads', UNKNOWN_PAGE);
   if (artifacts?.trace && isolation === 'none' && pagesPerLease > 1)
     throw new InvalidOptionError('artifacts.trace', SHARED_CONTEXT);
-  return settings;
 }
 
 const UNKNOWN_PAGE =

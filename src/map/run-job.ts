@@ -6,47 +6,48 @@ import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/l
 import { NOT_NEEDED } from './backlog.js';
 import { Job, type JobPlan } from './job.js';
 import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
-import type { MapSummary, Outcomes } from './map-pooled-browsers.js';
+import type { MapSummary } from './map-pooled-browsers.js';
 import { nameOfLease } from './options.js';
+import type { Outcome } from './outcome.js';
 
-/** The outcomes of a job that was started. It can't be awaited itself: a promise of it would resolve to the summary. */
-export interface RunningJob<Input, Value> extends Omit<Outcomes<Input, Value, object>, 'then'> {
-  /** Runs the job to its end. Rejects with the error that ended the job. */
+/** A job that starts with the request for its first outcome. */
+export interface RunningJob<Input, Value> {
+  /** Resolves with the next outcome. */
+  next(): Promise<IteratorResult<Outcome<Input, Value, object>, undefined>>;
+  /** Ends the job, and releases every browser. */
+  end(): Promise<void>;
+  /** Runs the job to its end, without its outcomes. Rejects with the error that ended the job. */
   summary(): Promise<MapSummary>;
+  /** What the job has done so far. */
+  readonly counts: Pick<MapSummary, 'done' | 'failed'>;
 }
 
 /** What a job adds to the handles of a task. */
 const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 
-/** Starts a job when its first outcome is requested. */
 export function runJob<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
 ): RunningJob<Input, Value> {
   const job = new Job(plan);
-  const yielded = job.outcomes();
+  const outcomes = job.outcomes();
   let running: Promise<void> | undefined;
-  const end = async () => {
-    running ??= Promise.resolve();
-    job.leave();
-    await Promise.all([running, yielded.return(undefined)]);
+  const next = () => {
+    running ??= job.run(() => new Workers(job).run());
+    return outcomes.next();
   };
-  const outcomes: RunningJob<Input, Value> = {
-    next: () => {
-      running ??= job.run(() => new Workers(job).run());
-      return yielded.next();
-    },
-    return: async () => {
-      await end();
-      return { done: true, value: undefined };
+  return {
+    next,
+    end: async () => {
+      running ??= Promise.resolve();
+      job.leave();
+      await Promise.all([running, outcomes.return(undefined)]);
     },
     summary: async () => {
-      while (!(await outcomes.next()).done);
+      while (!(await next()).done);
       return job.summary;
     },
-    [Symbol.asyncIterator]: () => outcomes,
-    [Symbol.asyncDispose]: end,
+    counts: job.progress.counts,
   };
-  return outcomes;
 }
 
 /** Number of failed leases in a row after which a worker ends the job, if no other browser works. */

@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import { LinkedAbort } from '../../shared/abort.js';
 import { readOptions } from '../../shared/options.js';
-import { callListener } from '../../shared/telemetry.js';
 import { CollectorLock } from './collector-lock.js';
 import { forgetLists, openQueue, readLists, type InputQueue } from './input-lists.js';
 import { collectChecks, readQueueName, type CollectOptions, type CollectSettings } from './options.js';
-import { readProgress } from './queue-progress.js';
+import { ProgressReporter } from './queue-progress.js';
 import { isInput, outcomeOf, reportForeign, type QueuedInput, type QueuedOutcome } from './queued-job.js';
 import { RedisLink } from './redis.js';
 
@@ -14,7 +13,6 @@ import { RedisLink } from './redis.js';
 const BATCH = 100;
 /** Pause in ms while there is no outcome. */
 const PAUSE = 200;
-const PROGRESS_INTERVAL = 1000;
 
 const STATES = ['completed', 'failed'] as const;
 
@@ -72,7 +70,7 @@ export class Collector implements AsyncDisposable {
 
   async *outcomes(parent: AbortSignal | undefined): AsyncGenerator<QueuedOutcome, void, undefined> {
     const { queue } = this;
-    const reporter = new Reporter(queue, this.#settings);
+    const reporter = new ProgressReporter(queue, this.#settings);
     const abort = new LinkedAbort(parent);
     const { signal } = abort;
     const { lost } = this.#lock;
@@ -112,7 +110,7 @@ export class Collector implements AsyncDisposable {
 async function* takeAll(
   { queue, redis }: InputQueue,
   state: (typeof STATES)[number],
-  { reporter, reported, signal }: { reporter: Reporter; reported: Set<string>; signal: AbortSignal },
+  { reporter, reported, signal }: { reporter: ProgressReporter; reported: Set<string>; signal: AbortSignal },
 ): AsyncGenerator<QueuedOutcome, number, undefined> {
   for (;;) {
     signal.throwIfAborted();
@@ -136,40 +134,5 @@ async function* takeAll(
       await redis.guard(Promise.all(received.map((job) => job.remove())));
     }
     await reporter.report();
-  }
-}
-
-/** Reports the progress from time to time. */
-class Reporter {
-  readonly #queue: InputQueue;
-  readonly #settings: CollectSettings;
-  readonly #began = performance.now();
-  #done = 0;
-  #failed = 0;
-  #next = 0;
-
-  constructor(queue: InputQueue, settings: CollectSettings) {
-    this.#queue = queue;
-    this.#settings = settings;
-  }
-
-  count({ status }: QueuedOutcome): void {
-    this.#done++;
-    if (status === 'rejected') this.#failed++;
-  }
-
-  async report(): Promise<void> {
-    const { onProgress, total } = this.#settings;
-    const now = performance.now();
-    if (!onProgress || now < this.#next) return;
-    this.#next = now + PROGRESS_INTERVAL;
-    const counts = { done: this.#done, failed: this.#failed, elapsed: now - this.#began, total };
-    callListener(onProgress, await readProgress(this.#queue, counts), 'onProgress');
-  }
-
-  /** Sends the last report. */
-  async end(): Promise<void> {
-    this.#next = 0;
-    await this.report().catch(() => {});
   }
 }

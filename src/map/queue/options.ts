@@ -1,5 +1,10 @@
 import { hostname } from 'node:os';
-import type { CheckingConnector, LeaseOptions, LibraryTypes } from '../../lease/options.js';
+import {
+  readLeaseOptions,
+  type CheckingConnector,
+  type LeaseOptions,
+  type LibraryTypes,
+} from '../../lease/options.js';
 import {
   abortSignal,
   callback,
@@ -16,16 +21,15 @@ import {
   type Checked,
 } from '../../shared/options.js';
 import {
-  inputChecks,
+  browserChecks,
   laneChecks,
-  leaseChecksOfMap,
-  readTaskOptions,
+  refuseCombinations,
   type LaneOptions,
   type MapSettings,
   type InputOptions,
 } from '../options.js';
 import type { QueueProgress } from './queue-progress.js';
-import { faultOfAddress, type RedisAddress } from './redis-address.js';
+import { faultOfAddress, type RedisAddress } from './redis.js';
 
 /** The options of all functions that use a queue. */
 export interface QueueOptions {
@@ -169,7 +173,13 @@ export const enqueueChecks = checksOf<EnqueueOptions>()({
     { delay: 1000 },
   ),
   priority: optional(wholeNumber(1, 2_097_152)),
-  list: optional(listName(), 'default'),
+  list: optional(
+    check<string>(
+      'a name of letters, digits, . _ and -',
+      (value) => typeof value === 'string' && /^[\w.-]+$/.test(value),
+    ),
+    'default',
+  ),
   maxJobs: optional(
     check<number>('a number above 0', (value) => typeof value === 'number' && value > 0),
     Number.POSITIVE_INFINITY,
@@ -198,7 +208,7 @@ const workerChecks = checksOf<WorkerOptions>()({
   maxStalledCount: optional(wholeNumber(0), 5),
 });
 
-const workChecks = checksOf<WorkOptions>()({ ...leaseChecksOfMap, ...inputChecks, ...workerChecks });
+const workChecks = checksOf<WorkOptions>()({ ...browserChecks, ...workerChecks });
 
 export type QueueSettings = Checked<typeof queueChecks>;
 export type EnqueueSettings = Checked<typeof enqueueChecks>;
@@ -206,7 +216,10 @@ export type CollectSettings = Checked<typeof collectChecks>;
 export type WorkSettings = MapSettings & Checked<typeof workChecks>;
 
 export function readWorkOptions(options: object, connector: CheckingConnector): WorkSettings {
-  return readTaskOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
+  const settings = readLeaseOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
+  refuseCombinations(settings, connector);
+  // The queue counts the attempts, and a worker never stops by itself.
+  return { retries: 0, stopAfterFailures: Number.POSITIVE_INFINITY, ordered: false, ...settings };
 }
 
 export function readQueueName(name: unknown): string {
@@ -214,10 +227,4 @@ export function readQueueName(name: unknown): string {
     typeof value === 'string' && /^[^:]+$/.test(value) ? undefined : 'must be a name without a colon',
   );
   return readOption(queueName, 'queueName', name);
-}
-
-function listName() {
-  return check<string>('a name of letters, digits, . _ and -', (value) => {
-    return typeof value === 'string' && /^[\w.-]+$/.test(value);
-  });
 }

@@ -1,4 +1,7 @@
+import { callListener } from '../../shared/telemetry.js';
 import type { InputQueue } from './input-lists.js';
+import type { CollectSettings } from './options.js';
+import type { QueuedOutcome } from './queued-job.js';
 
 /** The progress of a whole queue, on all machines. */
 export interface QueueProgress {
@@ -20,38 +23,67 @@ export interface QueueProgress {
   timeLeft?: number;
 }
 
-/** Outcomes that the loop has received. */
-export interface CollectedCounts {
-  readonly done: number;
-  readonly failed: number;
-  /** Milliseconds since the loop began. */
-  readonly elapsed: number;
-  readonly total: number | undefined;
-}
-
+/** Time between two reports, in ms. */
+const INTERVAL = 1000;
 /** Most running inputs whose workers are counted. */
 const MOST_RUNNING = 1000;
 
-export async function readProgress(
-  { queue, redis }: InputQueue,
-  { done, failed, elapsed, total }: CollectedCounts,
-): Promise<QueueProgress> {
-  const [counts, active] = await redis.guard(
-    Promise.all([queue.getJobCounts(), queue.getActive(0, MOST_RUNNING - 1)]),
-  );
-  const { active: running = 0, completed = 0, failed: failing = 0, ...others } = counts;
-  const workers: Record<string, number> = {};
-  for (const { processedBy = 'unknown' } of active) workers[processedBy] = (workers[processedBy] ?? 0) + 1;
-  const rate = elapsed === 0 ? 0 : (done / elapsed) * 1000;
-  const left = total === undefined ? undefined : Math.max(total - done, running + completed + failing);
-  return {
-    done,
-    failed,
-    running,
-    workers,
-    rate,
-    waiting: Object.values(others).reduce((sum, count) => sum + count, 0),
-    ...(total !== undefined && { total }),
-    ...(left !== undefined && rate > 0 && { timeLeft: (left / rate) * 1000 }),
-  };
+/** Reports the progress from time to time. */
+export class ProgressReporter {
+  readonly #queue: InputQueue;
+  readonly #settings: CollectSettings;
+  readonly #began = performance.now();
+  #done = 0;
+  #failed = 0;
+  #next = 0;
+
+  constructor(queue: InputQueue, settings: CollectSettings) {
+    this.#queue = queue;
+    this.#settings = settings;
+  }
+
+  /** Counts an outcome that the loop receives. */
+  count({ status }: QueuedOutcome): void {
+    this.#done++;
+    if (status === 'rejected') this.#failed++;
+  }
+
+  async report(): Promise<void> {
+    const { onProgress } = this.#settings;
+    const now = performance.now();
+    if (!onProgress || now < this.#next) return;
+    this.#next = now + INTERVAL;
+    callListener(onProgress, await this.#read(now - this.#began), 'onProgress');
+  }
+
+  /** Sends the last report. */
+  async end(): Promise<void> {
+    this.#next = 0;
+    await this.report().catch(() => {});
+  }
+
+  /** @param elapsed Milliseconds since the loop began. */
+  async #read(elapsed: number): Promise<QueueProgress> {
+    const { queue, redis } = this.#queue;
+    const [done, failed] = [this.#done, this.#failed];
+    const [counts, active] = await redis.guard(
+      Promise.all([queue.getJobCounts(), queue.getActive(0, MOST_RUNNING - 1)]),
+    );
+    const { active: running = 0, completed = 0, failed: failing = 0, ...others } = counts;
+    const workers: Record<string, number> = {};
+    for (const { processedBy = 'unknown' } of active) workers[processedBy] = (workers[processedBy] ?? 0) + 1;
+    const { total } = this.#settings;
+    const rate = elapsed === 0 ? 0 : (done / elapsed) * 1000;
+    const left = total === undefined ? undefined : Math.max(total - done, running + completed + failing);
+    return {
+      done,
+      failed,
+      running,
+      workers,
+      rate,
+      waiting: Object.values(others).reduce((sum, count) => sum + count, 0),
+      ...(total !== undefined && { total }),
+      ...(left !== undefined && rate > 0 && { timeLeft: (left / rate) * 1000 }),
+    };
+  }
 }

@@ -1,18 +1,17 @@
 import type { Socket } from 'node:net';
-import type { Redis } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { startTimer } from '../../shared/clock.js';
-import { sentence } from '../../shared/errors.js';
+import { environment } from '../../shared/environment.js';
+import { InvalidOptionError, sentence } from '../../shared/errors.js';
+import { isRecord } from '../../shared/json.js';
 import { loadLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideSecret } from '../../shared/redact.js';
-import { addressOf, type RedisAddress } from './redis-address.js';
+import type { QueueSettings } from './options.js';
 
-/** Where Redis is, and how long it may stay away. */
-export interface RedisSettings {
-  readonly connection?: RedisAddress | undefined;
-  readonly redisTimeout: number;
-}
+/** The address of Redis: a URL, or the options of ioredis. */
+export type RedisAddress = string | RedisOptions;
 
 /** Time for the first connection, in ms. */
 const FIRST_TIMEOUT = 5000;
@@ -40,7 +39,7 @@ export class RedisLink implements AsyncDisposable {
   #hasConnected = false;
 
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
-  static async open(settings: RedisSettings): Promise<RedisLink> {
+  static async open(settings: QueueSettings): Promise<RedisLink> {
     const address = addressOf(settings.connection);
     const { Redis } = await loadLibrary('ioredis', () => import('ioredis'));
     const client =
@@ -125,3 +124,22 @@ const ADDRESS_HINT = 'Start Redis, or set REDIS_URL (or the option connection) t
 const PASSWORD_HINT = 'Pass user and password in REDIS_URL or in the option connection.';
 const LOST_HINT =
   'The inputs and results in it are kept if it stores them (appendonly yes). Start Redis, then start this program again.';
+
+/** Returns the address that was passed, or else that of the environment. */
+export function addressOf(passed: RedisAddress | undefined): RedisAddress {
+  const address = passed ?? environment.redisUrl();
+  if (address === undefined) throw new InvalidOptionError('connection', NO_ADDRESS);
+  const fault = faultOfAddress(address);
+  if (fault !== undefined) throw new InvalidOptionError('connection', `REDIS_URL ${fault}.`);
+  return address;
+}
+
+const NO_ADDRESS =
+  'The queue needs Redis: set REDIS_URL, such as redis://127.0.0.1:6379, or pass the option connection.';
+
+/** Finds out why a value is no address. The message does not show the value, which may contain a password. */
+export function faultOfAddress(value: unknown): string | undefined {
+  if (typeof value !== 'string') return isRecord(value) ? undefined : 'must be a URL or ioredis options';
+  if (/^rediss?:\/\/./.test(value) && URL.canParse(value)) return undefined;
+  return 'must be a URL that begins with redis:// or rediss://, such as redis://127.0.0.1:6379';
+}

@@ -48,29 +48,19 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   const leases = { ...settings, name: name && `${name}-${randomBytes(3).toString('hex')}` };
   await using redis = await RedisLink.open(leases);
   const source = await QueueSource.open<Input>(queue, redis, leases);
-  const outcomes = runJob({
+  const job = runJob({
     pool: resolvePool(pool),
     connector,
     fn: returningData(fn as TaskCallback<Handles, Input, Value, object>),
     settings: leases,
     source,
   });
-  return await summarize(outcomes, leases.signal);
-}
-
-async function summarize(
-  outcomes: AsyncIterable<{ status: 'fulfilled' | 'rejected' }>,
-  signal: AbortSignal | undefined,
-): Promise<WorkSummary> {
-  const summary: WorkSummary = { done: 0, failed: 0 };
   try {
-    for await (const { status } of outcomes) {
-      summary.done++;
-      if (status === 'rejected') summary.failed++;
-    }
+    await job.summary();
   } catch (error) {
     // The abort is the usual end of a worker.
-    if (!signal?.aborted || error !== signal.reason) throw error;
+    if (!leases.signal?.aborted || error !== leases.signal.reason) throw error;
   }
-  return summary;
+  const { done, failed } = job.counts;
+  return { done, failed };
 }
