@@ -3,7 +3,7 @@ import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { BrowserLostError, CallbackTimeoutError, ConnectError, runOf } from '../../src/index.js';
 import type { LocalPoolEvent } from '../../src/local.js';
-import { until } from '../service/support.js';
+import { until } from '../support/played-browser.js';
 import { useCollected } from '../support/collected.js';
 import { DRIVERS, type AnyLease } from '../support/drivers.js';
 import { reply } from '../support/fake-service.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Run, RunEvent } from '../../src/index.js';
-import { until } from '../service/support.js';
+import { until } from '../support/played-browser.js';
 import { useCollected } from '../support/collected.js';
 import { DRIVERS, PLAIN } from '../support/drivers.js';
 import { reply, type Answer } from '../support/fake-service.js';

@@ -6,6 +6,9 @@ import { PlayedLease } from '../support/played-lease.js';
 import { breakOff, hang, rejection, reset } from '../service/support.js';
 import { found, session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
+import { useFastClock } from '../support/fake-clock.js';
+
+useFastClock();
 
 const BODY = { code: 'some_code', message: 'a message' };
 const BROKEN: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };
@@ -131,7 +134,8 @@ describe('a request with an unknown outcome', () => {
     await using played = await PlayedLease.start();
     played.service.script('search', found('lost-1'), found('lost-2'));
     played.service.script('acquire', reset, reset, { status: 200, json: played.session() });
-    const { run } = await played.run(undefined, { replays: 'off' });
+    await using pool = new BrowserPool('test', { ...played.service.options, service: kernel });
+    const { run } = await played.run(undefined, { replays: 'off' }, pool);
     expect(run).toMatchObject({ value: 'value', acquireAttempts: 3, unknownAcquires: 0 });
     expect(played.service.released).toEqual(['lost-1', 'lost-2', 'session-1']);
     expect(played.told('grant-orphaned')).toMatchObject([{ sessionId: 'lost-1' }, { sessionId: 'lost-2' }]);

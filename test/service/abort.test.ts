@@ -5,7 +5,9 @@ import type { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
 import { abortSweep, turnsFor } from '../support/abort-sweep.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
-import { drip, expectNoSecret, hang, it, rejection, until } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { until } from '../support/played-browser.js';
+import { drip, hang, it, rejection } from './support.js';
 
 const REASON = new Error('enough');
 
@@ -31,7 +33,7 @@ async function abortGrant(service: FakeService, pool: BrowserPool, json = sessio
   expect(isClosed).toBe(false);
   grant();
   await close;
-  expectNoSecret(events);
+  expectNoSecrets(events);
   return events;
 }
 

@@ -5,7 +5,8 @@ import { expect } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, JWT, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
-import { breakOff, drip, expectNoSecret, hang, it, refusedGrant, rejection, reset } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { breakOff, drip, hang, it, refusedGrant, rejection, reset } from './support.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const VALID = JSON.stringify(session());
@@ -105,7 +106,7 @@ it('reports a request as not sent if no connection could be opened', async () =>
     expect(error).toMatchObject({ code: 'ERR_POOL_UNREACHABLE', pool: 'pool' });
     expect(error.message).toMatch(/baseUrl.*network/);
     expect((error.cause as NodeJS.ErrnoException).code).toBe('ECONNREFUSED');
-    expectNoSecret(error);
+    expectNoSecrets(error);
   }
   await using unknown = new BrowserPool('pool', { baseUrl: 'https://pool.invalid', token: TOKEN });
   const facts = { name: 'PoolConnectionError', code: 'ERR_POOL_UNREACHABLE' };
@@ -122,7 +123,7 @@ it('names pool and session after a response that is missing or no HTTP', async (
   await using other = new BrowserPool('pool', { baseUrl, token: TOKEN });
   const error = await rejection(other.flush());
   expect(error).toMatchObject(facts);
-  expectNoSecret(error);
+  expectNoSecrets(error);
   await once(server.close(), 'close');
 });
 
@@ -193,7 +194,7 @@ it('does not follow a redirect, whether to its own origin or to another', async 
       const error = await rejection(pool.flush());
       expect(error).toMatchObject({ name: 'PoolServiceError', status, code: `http_${status}` });
       expect(error.message).toMatch(/[Rr]edirects are not followed/);
-      expectNoSecret(error);
+      expectNoSecrets(error);
     }
   }
   expect(other.connections.made).toBe(0);

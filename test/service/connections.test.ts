@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import { it, rejection, until } from './support.js';
+import { until } from '../support/played-browser.js';
+import { it, rejection } from './support.js';
 
 it('shares connections among pools of one origin until the last one closes', async ({ service }) => {
   const one = new BrowserPool('one', service.options);
@@ -78,27 +76,6 @@ it('waits in close() for open requests, and sends no new acquire request', async
   await Promise.all([close, acquire, flush]);
   expect(order).toStrictEqual(['flushed', 'session-1', 'closed']);
   expect(service.of('acquire')).toHaveLength(1);
-});
-
-it('does not keep the process alive with an idle pool', async ({ service }) => {
-  const code = `
-    import { BrowserPool } from './src/service/browser-pool.ts';
-    new BrowserPool('unused');
-    const pool = new BrowserPool('pool');
-    await pool.acquire();
-    await pool.flush();
-    console.log('done');
-  `;
-  const { baseUrl, token } = service.options;
-  const env = { ...process.env, BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    ['--import', 'tsx', '--input-type=module', '--eval', code],
-    // Longer than the start of a process, and far shorter than the server's keep-alive timeout.
-    { cwd: fileURLToPath(new URL('../../', import.meta.url)), env, timeout: 200_000 },
-  );
-  expect(stdout.trim()).toBe('done');
-  expect(service.requests.map(({ path }) => path.split('/').at(-1))).toStrictEqual(['acquire', 'flush']);
 });
 
 it('works with a server that closes its idle connections', async ({ service, pool }) => {

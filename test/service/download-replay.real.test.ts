@@ -6,8 +6,9 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { InvalidOptionError, ReplayNotReadyError } from '../../src/index.js';
 import type { Answer } from '../support/fake-service.js';
-import { settle } from '../support/played-browser.js';
-import { expectNoSecret, hang, it, rejection, reset, until } from './support.js';
+import { settle, until } from '../support/played-browser.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { hang, it, rejection, reset } from './support.js';
 import { useFakeClock } from '../support/fake-clock.js';
 
 const MP4 = { 'content-type': 'video/mp4' };
@@ -133,7 +134,7 @@ it.for<[string, Answer, object]>([
   service.script('download', answer);
   const error = await rejection(pool.downloadReplay('s', 'r', path));
   expect(error).toMatchObject({ pool: 'pool', sessionId: 's', ...facts });
-  expectNoSecret(error);
+  expectNoSecrets(error);
   expect(await filesLeft()).toEqual(['video.mp4']);
   expect(await readFile(path, 'utf8')).toBe('before');
   expect(service.of('download')).toHaveLength(1);

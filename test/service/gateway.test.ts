@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
-import { BrowserPool } from '../../src/service/browser-pool.js';
-import { session, TOKEN } from '../support/fake-service.js';
+import { expect } from 'vitest';
+import { session } from '../support/fake-service.js';
+import { it } from './support.js';
 
 interface Played {
   body?: Buffer;
@@ -14,49 +12,9 @@ interface Played {
 }
 
 const SESSION = Buffer.from(JSON.stringify(session()));
-
-/** Answers each request of the API as a gateway does that changes the responses of a service. */
-async function startGateway({ body = SESSION, headers = {}, before = [] }: Played) {
-  const requests: string[] = [];
-  const answer = async (client: Socket, text: string) => {
-    requests.push(/^\w+ (?:\S*\/)?(\w+)/.exec(text)![1]!);
-    client.cork();
-    for (const part of before) {
-      client.write(part);
-      if (before.length > 1) await flush(client);
-    }
-    const fields = { 'content-type': 'application/json', ...headers, 'content-length': String(body.length) };
-    const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-    const isGrant = requests.at(-1) === 'acquire';
-    client.write(isGrant ? `HTTP/1.1 200 OK\r\n${head.join('')}\r\n` : 'HTTP/1.1 204 No Content\r\n\r\n');
-    if (isGrant) client.write(body);
-    client.uncork();
-  };
-  const clients = new Set<Socket>();
-  const server = createServer((client) => {
-    clients.add(client.setNoDelay());
-    client.on('error', () => {}).on('data', (data) => void answer(client, String(data)));
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return {
-    requests,
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      for (const client of clients) client.destroy();
-      await once(server.close(), 'close');
-    },
-  };
-}
-
-async function flush(client: Socket): Promise<void> {
-  client.uncork();
-  await sleep(5);
-  client.cork();
-}
-
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-it.each<[string, Played]>([
+it.for<[string, Played]>([
   ['an unsolicited 100', { before: [CONTINUE] }],
   ['an unsolicited 100 in a packet of its own', { before: [CONTINUE, ''] }],
   ['an unsolicited 100 with headers', { before: ['HTTP/1.1 100 Continue\r\nvia: gateway\r\n\r\n'] }],
@@ -68,13 +26,25 @@ it.each<[string, Played]>([
   ['a byte order mark', { body: Buffer.concat([Buffer.from('\uFEFF'), SESSION]) }],
   ['text/plain', { headers: { 'content-type': 'text/plain; charset=utf-8' } }],
   ['17 KB of headers', { headers: { 'x-trace': 'x'.repeat(17 * 1024) } }],
-])('leases and releases a browser through a gateway that sends %s', async (_what, played) => {
-  await using gateway = await startGateway(played);
-  await using pool = new BrowserPool('pool', { baseUrl: gateway.baseUrl, token: TOKEN });
+])('leases and releases a browser through a gateway that sends %s', async ([, played], { service, pool }) => {
+  const { body = SESSION, headers, before = [] } = played;
+  service.script('acquire', async (response) => {
+    const socket = response.socket!.setNoDelay();
+    socket.cork();
+    for (const part of before) {
+      socket.write(part);
+      if (before.length === 1) continue;
+      socket.uncork();
+      await sleep(5);
+      socket.cork();
+    }
+    response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body);
+    socket.uncork();
+  });
   for (let lease = 0; lease < 2; lease++) {
-    const granted = await pool.acquire();
-    expect(granted?.session_id).toBe('session-1');
-    await pool.release('session-1', { reuse: true });
+    expect((await pool.acquire())?.session_id).toBe('session-1');
+    await pool.release('session-1');
   }
-  expect(gateway.requests).toStrictEqual(['acquire', 'release', 'acquire', 'release']);
+  expect(service.requests).toHaveLength(4);
+  expect(service.connections.made).toBe(1);
 });

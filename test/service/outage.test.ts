@@ -5,7 +5,8 @@ import type { RunEvent } from '../../src/index.js';
 import { leaseSession } from '../../src/lease/lease-browser.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import type { BrowserPool } from '../../src/service/browser-pool.js';
-import { it as serviceIt, until } from './support.js';
+import { until } from '../support/played-browser.js';
+import { it as serviceIt } from './support.js';
 
 /** Callers of one pool, whose requests the test answers. A caller gives up after its first failure. */
 class Callers implements AsyncDisposable {

@@ -8,8 +8,9 @@ import { leaseSession } from '../../src/lease/lease-browser.js';
 import { cdp, kernel, path, type BrowserService, type ServiceAuth } from '../../src/services.js';
 import { found, type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
-import { settle } from '../support/played-browser.js';
-import { expectNoSecret, it, rejection, reset, until } from './support.js';
+import { settle, until } from '../support/played-browser.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { it, rejection, reset } from './support.js';
 
 /** Own requests without a wait in the service. */
 const REFUSING: BrowserService = { ...kernel, waits: 'never' };
@@ -72,7 +73,7 @@ it.for<[ServiceAuth, header: [name: string, value: string] | undefined, query: s
   await using pool = poolOf(service, { service: { ...kernel, auth } });
   service.script('flush', { status: 500, text: `for ${TOKEN} and ${btoa(TOKEN)}` });
   const error = await rejection(pool.flush());
-  expectNoSecret(error);
+  expectNoSecrets(error);
   expect(error.message).not.toContain(btoa(TOKEN));
   const [request] = service.requests;
   expect(request?.path).toBe(`/browser_pools/pool/flush${query}`);
@@ -130,7 +131,8 @@ it.for<[string, BrowserPoolOptions<object>]>([
 describe('after a lost response', () => {
   const types = (events: { type: string }[]) => events.map(({ type }) => type);
 
-  it('the browser is searched for by the tag of the request, and released', async ({ service, pool }) => {
+  it('the browser is searched for by the tag of the request, and released', async ({ service }) => {
+    const pool = poolOf(service, { service: kernel });
     service.script('acquire', reset);
     service.script('search', found('lost'));
     const events: { type: string }[] = [];
@@ -154,7 +156,8 @@ describe('after a lost response', () => {
       { status: 200, json: [{ session_id: 'x' }, { tags: {}, session_id: 'y' }] },
       [],
     ],
-  ])('the outcome stays unknown if the search %s', async ([, answer, releases], { service, pool }) => {
+  ])('the outcome stays unknown if the search %s', async ([, answer, releases], { service }) => {
+    await using pool = poolOf(service, { service: kernel });
     service.script('acquire', reset);
     service.script('release', { status: 403 });
     service.script('search', answer);
@@ -199,7 +202,7 @@ describe('cdp', () => {
     expect(port.requests).toEqual([`/json/version?token=${JWT}`, `/devtools/browser/abc?token=${JWT}`]);
     expect(leased).toEqual({ id: expect.stringMatching(/^[\w-]{36}$/) });
     expect((await release()).cleanupErrors).toEqual([]);
-    expectNoSecret(pool);
+    expectNoSecrets(pool);
   });
 
   plainIt('connects to the WebSocket URL of a browser without another request', async () => {

@@ -4,7 +4,8 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { BrowserPoolOptions } from '../../src/service/pool-options.js';
 import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
-import { expectNoSecret, it, rejection } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { it, rejection } from './support.js';
 
 const BASE_URL = 'http://127.0.0.1:1';
 
@@ -16,7 +17,7 @@ async function refusal(call: (pool: BrowserPool) => Promise<unknown>): Promise<I
   expect(service.connections.made).toBe(0);
   expect(error).toBeInstanceOf(InvalidOptionError);
   expect(error).toMatchObject({ name: 'InvalidOptionError', code: 'ERR_INVALID_OPTION' });
-  expectNoSecret(error);
+  expectNoSecrets(error);
   return error;
 }
 
@@ -27,7 +28,7 @@ function thrown(options: unknown, { pool }: { pool: unknown } = { pool: 'pool' }
     created = new BrowserPool(pool as string, options as object);
   } catch (error) {
     expect(error).toBeInstanceOf(InvalidOptionError);
-    expectNoSecret(error);
+    expectNoSecrets(error);
     return error as InvalidOptionError;
   }
   throw new Error(`Nothing was thrown: ${String(created)}`);

@@ -5,7 +5,8 @@ import { ReleaseError } from '../../src/shared/service-errors.js';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedBrowser } from '../support/played-browser.js';
-import { expectNoSecret, hang, it, reset } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { hang, it, reset } from './support.js';
 
 let browser: PlayedBrowser;
 
@@ -93,7 +94,7 @@ it.for<[string, Answer, string]>([
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error.message).toMatch(/session-1.*stays leased/s);
   expect(error.cause).toBeInstanceOf(Error);
-  expectNoSecret(error);
+  expectNoSecrets(error);
 });
 
 it('leaves time for another attempt after an unanswered one', async () => {

@@ -4,7 +4,9 @@ import { expect, onTestFinished } from 'vitest';
 import { redact } from '../../src/shared/redact.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
 import { JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
-import { asJson, breakOff, expectNoSecret, it, rejection, reset, until } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { until } from '../support/played-browser.js';
+import { asJson, breakOff, it, rejection, reset } from './support.js';
 
 const URLS = {
   cdp_ws_url: `wss://browsers.example.com/cdp?x=1&jwt=${JWT}`,
@@ -26,11 +28,11 @@ it('returns the real URLs of a session, hidden from inspect and JSON', async ({ 
   const granted = (await pool.acquire())!;
   for (const [field, url] of Object.entries(URLS)) expect(granted[field]).toBe(url);
   expect('cdp_ws_url' in granted).toBe(true);
-  expectNoSecret(granted);
-  expectNoSecret({ nested: [granted] });
-  expectNoSecret({ ...granted });
-  expectNoSecret(Object.entries(granted));
-  expectNoSecret(new Error('mine', { cause: granted }));
+  expectNoSecrets(granted);
+  expectNoSecrets({ nested: [granted] });
+  expectNoSecrets({ ...granted });
+  expectNoSecrets(Object.entries(granted));
+  expectNoSecrets(new Error('mine', { cause: granted }));
   for (const shown of [inspect(granted), JSON.stringify(granted)]) {
     expect(shown).toContain('wss://browsers.example.com/cdp?x=1&jwt=[redacted]');
     expect(shown).toContain('&y=2');
@@ -80,18 +82,18 @@ it('hides secrets in unknown fields of a session', async ({ service, pool }) => 
   };
   service.script('acquire', { status: 200, json: { ...unknown, ...session() } });
   const granted = (await pool.acquire())!;
-  expectNoSecret(granted);
+  expectNoSecrets(granted);
   expect(JSON.stringify(granted)).not.toContain('eyJ');
   expect(granted).toMatchObject(unknown);
 });
 
 it('shows no token of a pool, and never puts it into a URL or a body', async ({ service, pool }) => {
-  expectNoSecret(new BrowserPool('pool', service.options));
+  expectNoSecrets(new BrowserPool('pool', service.options));
   await pool.acquire({ name: 'n' });
   await pool.release('session-1');
   await pool.replays('session-1');
-  expectNoSecret(pool);
-  for (const { path, body } of service.requests) expectNoSecret({ path, body });
+  expectNoSecrets(pool);
+  for (const { path, body } of service.requests) expectNoSecrets({ path, body });
 });
 
 it.for<[string, Answer]>([
@@ -103,10 +105,10 @@ it.for<[string, Answer]>([
   const events = published();
   service.script('acquire', answer);
   service.script('release', { status: 400, text: `session ${JWT} ${TOKEN}` });
-  expectNoSecret(await rejection(pool.acquire()));
+  expectNoSecrets(await rejection(pool.acquire()));
   // Without a listener, events are published.
   await until(() => events.length > 0);
-  expectNoSecret(await rejection(pool.acquire({}, { onEvent: (event) => void events.push(event) })));
+  expectNoSecrets(await rejection(pool.acquire({}, { onEvent: (event) => void events.push(event) })));
   await pool.close();
-  events.forEach(expectNoSecret);
+  events.forEach(expectNoSecrets);
 });

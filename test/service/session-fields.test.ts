@@ -1,20 +1,22 @@
 import { expect } from 'vitest';
 import { isPooledBrowserError } from '../../src/shared/errors.js';
+import { hideParameters } from '../../src/shared/redact.js';
 import { PoolResponseError } from '../../src/shared/service-errors.js';
-import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { BrowserSession } from '../../src/index.js';
-import { FakeService, session } from '../support/fake-service.js';
+import { sealSession } from '../../src/service/session.js';
+import { kernel, type BrowserSession } from '../../src/services.js';
+import { session } from '../support/fake-service.js';
 import { asJson, it, refusedGrant } from './support.js';
 
+const LEASE = { pool: 'pool', id: 'lease', keepAlive: false, record: false };
+const AT = { baseUrl: new URL('https://pool.example.com'), token: undefined };
+
 /** Returns the session of a response with these fields. */
-async function grant(fields: Record<string, unknown>): Promise<BrowserSession> {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
-  service.script('acquire', { status: 200, json: session(fields) });
-  const granted = await pool.acquire();
-  expect(service.released).toStrictEqual([]);
-  return granted!;
+function grant(fields: Record<string, unknown>): BrowserSession {
+  return sealSession(kernel.grant(session(fields), LEASE, AT)) as BrowserSession;
 }
+
+// As a pool does for its service.
+hideParameters(['jwt']);
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -36,22 +38,26 @@ const OPTIONAL = {
   telemetry: { browser: { console: { enabled: true } } },
 };
 
-it('returns every field of the API unchanged, and unknown fields, including null and nested ones', async () => {
+it('returns every field of the API unchanged, and unknown fields, including null and nested ones', () => {
   const unknown = { future: { deep: [1, { a: null }] }, region: 'here', nothing: null, zero: 0 };
-  expect(await grant({ ...OPTIONAL, ...unknown })).toMatchObject(session({ ...OPTIONAL, ...unknown }));
+  expect(grant({ ...OPTIONAL, ...unknown })).toMatchObject(session({ ...OPTIONAL, ...unknown }));
 });
 
-it('hides a jwt of one of its URLs in every other field, too, including earlier fields', async () => {
+it('treats a viewport without a number as its width as missing', () => {
+  expect(grant({ viewport: { width: 'wide', height: 600 } })).not.toHaveProperty('viewport');
+});
+
+it('hides a jwt of one of its URLs in every other field, too, including earlier fields', () => {
   const jwt = 'opaque-and-in-two-places';
   // Numeric keys come first, whatever their place in the JSON.
-  const granted = await grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
+  const granted = grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
   expect(granted['1']).toBe(jwt);
   for (const shown of [granted, { ...granted }]) expect(JSON.stringify(shown)).not.toContain(jwt);
 });
 
-it.for(Object.keys(OPTIONAL))('treats a %s that is null or has a wrong type as missing', async (field) => {
-  for (const value of [7, []]) expect(await grant({ [field]: value })).not.toHaveProperty(field);
-  const withNull = await grant({ [field]: null });
+it.for(Object.keys(OPTIONAL))('treats a %s that is null or has a wrong type as missing', (field) => {
+  for (const value of [7, []]) expect(grant({ [field]: value })).not.toHaveProperty(field);
+  const withNull = grant({ [field]: null });
   // The API allows null as telemetry.
   if (field === 'telemetry') expect(withNull.telemetry).toBeNull();
   else expect(withNull).not.toHaveProperty(field);
@@ -62,17 +68,13 @@ it.for<[string, object, object]>([
   ['pool', { id: 'pool-1', name: null }, { id: 'pool-1' }],
   ['tags', { team: 'a', count: 5, none: null }, { team: 'a' }],
   ['usage', { uptime_ms: 'long' }, {}],
-])('treats null and wrong-typed fields inside %s as missing', async ([field, given, expected]) => {
-  expect((await grant({ [field]: given }))[field]).toStrictEqual(expected);
+])('treats null and wrong-typed fields inside %s as missing', ([field, given, expected]) => {
+  expect(grant({ [field]: given })[field]).toStrictEqual(expected);
 });
 
-it('drops a viewport without a width or a height, which are required numbers', async () => {
-  expect(await grant({ viewport: { width: 'wide', height: 600 } })).not.toHaveProperty('viewport');
-});
-
-it('accepts unknown fields with names of the built-in properties', async () => {
+it('accepts unknown fields with names of the built-in properties', () => {
   for (const field of ['toJSON', 'constructor', 'then', 'hasOwnProperty', 'toString']) {
-    const granted = await grant({ [field]: 'a string' });
+    const granted = grant({ [field]: 'a string' });
     expect(granted.session_id).toBe('session-1');
     expect(asJson(granted)).toMatchObject({ session_id: 'session-1' });
   }
@@ -88,40 +90,37 @@ it('drops __proto__ at any depth', async ({ service, pool }) => {
   expect({}).not.toHaveProperty('polluted');
 });
 
-it.for(Object.keys(session()))(
-  'rejects a session without %s, and releases it if its id is present',
-  async (field) => {
-    for (const value of [undefined, null, {}, [], /headless|stealth/.test(field) ? 'yes' : true]) {
-      const json = session({ [field]: value });
-      const { error, events, released } = await refusedGrant({ status: 200, json }, { name: 'n' });
-      expect(error).toBeInstanceOf(PoolResponseError);
-      expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', status: 200, pool: 'pool' });
-      expect(error.message).toContain(field);
-      if (field === 'session_id') {
-        expect(released).toStrictEqual([]);
-        expect(events).toMatchObject([{ type: 'outcome-unknown', pool: 'pool', name: 'n', error }]);
-      } else {
-        expect(released).toStrictEqual(['session-1']);
-        expect(error).toMatchObject({ sessionId: 'session-1' });
-        expect(events).toMatchObject([
-          { type: 'grant-orphaned', pool: 'pool', name: 'n', sessionId: 'session-1' },
-          { type: 'released', pool: 'pool', sessionId: 'session-1', released: 'reused' },
-        ]);
-      }
-    }
-  },
-);
+it.for(Object.keys(session()))('refuses a response without a valid %s, and names the field', (field) => {
+  for (const value of [undefined, null, {}, [], /headless|stealth/.test(field) ? 'yes' : true])
+    expect(() => grant({ [field]: value }), JSON.stringify(value)).toThrow(field);
+});
 
-it.for(['', '..', 'a/b', 'a%2fb', 'a\r\nb'])(
-  'rejects a session whose id %j could not be released later',
-  // Less than the time after which the release of an orphan is given up.
-  { timeout: 25_000 },
-  async (id) => {
-    const { error } = await refusedGrant({ status: 200, json: session({ session_id: id }) });
-    expect(error).toBeInstanceOf(PoolResponseError);
-    expect(error.message).toContain('session_id');
-  },
-);
+it('releases a session that lacks a field, and reports one without an id', async () => {
+  const refuse = (fields: object) =>
+    refusedGrant({ status: 200, json: { ...session(), ...fields } }, { name: 'n' });
+  const facts = { code: 'ERR_POOL_RESPONSE', status: 200, pool: 'pool' };
+  const { error, events, released } = await refuse({ stealth: 'yes' });
+  expect(error).toBeInstanceOf(PoolResponseError);
+  expect(error).toMatchObject({ ...facts, sessionId: 'session-1' });
+  expect(released).toStrictEqual(['session-1']);
+  expect(events).toMatchObject([
+    { type: 'grant-orphaned', pool: 'pool', name: 'n', sessionId: 'session-1' },
+    { type: 'released', pool: 'pool', sessionId: 'session-1', released: 'reused' },
+  ]);
+  const lost = await refuse({ session_id: null });
+  expect(lost.error).toMatchObject(facts);
+  expect(lost.released).toStrictEqual([]);
+  expect(lost.events).toMatchObject([
+    { type: 'outcome-unknown', pool: 'pool', name: 'n', error: lost.error },
+  ]);
+});
+
+it.for(['', '..', 'a/b'])('refuses a session whose id %j could not be released later', async (id) => {
+  const { error, released } = await refusedGrant({ status: 200, json: session({ session_id: id }) });
+  expect(error).toBeInstanceOf(PoolResponseError);
+  expect(error.message).toContain('session_id');
+  expect(released).toStrictEqual([]);
+});
 
 it.for([
   [
@@ -136,7 +135,7 @@ it.for([
   expect(released).toStrictEqual([id]);
 });
 
-it.for([500, 2000, 3000, 4000, 5000, 6000, 8000, 20_000, 1_000_000])(
+it.for([500, 3000, 5000, 8000, 100_000])(
   'returns or releases a session with JSON %i levels deep, without an internal error',
   async (depth, { service, pool }) => {
     const deep = `{"usage": {"deep": ${'['.repeat(depth)}${']'.repeat(depth)}},`;

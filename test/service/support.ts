@@ -5,10 +5,8 @@ import { BrowserPool } from '../../src/service/browser-pool.js';
 import type { PoolEvent } from '../../src/service/events.js';
 import type { AcquireRequest } from '../../src/index.js';
 import type { PoolResponseError } from '../../src/shared/service-errors.js';
-import { expectNoSecrets as expectNoSecret } from '../support/collected.js';
+import { expectNoSecrets } from '../support/collected.js';
 import { FakeService, type Answer } from '../support/fake-service.js';
-
-export { expectNoSecret };
 
 /** A test with a fake service, and with a pool of it. */
 export const it = plainIt.extend<{ service: FakeService; pool: BrowserPool }>({
@@ -32,8 +30,7 @@ export async function refusedGrant(answer: Answer, request: AcquireRequest = {})
   const onEvent = (event: PoolEvent) => void events.push(event);
   const error = await rejection<PoolResponseError>(pool.acquire(request, { onEvent }));
   await pool.close();
-  expectNoSecret(error);
-  expectNoSecret(events);
+  expectNoSecrets(error, events);
   return { error, events, types: events.map(({ type }) => type), released: service.released };
 }
 
@@ -51,11 +48,6 @@ export async function rejection<E extends Error = Error>(promise: Promise<unknow
 export function asJson(value: unknown): unknown {
   const text = JSON.stringify(value);
   return JSON.parse(text);
-}
-
-/** Waits until a condition holds, at most until the test's own timeout. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5);
 }
 
 /** Never answers. */

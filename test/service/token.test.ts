@@ -3,7 +3,8 @@ import { InvalidOptionError } from '../../src/shared/errors.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import * as played from '../support/played-browser.js';
-import { expectNoSecret, hang, it, rejection } from './support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { hang, it, rejection } from './support.js';
 import { useFakeClock } from '../support/fake-clock.js';
 
 /** A pool with a token function. */
@@ -73,7 +74,7 @@ it.for<[string, () => unknown]>([
     expect(error).toBeInstanceOf(InvalidOptionError);
     expect(error.option).toBe('token');
     expect(service.requests).toHaveLength(0);
-    expectNoSecret(error);
+    expectNoSecrets(error);
   },
 );
 
@@ -109,7 +110,8 @@ it('rejects on abort during a slow token function, and sends nothing', async ({ 
 
 it('applies one timeout to both requests around a 401', async ({ service }) => {
   await using pool = poolWith(service, counting().token);
-  service.script('release', { status: 401, delay: 1800 }, hang);
+  let refuse!: () => void;
+  service.script('release', (response) => void (refuse = () => reply(response, { status: 401 })), hang);
   // The first request starts the timer that all connections share: it must be a real one.
   await pool.flush();
   useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -117,6 +119,7 @@ it('applies one timeout to both requests around a 401', async ({ service }) => {
   const releasing = rejection(pool.release('session-1', { timeout: 2000 })).then((late) => (error = late));
   await played.until(() => service.released.length === 1);
   vi.advanceTimersByTime(1800);
+  refuse();
   await played.until(() => service.released.length === 2);
   vi.advanceTimersByTime(199);
   await played.settle();

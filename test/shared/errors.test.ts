@@ -3,7 +3,8 @@ import * as errors from '../../src/index.js';
 import { duration } from '../../src/shared/errors.js';
 import { hideParameters } from '../../src/shared/redact.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
-import { asJson, expectNoSecret } from '../service/support.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { asJson } from '../service/support.js';
 
 // As a pool does for its service.
 hideParameters(['jwt']);
@@ -108,7 +109,7 @@ it('has no secret in any field, whatever its cause', () => {
     new errors.InvalidOptionError('option', known, facts),
     new errors.BrowserLostError(known, 'dropped', facts),
   ]) {
-    expectNoSecret(error);
+    expectNoSecrets(error);
   }
 });
 

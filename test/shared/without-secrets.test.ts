@@ -5,7 +5,7 @@ import { PoolClosedError } from '../../src/shared/service-errors.js';
 import { withoutSecrets } from '../../src/shared/errors.js';
 import { hideParameters } from '../../src/shared/redact.js';
 import { FakeService, JWT, TOKEN } from '../support/fake-service.js';
-import { expectNoSecret } from '../service/support.js';
+import { expectNoSecrets } from '../support/collected.js';
 
 // As a pool does for its service.
 hideParameters(['jwt']);
@@ -14,7 +14,7 @@ const URL_WITH_JWT = `wss://h.example.com/?jwt=${JWT}`;
 
 function clean(value: unknown): Error & { code?: string } {
   const copy = withoutSecrets(value) as Error;
-  expectNoSecret(copy);
+  expectNoSecrets(copy);
   return copy;
 }
 

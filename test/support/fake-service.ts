@@ -1,9 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
 
 export const TOKEN = 'canary-token-0123456789';
 export const JWT = 'canary-jwt-0123456789';
+/** The given API without the search for the browser of a lost response, before which the library makes a pause. */
+const { find: _search, ...WITHOUT_SEARCH } = kernel;
 /**
  * An address at which nothing listens: systems never assign this port, and fetch allows it. The port of a closed server
  * could soon belong to the server of another test.
@@ -86,9 +89,9 @@ export class FakeService implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Options for a `BrowserPool` at this service. */
-  get options(): { baseUrl: string; token: string } {
-    return { baseUrl: this.baseUrl, token: TOKEN };
+  /** Options for a `BrowserPool` at this service. A test of the search adds `service: kernel`. */
+  get options(): { baseUrl: string; token: string; service: BrowserService<BrowserSession> } {
+    return { baseUrl: this.baseUrl, token: TOKEN, service: WITHOUT_SEARCH };
   }
 
   /** Sets the answers of a route, one per request. The last one repeats. */

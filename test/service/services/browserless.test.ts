@@ -4,7 +4,8 @@ import { browserless } from '../../../src/services.js';
 import { startBrowserless } from '../../support/browserless-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { plainConnector } from '../../support/plain-connector.js';
-import { expectNoSecret, rejection } from '../support.js';
+import { expectNoSecrets } from '../../support/collected.js';
+import { rejection } from '../support.js';
 
 const poolOf = ({ baseUrl }: { baseUrl: string }, token = TOKEN) =>
   new BrowserPool('mine', { service: browserless({ baseUrl }), token });
@@ -21,7 +22,7 @@ it('waits while the service refuses a connection, and never holds two browsers o
   expect(new Set(server.urls.map(({ searchParams }) => searchParams.get('trackingId')))).toEqual(
     new Set(runs.map(({ value }) => value)),
   );
-  for (const run of runs) expectNoSecret(run);
+  for (const run of runs) expectNoSecrets(run);
 });
 
 it('fails with AcquireTimeoutError when the wait for a connection is over, and says why', async () => {
@@ -30,7 +31,7 @@ it('fails with AcquireTimeoutError when the wait for a connection is over, and s
   const held = await leaseBrowser(pool, options);
   const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, acquireTimeout: 300 }));
   expect(error).toMatchObject({ name: 'AcquireTimeoutError', cause: { name: 'ConnectError', status: 429 } });
-  expectNoSecret(error);
+  expectNoSecrets(error);
   await held.release();
 });
 
@@ -39,7 +40,7 @@ it('fails after connectAttempts with a wrong token, and a lost browser is not re
   await using wrong = poolOf(server, 'canary-wrong-token');
   const error = await rejection(withPooledBrowser(wrong, () => {}, options));
   expect(error).toMatchObject({ name: 'ConnectError', status: 401 });
-  expectNoSecret(error);
+  expectNoSecrets(error);
   await using pool = poolOf(server);
   const held = await leaseBrowser(pool, { ...options, reconnect: 'eager' });
   expect(await rejection(held.detach())).toMatchObject({ name: 'InvalidOptionError' });
