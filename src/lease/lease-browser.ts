@@ -170,16 +170,17 @@ export function leaseOf<Handles>(browser: object): Lease<Handles> {
 }
 
 /** What this library adds to the handles: a handle of such a name would replace it. */
-const NAMES = [
-  'session',
-  'signal',
-  'use',
-  'reconnect',
-  'replays',
-  'detach',
-  'release',
-  'liveViewUrl',
-] as const satisfies readonly (keyof PooledBrowser<unknown>)[];
+const NAMES = Object.keys({
+  session: 0,
+  signal: 0,
+  liveViewUrl: 0,
+  use: 0,
+  reconnect: 0,
+  downloads: 0,
+  replays: 0,
+  detach: 0,
+  release: 0,
+} satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol>, 0>);
 
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles, Session extends object>(
