@@ -144,19 +144,16 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
-  expectService(pool, baseUrl);
+  // The access token must not be sent to another service that the lease names.
+  if (pool.baseUrl !== baseUrl) {
+    throw new InvalidOptionError(
+      'pool',
+      `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
+    );
+  }
   const plan = { pool, settings, connector, addedNames: NAMES };
   const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
-}
-
-/** The access token must not be sent to another service that the lease names. */
-function expectService(pool: BrowserPool<object>, baseUrl: string): void {
-  if (pool.baseUrl === baseUrl) return;
-  throw new InvalidOptionError(
-    'pool',
-    `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
-  );
 }
 
 /** The same in each copy of this library. */
