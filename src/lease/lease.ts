@@ -670,8 +670,9 @@ export class Lease<Handles> {
    */
   async #prepareConnect(connector: Connector<Handles>): Promise<void> {
     const { host, service } = this.pool[INTERNALS].client;
-    if (hasAcquireRequest(service)) await host.connected();
-    (await host.spare()).prepare();
+    const { connections, spare } = await host.open();
+    if (hasAcquireRequest(service)) await connections.connected;
+    spare.prepare();
     await Promise.all([connector.load(), loadConnect()]);
   }
 

@@ -108,8 +108,8 @@ export class Link<Handles> {
     this.#abort.dispose();
     this.#current.dispose();
     const { host } = this.#lease.pool[INTERNALS].client;
-    host.spare().then(
-      (spare) => spare.renew(),
+    host.open().then(
+      ({ spare }) => spare.renew(),
       () => {},
     );
   }
@@ -225,7 +225,7 @@ function connect<Handles>(
     emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
     try {
       const { host, trust } = pool[INTERNALS].client;
-      const spare = await host.spare();
+      const { spare } = await host.open();
       const { downloads } = lease;
       const listeners = { onPagesClosed, onExposed, onOwnContextUsed, downloads };
       const plan = { settings, trust, spare, pageUrl, signal, ...listeners };

@@ -1,5 +1,5 @@
 import { backoff, clock, delay } from '../shared/clock.js';
-import { jsonOf } from './response.js';
+import { jsonOf } from '../shared/json.js';
 import { isGone, isSuccess, meaningOf } from './status.js';
 import { isOurs, type CompleteRequest, type OwnerCheck, type ReleaseTicket } from './tickets.js';
 

@@ -1,6 +1,6 @@
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, jsonOf, parseJson } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
 import type { OpenResponse } from './http.js';
 import { isSuccess } from './status.js';
@@ -163,15 +163,6 @@ function readErrorBody({ body }: { body: string }): ErrorBody {
       : undefined,
     inner_error: isRecord(inner_error) ? readDetail(inner_error) : undefined,
   };
-}
-
-/** The JSON of a body; undefined if it is not JSON. */
-export function jsonOf(body: string): unknown {
-  try {
-    return parseJson(body);
-  } catch {
-    return undefined;
-  }
 }
 
 function readDetail({ code, message }: Record<string, unknown>): ErrorDetail {
