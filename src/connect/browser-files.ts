@@ -1,7 +1,8 @@
 import { open, rename, rm } from 'node:fs/promises';
-import { isRecord, recordOf } from '../shared/json.js';
+import { onAbort, raceAbort } from '../shared/abort.js';
 import { lazy } from '../shared/lazy.js';
 import { CdpClient } from './cdp-client.js';
+import { readMessage } from './message.js';
 import type { Frame, Socket } from './socket.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
@@ -36,8 +37,17 @@ const SAVE = `function (name) {
   link.click();
 }`;
 
+/** What the files need from the connection. */
+interface FilesPlan {
+  /** Opens a WebSocket with CDP. */
+  open(signal: AbortSignal): Promise<Socket>;
+  /** Called with the id of a context that no library may see, before it has a page. */
+  hide(targetOrContext: string): void;
+  /** Receives the events of the WebSocket. */
+  onEvent(data: Frame): void;
+}
+
 interface BlankPage {
-  readonly targetId: string;
   readonly sessionId: string;
   readonly browserContextId: string;
 }
@@ -59,9 +69,7 @@ interface Answer {
  * WebSocket is opened when it is first needed.
  */
 export class BrowserFiles {
-  readonly #open: (signal: AbortSignal) => Promise<Socket>;
-  readonly #hide: (targetOrContext: string) => void;
-  readonly #onEvent: (data: Frame) => void;
+  readonly #plan: FilesPlan;
   readonly #closed = new AbortController();
   readonly #connect = lazy(() => this.#openSocket());
   /** The id of the blank page's own download, and what waits for its end. */
@@ -73,18 +81,8 @@ export class BrowserFiles {
   #lastSave: Promise<unknown> = Promise.resolve();
   #isOpen = false;
 
-  /**
-   * @param open Opens a WebSocket with CDP.
-   * @param hide Called with the id of a context that no library may see, before it has a page.
-   * @param onEvent Receives the events of the WebSocket.
-   */
-  constructor(
-    open: (signal: AbortSignal) => Promise<Socket>,
-    { hide, onEvent }: { hide: (targetOrContext: string) => void; onEvent: (data: Frame) => void },
-  ) {
-    this.#open = open;
-    this.#hide = hide;
-    this.#onEvent = onEvent;
+  constructor(plan: FilesPlan) {
+    this.#plan = plan;
   }
 
   /** Whether the WebSocket is open. */
@@ -216,7 +214,7 @@ export class BrowserFiles {
     // The download can end before the response to the call.
     const ended = new Promise<DownloadEvent>((resolve) => (this.#onSaved = resolve));
     await this.#call(page, input, SAVE, name);
-    const { state, filePath = `${folder}/${name}` } = await this.#unlessClosed(ended);
+    const { state, filePath = `${folder}/${name}` } = await raceAbort(ended, this.#closed.signal);
     if (state !== 'completed') throw new Error(`The browser could not save ${folder}/${name}`);
     return filePath;
   }
@@ -262,10 +260,8 @@ export class BrowserFiles {
 
   async #openSocket(): Promise<CdpClient> {
     const { signal } = this.#closed;
-    const socket = await this.#open(signal);
-    const cut = () => socket.cut('closed-by-us');
-    signal.addEventListener('abort', cut);
-    if (signal.aborted) cut();
+    const socket = await this.#plan.open(signal);
+    onAbort(signal, () => socket.cut('closed-by-us'));
     this.#isOpen = true;
     void socket.ended.then(() => {
       this.#isOpen = false;
@@ -280,43 +276,26 @@ export class BrowserFiles {
     const { browserContextId } = await cdp.send<{ browserContextId: string }>('Target.createBrowserContext', {
       disposeOnDetach: true,
     });
-    this.#hide(browserContextId);
-    const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', {
-      url: 'about:blank',
-      browserContextId,
-      hidden: true,
-      background: true,
-    });
-    this.#hide(targetId);
+    this.#plan.hide(browserContextId);
+    const targetId = await cdp.openPage({ browserContextId, hidden: true, background: true });
+    this.#plan.hide(targetId);
     this.#pageId = targetId;
-    const attached = { targetId, flatten: true };
-    const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+    const sessionId = await cdp.attach(targetId);
     // A library lets new pages wait until it has seen them, and it does not see this one.
     await cdp.send('Runtime.runIfWaitingForDebugger', {}, sessionId);
-    return { targetId, sessionId, browserContextId };
+    return { sessionId, browserContextId };
   }
 
   #receive(data: Frame): void {
-    const { method, params: given } = recordOf(String(data));
-    const params: DownloadEvent = isRecord(given) ? given : {};
+    const { method, params }: { method?: unknown; params: DownloadEvent } = readMessage(data);
     const { guid, frameId, state } = params;
     if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) this.#saving = guid;
-    else if (guid === undefined || guid !== this.#saving) this.#onEvent(data);
+    else if (guid === undefined || guid !== this.#saving) this.#plan.onEvent(data);
     else if (state !== 'inProgress') this.#onSaved(params);
   }
 
   #openPage(): Promise<BlankPage> {
     return (this.#page ??= this.#newPage());
-  }
-
-  #unlessClosed<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.#closed;
-    return new Promise((resolve, reject) => {
-      const stop = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', stop, { once: true });
-      if (signal.aborted) stop();
-      work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-    });
   }
 }
 

@@ -16,6 +16,14 @@ export interface CdpEvent {
   sessionId?: string;
 }
 
+/** A page, a frame of another site, or a worker. */
+export interface Target {
+  readonly targetId: string;
+  readonly type: string;
+  readonly url: string;
+  readonly browserContextId?: string;
+}
+
 interface Message extends CdpEvent {
   id?: number;
   result?: unknown;
@@ -60,6 +68,23 @@ export class CdpClient {
     const result = new Promise<unknown>((resolve, reject) => this.#pending.set(id, { resolve, reject }));
     this.#carrier.send(JSON.stringify({ id, method, params, sessionId }));
     return (await result) as Result;
+  }
+
+  /** Lists the targets of the browser. */
+  async targets(): Promise<readonly Target[]> {
+    return (await this.send<{ targetInfos: Target[] }>('Target.getTargets')).targetInfos;
+  }
+
+  /** Opens a blank page. Resolves to the id of its target. */
+  async openPage(options: object = {}): Promise<string> {
+    const params = { url: 'about:blank', ...options };
+    return (await this.send<{ targetId: string }>('Target.createTarget', params)).targetId;
+  }
+
+  /** Opens a session of a target. Resolves to its id. */
+  async attach(targetId: string): Promise<string> {
+    const params = { targetId, flatten: true };
+    return (await this.send<{ sessionId: string }>('Target.attachToTarget', params)).sessionId;
   }
 
   #receive(data: Frame): void {

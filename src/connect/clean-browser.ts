@@ -1,12 +1,6 @@
 import { clock, delay } from '../shared/clock.js';
-import { CdpClient, type CdpCarrier } from './cdp-client.js';
+import { CdpClient, type CdpCarrier, type Target } from './cdp-client.js';
 import { countDownloads, countKeepAliveRequests } from './lasting-requests.js';
-
-interface TargetInfo {
-  readonly targetId: string;
-  readonly type: string;
-  readonly browserContextId?: string;
-}
 
 /** Time until everything that a lease left must have ended, in ms. */
 const END_TIMEOUT = 2500;
@@ -40,10 +34,10 @@ export async function cleanBrowser(
 
 async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Promise<void> {
   // A browser with a window ends when its last page is closed.
-  const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' });
+  const targetId = await cdp.openPage();
   const runningTargets = async () => {
-    const { targetInfos } = await cdp.send<{ targetInfos: TargetInfo[] }>('Target.getTargets');
-    return targetInfos.filter(
+    const targets = await cdp.targets();
+    return targets.filter(
       (target) =>
         target.targetId !== targetId &&
         /^(page|iframe)$|worker/.test(target.type) &&
@@ -56,11 +50,7 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
     await Promise.all(running.map((target) => end(cdp, target)));
     return running.length === 0;
   });
-  const attached = { targetId, flatten: true };
-  const [{ sessionId }, started] = await Promise.all([
-    cdp.send<{ sessionId: string }>('Target.attachToTarget', attached),
-    closedRequests(cdp),
-  ]);
+  const [sessionId, started] = await Promise.all([cdp.attach(targetId), closedRequests(cdp)]);
   // The response to a request of a closed page can arrive while the data is cleared.
   await until('The browser still has a cookie of the lease.', async () => {
     await clearData(cdp, sessionId);
@@ -72,7 +62,7 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
 }
 
 /** Closes a page, also with an open dialog or a handler of beforeunload, or ends a worker. */
-async function end(cdp: CdpClient, { targetId, type }: TargetInfo): Promise<void> {
+async function end(cdp: CdpClient, { targetId, type }: Target): Promise<void> {
   // Nothing shows when the last request of a shared worker has ended.
   if (type === 'shared_worker') throw new Error('The lease used a shared worker.');
   // Other targets end with their page. This one may have ended already.

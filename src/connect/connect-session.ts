@@ -15,7 +15,7 @@ import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownlo
 import type { ExposedNetwork } from './exposed-network.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type SocketEnd } from './socket.js';
-import { createTemporaryFolder, type TemporaryFolder } from './temporary-folder.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
 export interface ConnectPlan {
@@ -122,7 +122,7 @@ async function connectOnce<Handles>(
   const { endpoints, countSockets } = endpointsOf(socket, openCdp);
   const opening = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
-    savesDownloads?.prepare(await temporaryFolder(socket));
+    savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, socket);
     const connecting = connector.connect({
       ...request,
@@ -201,7 +201,7 @@ function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<S
   const endpoint = async () => {
     // Both ends of the library's connection to the endpoint are in this process.
     sockets += 2;
-    return (await openSingleEndpoint(socket)).url;
+    return openSingleEndpoint(socket);
   };
   const sharedEndpoint = async () => {
     const shared = await openSharedEndpoint(openCdp);
@@ -210,13 +210,6 @@ function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<S
     return shared.url;
   };
   return { endpoints: { endpoint, sharedEndpoint }, countSockets: () => sockets };
-}
-
-/** A folder that lasts as long as a socket. */
-async function temporaryFolder({ ended }: Socket): Promise<TemporaryFolder> {
-  const folder = await createTemporaryFolder();
-  void ended.then(() => folder.remove());
-  return folder;
 }
 
 /**

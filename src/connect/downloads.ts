@@ -2,12 +2,11 @@ import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { raceEnd } from '../shared/abort.js';
-import { isRecord, parseJson } from '../shared/json.js';
 import { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './connector.js';
 import { countDownloads } from './lasting-requests.js';
+import { partOf, readMessage, readResult, type Message } from './message.js';
 import type { Frame, Socket, SocketTap } from './socket.js';
-import type { TemporaryFolder } from './temporary-folder.js';
 import { Uploads } from './uploads.js';
 
 /** The messages about downloads are shorter, in bytes. The URL of a download may be long. */
@@ -125,20 +124,21 @@ export class DownloadWatch implements SocketTap, Downloads {
   /** What no library may see: our own context and page. */
   readonly #hidden = new Set<string>();
   readonly #pages = new Map<string, DownloadPage>();
-  readonly #pageOfSession = new Map<string, string>();
-  readonly #pageOfDownload = new Map<string, string>();
+  readonly #pageOfSession = new Map<string, DownloadPage>();
+  readonly #pageOfDownload = new Map<string, DownloadPage>();
   readonly #emptied: Promise<unknown>[] = [];
   /** What waits for the responses to our commands on the library's socket. */
   readonly #asked = new Map<string, (result: unknown) => void>();
   #lastId = FIRST_ID;
-  #own: TemporaryFolder | undefined;
+  #own: string | undefined;
   /** Whether any message can be about a download. */
   #isActive: boolean;
 
   constructor(plan: PlanOfDownloads) {
     this.#plan = plan;
     this.#isActive = plan.listener !== undefined;
-    this.#files = new BrowserFiles(plan.openCdp, {
+    this.#files = new BrowserFiles({
+      open: plan.openCdp,
       hide: (id) => void this.#hidden.add(id),
       onEvent: (data) => void this.#read(data),
     });
@@ -160,7 +160,7 @@ export class DownloadWatch implements SocketTap, Downloads {
    *
    * @param folder An empty folder of this machine.
    */
-  prepare(folder: TemporaryFolder): void {
+  prepare(folder: string): void {
     this.#own = folder;
     this.#files.open().catch(() => {});
   }
@@ -174,7 +174,7 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   command(data: string | Frame): string | Frame | undefined {
-    const head = headOf(data);
+    const head = partOf(data, 0, HEAD);
     const method = METHOD.exec(head)?.[1] ?? '';
     if (this.#uploads.take(data, method)) return undefined;
     if (method === 'Browser.setDownloadBehavior') return this.#noteBehavior(String(data)) ?? data;
@@ -188,7 +188,7 @@ export class DownloadWatch implements SocketTap, Downloads {
 
   message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
     if (!this.#isActive || !(data instanceof Uint8Array)) return data;
-    const head = headOf(data);
+    const head = partOf(data, 0, HEAD);
     const id = RESPONSE.exec(head)?.[1];
     if (id !== undefined) {
       if (this.#answer(id, data)) return undefined;
@@ -197,7 +197,7 @@ export class DownloadWatch implements SocketTap, Downloads {
     const method = METHOD.exec(head)?.[1] ?? '';
     if (this.#isHidden(data)) return undefined;
     if (/^(Browser|Page)\.download/.test(method)) return this.#read(data);
-    if (this.#plan.listener && method === 'Target.attachedToTarget') this.#addPage(readParams(data));
+    if (this.#plan.listener && method === 'Target.attachedToTarget') this.#addPage(readMessage(data).params);
     return data;
   }
 
@@ -237,22 +237,20 @@ export class DownloadWatch implements SocketTap, Downloads {
   #answer(id: string, data: Frame): boolean {
     const onResult = this.#asked.get(id);
     if (!onResult) return false;
-    const message = parseJson(String(data));
-    onResult(isRecord(message) ? (message['result'] ?? {}) : {});
+    onResult(readResult(data));
     return this.#asked.delete(id);
   }
 
   /** Reads where a library lets the browser save its downloads. Returns another command if the browser can't save there. */
   #noteBehavior(text: string): string | undefined {
-    const command = parseJson(text);
-    if (!isRecord(command) || !isRecord(command['params'])) return undefined;
-    const { behavior, downloadPath: path, browserContextId } = command['params'];
+    const command = readMessage(text);
+    const { behavior, downloadPath: path, browserContextId } = command.params;
     if (behavior !== 'allowAndName' || typeof path !== 'string') return undefined;
     this.#isActive = true;
     if (typeof browserContextId === 'string') this.#contexts.add(browserContextId);
     const downloadPath = this.#addFolder(path, true);
     if (downloadPath === path) return undefined;
-    return JSON.stringify({ ...command, params: { ...command['params'], downloadPath } });
+    return JSON.stringify({ ...command, params: { ...command.params, downloadPath } });
   }
 
   /** A folder of temporary files may have a name here that another machine does not have. */
@@ -266,16 +264,15 @@ export class DownloadWatch implements SocketTap, Downloads {
 
   async #save(browserContextId: string | undefined): Promise<void> {
     this.#contexts.add(browserContextId);
-    const downloadPath = this.#addFolder(this.#own!.path, false);
+    const downloadPath = this.#addFolder(this.#own!, false);
     const behavior = { behavior: 'allowAndName', downloadPath, eventsEnabled: true };
     await this.#files.send('Browser.setDownloadBehavior', { ...behavior, browserContextId });
   }
 
   /** The library waits for its new context until downloads are saved there. */
   async #onContext(data: Frame): Promise<Frame> {
-    const message = parseJson(String(data));
-    const result = isRecord(message) && isRecord(message['result']) ? message['result'] : {};
-    const id = result['browserContextId'] ?? result['userContext'];
+    const { browserContextId, userContext } = readResult(data);
+    const id = browserContextId ?? userContext;
     // A context that was closed in the meantime has no downloads.
     if (typeof id === 'string') await this.#save(id).catch(() => {});
     return data;
@@ -295,20 +292,18 @@ export class DownloadWatch implements SocketTap, Downloads {
     if (sessionId === undefined || !targetInfo) return;
     const { targetId, browserContextId, openerId } = targetInfo;
     const openers = openerId === undefined ? [] : (this.#pages.get(openerId)?.ids ?? [openerId]);
-    this.#pageOfSession.set(sessionId, targetId);
-    this.#pages.set(targetId, { ids: [targetId, ...openers], contextId: browserContextId });
+    const page = { ids: [targetId, ...openers], contextId: browserContextId };
+    this.#pageOfSession.set(sessionId, page);
+    this.#pages.set(targetId, page);
   }
 
   #read(data: Frame): Frame | Promise<Frame> {
-    const message = parseJson(String(data));
-    if (!isRecord(message) || !isRecord(message['params'])) return data;
-    const params: Params = message['params'];
+    const { method, sessionId, params }: Message & { params: Params } = readMessage(data);
     const { guid } = params;
     if (guid === undefined || !GUID.test(guid)) return data;
-    if (message['method'] === 'Page.downloadWillBegin')
-      this.#notePage(guid, this.#pageOfSession.get(String(message['sessionId'])));
-    if (message['method'] === 'Browser.downloadWillBegin') this.#begin(guid, params);
-    if (message['method'] !== 'Browser.downloadProgress') return data;
+    if (method === 'Page.downloadWillBegin') this.#notePage(guid, this.#pageOfSession.get(String(sessionId)));
+    if (method === 'Browser.downloadWillBegin') this.#begin(guid, params);
+    if (method !== 'Browser.downloadProgress') return data;
     const finished = this.#progress(guid, params);
     if (!finished) return data;
     const canceled = () => Buffer.from(String(data).replace(/"state":\s*"completed"/, '"state":"canceled"'));
@@ -317,25 +312,19 @@ export class DownloadWatch implements SocketTap, Downloads {
 
   #begin(guid: string, { url = '', suggestedFilename = '', frameId = '' }: Params): void {
     if (this.#downloads.has(guid) || this.#finished.has(guid)) return;
-    const download: BrowserDownload = {
-      guid,
-      url,
-      suggestedFilename,
-      page: undefined,
-      received: 0,
-      total: 0,
-    };
+    // The browser names only the frame.
+    const page = this.#pageOfDownload.get(guid) ?? this.#pages.get(frameId);
+    const download = { guid, url, suggestedFilename, page, received: 0, total: 0 };
     this.#downloads.set(guid, download);
-    this.#notePage(guid, this.#pageOfDownload.get(guid) ?? frameId);
     this.#plan.listener?.begun(download);
   }
 
-  /** The event of the page may come before that of the browser, or after it. The browser names only the frame. */
-  #notePage(guid: string, id: string | undefined): void {
-    if (id === undefined) return;
-    this.#pageOfDownload.set(guid, id);
+  /** The event of the page may come before that of the browser, or after it. */
+  #notePage(guid: string, page: DownloadPage | undefined): void {
+    if (!page) return;
+    this.#pageOfDownload.set(guid, page);
     const download = this.#downloads.get(guid);
-    if (download) download.page = this.#pages.get(id);
+    if (download) download.page = page;
   }
 
   /** Returns a promise for the end of a download whose file the browser has. */
@@ -480,25 +469,9 @@ function isIn(path: string, folder: string, guid: string): boolean {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-}
-
-function readParams(data: Frame): Params {
-  const message = parseJson(String(data));
-  return isRecord(message) && isRecord(message['params']) ? message['params'] : {};
-}
-
-function headOf(data: string | Frame): string {
-  if (typeof data === 'string') return data.slice(0, HEAD);
-  return data instanceof Uint8Array ? Buffer.from(data.subarray(0, HEAD)).toString('latin1') : '';
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { basename } from 'node:path';
 import { LinkedAbort, raceTimeout } from '../shared/abort.js';
 import { backoff, delay } from '../shared/clock.js';
-import { CdpClient } from './cdp-client.js';
+import { CdpClient, type Target } from './cdp-client.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError } from './exposed-request.js';
 import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
@@ -260,7 +260,7 @@ async function showInConsole(cdp: CdpClient, frameId: string, text: string): Pro
   const isShown = await inTarget(cdp, frameId, show).catch(() => undefined);
   if (isShown) return;
   // A frame in the process of its page is no target.
-  for (const { targetId } of (await targetsOf(cdp)).filter(({ type }) => type === 'page'))
+  for (const { targetId } of (await cdp.targets()).filter(({ type }) => type === 'page'))
     await inTarget(cdp, targetId, async (session) => {
       const { frameTree } = await cdp.send<{ frameTree: FrameTree }>('Page.getFrameTree', {}, session);
       if (hasFrame(frameTree, frameId)) await show(session);
@@ -280,16 +280,7 @@ async function includeOpenPages(cdp: CdpClient): Promise<void> {
     // A worker that does not respond must not delay the connect.
     if (!type.endsWith('worker')) await renewed;
   };
-  await Promise.all((await targetsOf(cdp)).map(include));
-}
-
-interface Target {
-  readonly targetId: string;
-  readonly type: string;
-}
-
-async function targetsOf(cdp: CdpClient): Promise<readonly Target[]> {
-  return (await cdp.send<{ targetInfos: Target[] }>('Target.getTargets')).targetInfos;
+  await Promise.all((await cdp.targets()).map(include));
 }
 
 async function inTarget<T>(
@@ -297,8 +288,7 @@ async function inTarget<T>(
   targetId: string,
   work: (sessionId: string) => Promise<T>,
 ): Promise<T> {
-  const attached = { targetId, flatten: true };
-  const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
+  const sessionId = await cdp.attach(targetId);
   try {
     return await work(sessionId);
   } finally {

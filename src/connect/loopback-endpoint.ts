@@ -8,17 +8,16 @@ import type { Socket, SocketEnd } from './socket.js';
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
 export interface LoopbackEndpoint extends AsyncDisposable {
   readonly url: string;
-  close(): void;
 }
 
-/** Connects one client to an open socket. The secret is valid for one connection. */
-export async function openSingleEndpoint(socket: Socket): Promise<LoopbackEndpoint> {
-  const endpoint = await listen((client, server) => {
+/** Connects one client to an open socket. The secret is valid for one connection. Resolves to the URL. */
+export async function openSingleEndpoint(socket: Socket): Promise<string> {
+  const { url, server } = await listen((client) => {
     server.close();
     connect(client, socket, 'closed-by-callback');
   });
-  void socket.detached.then(() => endpoint.close());
-  return endpoint;
+  void socket.detached.then(() => server.close());
+  return url;
 }
 
 /** Connects each client to a new socket, until the endpoint is closed. */
@@ -26,10 +25,7 @@ export async function openSharedEndpoint(
   open: (signal: AbortSignal) => Promise<Socket>,
 ): Promise<LoopbackEndpoint> {
   const closed = new AbortController();
-  const endpoint = await listen(async (client) => {
-    const end = () => client.terminate();
-    closed.signal.addEventListener('abort', end, { once: true });
-    client.once('close', () => closed.signal.removeEventListener('abort', end));
+  const { url, server } = await listen(async (client) => {
     // The client's first messages wait until the browser's socket is open.
     client.pause();
     try {
@@ -42,14 +38,17 @@ export async function openSharedEndpoint(
   });
   const dispose = async () => {
     closed.abort();
-    await endpoint[Symbol.asyncDispose]();
+    for (const client of server.clients) client.terminate();
+    server.close();
+    await once(server, 'close');
   };
-  return { ...endpoint, [Symbol.asyncDispose]: dispose };
+  return { url, [Symbol.asyncDispose]: dispose };
 }
 
+/** Listens at a secret path. */
 async function listen(
-  onClient: (client: WebSocket, server: WebSocketServer) => unknown,
-): Promise<LoopbackEndpoint> {
+  onClient: (client: WebSocket) => unknown,
+): Promise<{ url: string; server: WebSocketServer }> {
   const { WebSocketServer } = await loadWs();
   const path = `/${globalThis.crypto.randomUUID()}`;
   const server = new WebSocketServer({
@@ -62,16 +61,11 @@ async function listen(
   });
   server.on('connection', (client) => {
     client.on('error', () => {});
-    void onClient(client, server);
+    void onClient(client);
   });
   await once(server, 'listening');
-  const close = () => server.close();
-  const dispose = async () => {
-    close();
-    await once(server, 'close');
-  };
   const { port } = server.address() as AddressInfo;
-  return { url: `ws://127.0.0.1:${port}${path}`, close, [Symbol.asyncDispose]: dispose };
+  return { url: `ws://127.0.0.1:${port}${path}`, server };
 }
 
 function connect(client: WebSocket, socket: Socket, reason: SocketEnd): void {

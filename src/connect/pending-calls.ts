@@ -1,3 +1,4 @@
+import { partOf } from './message.js';
 import type { Frame } from './socket.js';
 
 /** Length of the beginning and of the end of a message in which its id is, in bytes. */
@@ -24,19 +25,14 @@ export class PendingCalls {
   }
 
   noteCommand(data: string | Frame): void {
-    const head = part(data, 0, MARGIN);
+    const head = partOf(data, 0, MARGIN);
     const method = METHOD.exec(head)?.[1];
-    const id = FIRST_ID.exec(head) ?? LAST_ID.exec(part(data, -MARGIN));
+    const id = FIRST_ID.exec(head) ?? LAST_ID.exec(partOf(data, -MARGIN));
     if (id && method !== undefined) this.#methods.set(id[1]!, method);
   }
 
   noteResponse(data: Frame): void {
-    const id = RESPONSE.exec(part(data, 0, MARGIN))?.[1];
+    const id = RESPONSE.exec(partOf(data, 0, MARGIN))?.[1];
     if (id !== undefined && this.#methods.delete(id)) this.#isReadable = true;
   }
-}
-
-function part(data: string | Frame, from: number, to?: number): string {
-  if (typeof data === 'string') return data.slice(from, to);
-  return data instanceof Uint8Array ? Buffer.from(data.subarray(from, to)).toString('latin1') : '';
 }

@@ -66,13 +66,12 @@ async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
   { socket, context: choice, contextOptions, endReason: reason, ...request }: ConnectRequest,
 ): Promise<Connection<PlaywrightHandles>> {
-  const [url, artifacts] = await Promise.all([request.endpoint(), createTemporaryFolder()]);
-  // Playwright would remove its own folder some time after the connection has ended: a process that ends before that leaves the
-  // folder behind. It writes nothing after the socket has ended.
-  const removed = socket.ended.then(() => artifacts.remove());
+  const [url, artifacts] = await Promise.all([request.endpoint(), createTemporaryFolder(socket)]);
   // The caller ends a slow connect by closing the socket. Playwright's own timeout would keep the process alive.
   const options: ConnectOverCDPOptions = {
     timeout: 0,
+    // Playwright would remove its own folder some time after the connection has ended: a process that ends before that leaves the
+    // folder behind. It writes nothing after the socket has ended.
     artifactsDir: artifacts.path,
     ...request.connectOptions,
   };
@@ -111,7 +110,7 @@ async function connect(
       await browser.close({ reason });
       // Waiting for the closing handshake would cost a round trip.
       socket.cut('closed-by-us');
-      await removed;
+      await artifacts.removed;
     },
   };
 }

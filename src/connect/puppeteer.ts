@@ -1,6 +1,5 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import { withAnySession } from './bidi-session.js';
 import type {
   Connection,
   Connector,
@@ -69,15 +68,13 @@ async function connect(
   library: PuppeteerLibrary,
   { socket, protocol, context: choice, contextOptions, ...request }: ConnectRequest,
 ): Promise<Connection<PuppeteerHandles>> {
-  const transport = socketTransport(socket, protocol);
   const [browser, url] = await Promise.all([
     library.connect({
       // Puppeteer's default resizes the leased browser.
       defaultViewport: null,
       ...request.connectOptions,
-      ...(protocol === 'bidi'
-        ? { protocol: 'webDriverBiDi', transport: withAnySession(transport) }
-        : { protocol: 'cdp', transport }),
+      protocol: protocol === 'bidi' ? 'webDriverBiDi' : 'cdp',
+      transport: socketTransport(socket, protocol),
     }),
     protocol === 'cdp' ? request.sharedEndpoint() : undefined,
   ]);

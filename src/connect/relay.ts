@@ -1,6 +1,5 @@
 import type { WebSocket } from 'ws';
 import { recordOf } from '../shared/json.js';
-import { withAnySession } from './bidi-session.js';
 import type { Connector } from './connector.js';
 import type { AnySocket, Frame, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
@@ -84,7 +83,7 @@ export function cdpChannel(socket: AnySocket, onClose: () => void): Channel {
 /** The same over WebDriver BiDi, whether or not the browser has a session already. */
 export function bidiChannel(socket: AnySocket, onClose: () => void): Channel {
   return (toClient) => {
-    const transport = withAnySession(socketTransport(socket, 'bidi'));
+    const transport = socketTransport(socket, 'bidi');
     transport.onmessage = (text) => toClient(text, false);
     return (data) => {
       const id = idOf(data, 'browser.close');

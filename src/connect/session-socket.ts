@@ -23,13 +23,14 @@ export class SessionSocket implements AnySocket {
 
   /** A session of the browser. */
   static async ofBrowser(outer: AnySocket): Promise<SessionSocket> {
-    const { sessionId } = await clientOf(outer).send<Attached>('Target.attachToBrowserTarget');
-    return new SessionSocket(outer, sessionId);
+    const attached = clientOf(outer).send<{ sessionId: string }>('Target.attachToBrowserTarget');
+    return new SessionSocket(outer, (await attached).sessionId);
   }
 
   /** @param targetId Default: any page of the browser. */
   static async ofPage(outer: AnySocket, targetId: string | undefined): Promise<SessionSocket> {
-    return new SessionSocket(outer, await attach(clientOf(outer), targetId));
+    const cdp = clientOf(outer);
+    return new SessionSocket(outer, await cdp.attach(targetId ?? (await anyPage(cdp))));
   }
 
   private constructor(outer: AnySocket, sessionId: string) {
@@ -93,30 +94,17 @@ export class SessionSocket implements AnySocket {
   }
 }
 
-interface Attached {
-  readonly sessionId: string;
-}
-
 /** Opens a URL in the first page of a browser, over CDP. */
 export async function openInFirstPage(socket: AnySocket, url: string): Promise<void> {
   const cdp = clientOf(socket);
-  const sessionId = await attach(cdp, undefined);
+  const sessionId = await cdp.attach(await anyPage(cdp));
   await cdp.send('Page.navigate', { url }, sessionId);
   await cdp.send('Target.detachFromTarget', { sessionId });
 }
 
-async function attach(cdp: CdpClient, targetId: string | undefined): Promise<string> {
-  const attached = { targetId: targetId ?? (await anyPage(cdp)), flatten: true };
-  return (await cdp.send<Attached>('Target.attachToTarget', attached)).sessionId;
-}
-
 async function anyPage(cdp: CdpClient): Promise<string> {
-  const { targetInfos } = await cdp.send<{ targetInfos: { targetId: string; type: string }[] }>(
-    'Target.getTargets',
-  );
-  const page = targetInfos.find(({ type }) => type === 'page');
-  if (page) return page.targetId;
-  return (await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })).targetId;
+  const page = (await cdp.targets()).find(({ type }) => type === 'page');
+  return page?.targetId ?? cdp.openPage();
 }
 
 function clientOf(socket: AnySocket): CdpClient {

@@ -3,22 +3,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeProcessEnds } from '../shared/process-end.js';
+import type { Socket } from './socket.js';
 
-/** A folder that only this user can read. It is removed at the end of the process at the latest. */
+/** A folder that only this user can read. */
 export interface TemporaryFolder {
   readonly path: string;
-  remove(): Promise<void>;
+  readonly removed: Promise<void>;
 }
 
-/** Creates a folder for the files of one connection, such as downloads. */
-export async function createTemporaryFolder(): Promise<TemporaryFolder> {
+/** Creates a folder that lasts until the end of a connection, or of the process. */
+export async function createTemporaryFolder({ ended }: Pick<Socket, 'ended'>): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), 'pooled-browser-artifacts-'));
   const unregister = beforeProcessEnds({ atExit: () => rmSync(path, { recursive: true, force: true }) });
-  return {
-    path,
-    remove: async () => {
-      await rm(path, { recursive: true }).catch(() => {});
-      unregister();
-    },
-  };
+  const removed = ended.then(async () => {
+    await rm(path, { recursive: true }).catch(() => {});
+    unregister();
+  });
+  return { path, removed };
 }

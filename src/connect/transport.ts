@@ -10,9 +10,10 @@ export interface Transport {
   onclose?: () => void;
 }
 
-/** Adapts a socket to Puppeteer. */
+/** Adapts a socket to Puppeteer. Over WebDriver BiDi, the browser may have a session already. */
 export function socketTransport(socket: AnySocket, protocol: Protocol): Transport {
-  const closesBrowser = protocol === 'bidi' ? '"browser.close"' : '"Browser.close"';
+  const isBidi = protocol === 'bidi';
+  const closesBrowser = isBidi ? '"browser.close"' : '"Browser.close"';
   let hasEnded = false;
   const transport: Transport = {
     send(message) {
@@ -32,5 +33,91 @@ export function socketTransport(socket: AnySocket, protocol: Protocol): Transpor
       transport.onclose?.();
     }),
   );
-  return transport;
+  return isBidi ? withAnySession(transport) : transport;
+}
+
+/** First id of this module's own commands: far above the ids of Puppeteer. */
+const FIRST_ID = 2 ** 50;
+
+interface Message {
+  id?: number;
+  method?: string;
+  error?: string;
+  /** Of browsingContext.getTree, and of script.evaluate. */
+  result?: { contexts?: { context: string }[]; result?: { value?: unknown } };
+}
+
+/**
+ * Makes `session.new` work on a BiDi connection that already has a session, by using the existing session. Answers
+ * `session.end` without sending it, because it can end the browser, which belongs to the pool.
+ */
+export function withAnySession(inner: Transport): Transport {
+  const own = new Map<number, (message: Message) => void>();
+  let nextId = FIRST_ID;
+  let newSessionId: number | undefined;
+
+  const ask = (method: string, params: object): Promise<Message> =>
+    new Promise((resolve) => {
+      own.set(nextId, resolve);
+      inner.send(JSON.stringify({ id: nextId++, method, params }));
+    });
+
+  const answer = (id: number, result: object) =>
+    outer.onmessage?.(JSON.stringify({ type: 'success', id, result }));
+
+  const outer: Transport = {
+    send(message) {
+      const { id, method } = sessionCommand(message);
+      if (method === 'session.new') newSessionId = id;
+      if (method === 'session.end') queueMicrotask(() => answer(id!, {}));
+      else inner.send(message);
+    },
+    close: () => inner.close(),
+  };
+
+  inner.onmessage = (text) => {
+    // Only the responses to session.new and to this module's own commands are parsed.
+    if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
+    const message = JSON.parse(text) as Message;
+    const resolve = own.get(message.id!);
+    if (resolve) {
+      own.delete(message.id!);
+      return resolve(message);
+    }
+    if (message.id !== newSessionId) return outer.onmessage?.(text);
+    const id = newSessionId!;
+    newSessionId = undefined;
+    if (message.error !== 'session not created') return outer.onmessage?.(text);
+    return describeBrowser(ask).then((capabilities) => answer(id, { sessionId: 'existing', capabilities }));
+  };
+  inner.onclose = () => outer.onclose?.();
+  return outer;
+}
+
+function sessionCommand(message: string): Message {
+  return message.includes('"session.') ? (JSON.parse(message) as Message) : {};
+}
+
+/** Returns the capabilities that the response to a successful session.new would contain. */
+async function describeBrowser(ask: (method: string, params: object) => Promise<Message>): Promise<object> {
+  const { result: tree } = await ask('browsingContext.getTree', { maxDepth: 0 });
+  const context = tree?.contexts?.[0]?.context;
+  const evaluated =
+    context === undefined
+      ? undefined
+      : await ask('script.evaluate', {
+          expression: 'navigator.userAgent',
+          target: { context },
+          awaitPromise: false,
+        });
+  const value = evaluated?.result?.result?.value;
+  const userAgent = typeof value === 'string' ? value : '';
+  return {
+    browserName: 'chrome',
+    browserVersion: /Chrom\w*\/([\d.]+)/.exec(userAgent)?.[1] ?? '',
+    userAgent,
+    platformName: '',
+    acceptInsecureCerts: false,
+    setWindowRect: false,
+  };
 }

@@ -1,6 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
-import { CdpClient } from './cdp-client.js';
+import { CdpClient, type Target } from './cdp-client.js';
 import type { Socket } from './socket.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
@@ -48,15 +48,8 @@ export function closeUnresponsivePages(
   };
 }
 
-interface TargetInfo {
-  targetId: string;
-  type: string;
-  url: string;
-}
-
-async function findUnresponsive(cdp: CdpClient): Promise<TargetInfo[]> {
-  const { targetInfos = [] } = await cdp.send<{ targetInfos?: TargetInfo[] }>('Target.getTargets');
-  const pages = targetInfos.filter(({ type }) => type === 'page');
+async function findUnresponsive(cdp: CdpClient): Promise<Target[]> {
+  const pages = (await cdp.targets()).filter(({ type }) => type === 'page');
   const answers = await Promise.all(pages.map(({ targetId }) => answersInTime(cdp, targetId)));
   return pages.filter((_page, index) => !answers[index]);
 }
@@ -64,9 +57,7 @@ async function findUnresponsive(cdp: CdpClient): Promise<TargetInfo[]> {
 async function answersInTime(cdp: CdpClient, targetId: string): Promise<boolean> {
   const late = new Error('The page does not respond.');
   const answer = async () => {
-    const attached = { targetId, flatten: true };
-    const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', attached);
-    await cdp.send('Runtime.evaluate', { expression: '0' }, sessionId);
+    await cdp.send('Runtime.evaluate', { expression: '0' }, await cdp.attach(targetId));
   };
   // A page that was closed meanwhile, or that refuses the command, does not block the connect.
   return raceTimeout(ANSWER_TIMEOUT, answer, () => late).then(

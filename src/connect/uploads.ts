@@ -1,19 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { isRecord, parseJson } from '../shared/json.js';
 import type { BrowserFiles } from './browser-files.js';
+import { readMessage, type Message } from './message.js';
 import type { Frame, Socket } from './socket.js';
 
 /** The commands that name files of this machine, over CDP and over WebDriver BiDi. */
 const COMMANDS = ['DOM.setFileInputFiles', 'input.setFiles'];
-
-interface FilesCommand {
-  readonly id?: unknown;
-  readonly method?: unknown;
-  readonly sessionId?: unknown;
-  readonly params: Record<string, unknown> & { readonly files: readonly string[] };
-}
 
 /**
  * Copies the files of an upload to the browser's machine, if the library sends only their paths: Puppeteer always does, Playwright
@@ -45,10 +38,11 @@ export class Uploads {
   /** Returns true if it takes the command: then it sends the command later, or answers it. */
   take(data: string | Frame, method: string): boolean {
     if (!COMMANDS.includes(method)) return false;
-    const command = readCommand(data);
-    if (!command) return false;
-    command.params.files.forEach(this.#onFile);
-    void this.#send(command);
+    const command = readMessage(data);
+    const { files } = command.params;
+    if (!areNamed(files)) return false;
+    files.forEach((path) => this.#onFile(path));
+    void this.#send(command, files);
     return true;
   }
 
@@ -57,10 +51,10 @@ export class Uploads {
     for (const path of this.#copies.splice(0)) await this.#files.empty(path);
   }
 
-  async #send(command: FilesCommand): Promise<void> {
+  async #send(command: Message, paths: readonly string[]): Promise<void> {
     try {
       const files: string[] = [];
-      for (const path of command.params.files) files.push(await this.#pathOf(path));
+      for (const path of paths) files.push(await this.#pathOf(path));
       this.#socket.sendUnseen(JSON.stringify({ ...command, params: { ...command.params, files } }));
     } catch (cause) {
       const message = `The file could not be copied to the browser's machine: ${(cause as Error).message}`;
@@ -81,7 +75,7 @@ export class Uploads {
     return copy;
   }
 
-  #refuse({ id, method, sessionId }: FilesCommand, message: string): void {
+  #refuse({ id, method, sessionId }: Message, message: string): void {
     const answer =
       method === COMMANDS[0]
         ? { id, error: { code: -32_000, message }, sessionId }
@@ -90,10 +84,6 @@ export class Uploads {
   }
 }
 
-function readCommand(data: string | Frame): FilesCommand | undefined {
-  const command = parseJson(String(data));
-  if (!isRecord(command) || !isRecord(command['params'])) return undefined;
-  const { files } = command['params'];
-  const areNamed = Array.isArray(files) && files.every((file) => typeof file === 'string');
-  return areNamed ? (command as unknown as FilesCommand) : undefined;
+function areNamed(files: unknown): files is readonly string[] {
+  return Array.isArray(files) && files.every((file) => typeof file === 'string');
 }

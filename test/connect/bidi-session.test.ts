@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withAnySession } from '../../src/connect/bidi-session.js';
+import { withAnySession } from '../../src/connect/transport.js';
 import type { Transport } from '../../src/connect/transport.js';
 import { settle } from '../support/played-browser.js';
 

@@ -8,7 +8,7 @@ import type { ConnectRequest } from '../../src/connect/connector.js';
 import { playwright } from '../../src/connect/playwright.js';
 import { createTemporaryFolder } from '../../src/connect/temporary-folder.js';
 import { puppeteer } from '../../src/connect/puppeteer.js';
-import type { Socket } from '../../src/connect/socket.js';
+import type { Socket, SocketEnd } from '../../src/connect/socket.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
@@ -75,12 +75,15 @@ describe('Playwright', () => {
 
   it('leaves no folder when the process ends first, or when the folder was removed before', async () => {
     for (const isGone of [false, true]) {
-      const { path, remove } = await createTemporaryFolder();
+      let end!: (how: SocketEnd) => void;
+      const ended = new Promise<SocketEnd>((resolve) => (end = resolve));
+      const { path, removed } = await createTemporaryFolder({ ended });
       await writeFile(join(path, 'download'), 'bytes');
       if (isGone) rmSync(path, { recursive: true });
       process.listeners('exit').find((listener) => !exitListeners.includes(listener))!(0);
       expect(existsSync(path)).toBe(false);
-      await remove();
+      end('dropped');
+      await removed;
       expect(process.listeners('exit')).toEqual(exitListeners);
     }
   });
