@@ -21,7 +21,7 @@ import {
   contractOf,
   ContractServer,
   leaseTagIn,
-  refuseWith,
+  answerWith,
 } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { plainConnector } from '../../support/plain-connector.js';
@@ -93,7 +93,7 @@ describe.each(NAMES)('%s', (name) => {
 
   it('repeats an acquire request after 429', async () => {
     await using used = await open(name);
-    used.server.refusals.push(refuseWith(429));
+    used.server.refusals.push(answerWith(429));
     const lease = await used.lease();
     expect(used.types().filter((type) => type === 'acquiring')).toHaveLength(2);
     await lease.end({ status: 'ok' });
@@ -258,7 +258,7 @@ describe('what the request that creates a session contains', () => {
     ['browser-use', browserUse({ customProxy: { host: 'proxy', port: 1, password: 'canary-browser-use' } })],
   ])('an error of %s that repeats the request shows no password of a proxy', async (name, service) => {
     await using used = await open(name, { service });
-    used.server.refusals.push(refuseWith(422, {}, service.acquire(LEASE)!.body));
+    used.server.refusals.push(answerWith(422, {}, service.acquire(LEASE)!.body));
     const error = await rejection(used.lease());
     expect(error).toMatchObject({ status: 422, message: expect.stringContaining('[redacted]') as string });
     expectNoSecrets(error);
@@ -287,7 +287,7 @@ describe('selenium grid', () => {
     ['Could not start a new session. No nodes support the capabilities in the request', 1],
   ])('session not created: %s', async (message, requests) => {
     await using used = await open('selenium grid');
-    used.server.refusals.push(refuseWith(500, {}, { value: { error: 'session not created', message } }));
+    used.server.refusals.push(answerWith(500, {}, { value: { error: 'session not created', message } }));
     const lease = await used.lease().catch((error: unknown) => error);
     expect(used.server.requests.filter((route) => route === 'POST /session')).toHaveLength(requests);
     if (requests === 1) expect(lease).toMatchObject({ name: 'PoolServiceError', status: 500 });
