@@ -88,7 +88,9 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   pool[INTERNALS].background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     // Without a ticket, the service leases with the connection, which nobody opened.
-    if (late.kind === 'granted' && late.granted.ticket) void releaseOrphan(late.granted, request);
+    if (late.kind !== 'granted') return;
+    const { grant, ticket } = late.granted;
+    if (ticket) void releaseOrphan(grant.id, ticket, request);
   });
 }
 
@@ -171,7 +173,7 @@ function readGrant(
     });
   } catch (error) {
     if (!sessionId) throw error;
-    void releaseOrphan({ grant: { id: sessionId }, ticket: ticketOf(sessionId, request) }, request);
+    void releaseOrphan(sessionId, ticketOf(sessionId, request), request);
     return { kind: 'released', error: error as Error, isOutage: false };
   }
 }
@@ -247,8 +249,7 @@ async function releaseLost(request: GrantRequest): Promise<boolean> {
   try {
     const json = readJson(await client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
     const ids = idsIn(json, ticket);
-    const release = (id: string) => releaseOrphan({ grant: { id }, ticket: ticketOf(id, request) }, request);
-    const results = await Promise.all(ids.map(release));
+    const results = await Promise.all(ids.map((id) => releaseOrphan(id, ticketOf(id, request), request)));
     return results.length > 0 && results.every(Boolean);
   } catch {
     // The service has no search, or does not answer: the outcome stays unknown.
@@ -258,7 +259,8 @@ async function releaseLost(request: GrantRequest): Promise<boolean> {
 
 /** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */
 function releaseOrphan(
-  { grant: { id }, ticket }: { grant: Pick<Grant, 'id'>; ticket: ReleaseTicket | undefined },
+  id: string,
+  ticket: ReleaseTicket | undefined,
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;

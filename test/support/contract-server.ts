@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json as readBody } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { BrowserService } from '../../src/index.js';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../../src/services.js';
 import { TOKEN } from './fake-service.js';
 import { answerOwnCommand } from './played-browser.js';
+import { Site } from './site.js';
 
 type Json = Record<string, unknown>;
 
@@ -68,39 +68,20 @@ const iso = (date: Date | undefined) => date?.toISOString();
 const isActive = ({ endedAt }: ContractSession) => !endedAt;
 
 function browserbaseSession({ id, body, createdAt, endedAt }: ContractSession): Json {
-  const { projectId = 'project-1', region = 'us-west-2', keepAlive = false, userMetadata = {} } = body;
-  return {
-    id,
-    projectId,
-    region,
-    keepAlive,
-    userMetadata,
-    proxyBytes: 0,
-    createdAt: iso(createdAt),
-    startedAt: iso(createdAt),
-    updatedAt: iso(createdAt),
-    expiresAt: '2036-01-01T00:00:00.000Z',
-    ...(endedAt && { endedAt: iso(endedAt) }),
-    status: endedAt ? 'COMPLETED' : 'RUNNING',
-  };
+  const { keepAlive = false, userMetadata = {} } = body;
+  const status = endedAt ? 'COMPLETED' : 'RUNNING';
+  return { id, keepAlive, userMetadata, createdAt: iso(createdAt), status };
 }
 
-function steelSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
+function steelSession({ id, createdAt, endedAt }: ContractSession, address: string): Json {
   return {
     id,
     createdAt: iso(createdAt),
     status: endedAt ? 'released' : 'live',
     duration: (endedAt ?? new Date()).getTime() - createdAt.getTime(),
-    timeout: body['timeout'] ?? 300_000,
-    dimensions: { width: 1920, height: 1080 },
     websocketUrl: `${address}/cdp`,
     debugUrl: `https://api.steel.dev/v1/sessions/${id}/player`,
     sessionViewerUrl: `https://app.steel.dev/sessions/${id}`,
-    creditsUsed: 0,
-    eventCount: 0,
-    proxyBytesUsed: 0,
-    proxySource: null,
-    optimizeBandwidth: {},
   };
 }
 
@@ -108,16 +89,10 @@ function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, 
   const { enableWebRecording = true, enableVideoWebRecording = false } = body;
   return {
     id,
-    teamId: 'team-1',
-    status: endedAt ? 'closed' : 'active',
-    startTime: createdAt.getTime(),
     ...(endedAt && { endTime: endedAt.getTime() }),
     createdAt: iso(createdAt),
-    updatedAt: iso(createdAt),
     sessionUrl: `https://app.hyperbrowser.ai/sessions/${id}`,
     launchState: { enableWebRecording, enableVideoWebRecording },
-    creditsUsed: null,
-    creditBreakdown: {},
     wsEndpoint: `${address}/cdp?sessionId=${id}&token=${SECRET}`,
     liveUrl: `https://live.hyperbrowser.ai/?token=${SECRET}`,
     token: SECRET,
@@ -127,18 +102,11 @@ function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, 
 function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
   return {
     id,
-    status: endedAt ? 'stopped' : 'active',
     liveUrl: `https://live.browser-use.com/${id}`,
     // An http address that names its WebSocket.
     cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host-0123456789/${id}`,
     startedAt: iso(createdAt),
-    timeoutAt: '2036-01-01T00:00:00.000Z',
     finishedAt: iso(endedAt) ?? null,
-    proxyUsedMb: '0',
-    proxyCost: '0',
-    browserCost: '0',
-    agentSessionId: null,
-    recordingUrl: null,
     metadata: body['metadata'] ?? {},
   };
 }
@@ -154,7 +122,6 @@ export const CONTRACTS: readonly Contract[] = [
     session: (session, address) => ({
       ...browserbaseSession(session),
       connectUrl: `${address}/cdp?sessionId=${session.id}&signingKey=${SECRET}`,
-      seleniumRemoteUrl: 'http://connect.browserbase.com/webdriver',
       signingKey: SECRET,
     }),
     endsWithConnection: ({ keepAlive }) => keepAlive !== true,
@@ -171,11 +138,9 @@ export const CONTRACTS: readonly Contract[] = [
       [
         /^GET \/v1\/sessions\/(?<id>[^/]+)\/replays$/,
         ({ session }) => ({
-          pageCount: 1,
           pages: [
             {
               pageId: 'page-1',
-              url: 'https://api.browserbase.com/playlist.m3u8',
               startTimeMs: session!.createdAt.getTime(),
               endTimeMs: session!.createdAt.getTime() + 1000,
             },
@@ -192,7 +157,7 @@ export const CONTRACTS: readonly Contract[] = [
     release: {
       route: /^POST \/v1\/sessions\/(?<id>[^/]+)\/release$/,
       status: 200,
-      json: { success: true, message: 'Session released' },
+      json: { success: true },
     },
     session: steelSession,
     idIn: ({ sessionId }) => sessionId as string,
@@ -219,7 +184,7 @@ export const CONTRACTS: readonly Contract[] = [
         /^GET \/api\/session\/(?<id>[^/]+)$/,
         ({ session, address }) => session && hyperbrowserSession(session, address),
       ],
-      [/^GET \/api\/sessions$/, () => ({ sessions: [], totalCount: 0, page: 1, perPage: 1 })],
+      [/^GET \/api\/sessions$/, () => ({ sessions: [] })],
     ],
   },
   {
@@ -246,19 +211,17 @@ export const CONTRACTS: readonly Contract[] = [
         /^GET \/v1\/sessions\/(?<id>[^/]+)\/recordings$/,
         ({ session }) => ({
           data: {
-            count: 1,
             items: [
               {
                 id: 'recording-1',
                 file_link: 'https://api.anchorbrowser.io/recording.mp4',
                 created_at: iso(session!.createdAt),
-                is_primary: true,
               },
             ],
           },
         }),
       ],
-      [/^GET \/v1\/sessions\/all\/status$/, () => ({ data: { count: 0, items: [] } })],
+      [/^GET \/v1\/sessions\/all\/status$/, () => ({ data: { items: [] } })],
     ],
   },
   {
@@ -273,12 +236,7 @@ export const CONTRACTS: readonly Contract[] = [
         /^GET \/browsers$/,
         ({ all, query, address }) => {
           const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
-          return {
-            items: items.map((one) => browserUseSession(one, address)),
-            totalItems: all.length,
-            pageNumber: Number(query.get('pageNumber')),
-            pageSize: 100,
-          };
+          return { items: items.map((one) => browserUseSession(one, address)) };
         },
       ],
       [
@@ -322,7 +280,6 @@ export const CONTRACTS: readonly Contract[] = [
         sessionId: id,
         capabilities: {
           ...(valueAt(body, ['capabilities', 'alwaysMatch']) as Json),
-          browserVersion: '150.0',
           // Addresses of the node, which clients can't reach.
           'se:cdp': `ws://172.17.0.2:4444/session/${id}/se/cdp`,
           webSocketUrl: `ws://172.17.0.2:4444/session/${id}/se/bidi`,
@@ -338,8 +295,8 @@ export function contractOf(name: string): Contract {
   return CONTRACTS.find((contract) => contract.name === name)!;
 }
 
-/** How to answer the next request that creates a session. */
-type Refusal = (response: ServerResponse) => void;
+/** How to answer a request. */
+type Answer = (response: ServerResponse) => void;
 
 /** A server with the published API of a service. Without a browser, its CDP WebSocket plays one that is clean. */
 export class ContractServer implements AsyncDisposable {
@@ -355,22 +312,22 @@ export class ContractServer implements AsyncDisposable {
   /** The key has expired. */
   isExpired = false;
   /** Answers to the next requests that create a session. */
-  readonly refusals: Refusal[] = [];
+  readonly refusals: Answer[] = [];
   /** The response to the next one is lost, after the session was created. */
   losesNext = false;
   /** WebSocket URL of a real browser. */
   browserUrl: string | undefined;
   readonly contract: Contract;
   readonly #waiting: (() => void)[] = [];
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #site = new Site((request, response) => void this.#serve(request, response));
   readonly #sockets = new WebSocketServer({ noServer: true });
 
   static async start(contract: Contract): Promise<ContractServer> {
     const server = new ContractServer(contract);
-    server.#server.on('upgrade', (request, socket, head) =>
+    server.#site.server.on('upgrade', (request, socket, head) =>
       server.#sockets.handleUpgrade(request, socket, head, (client) => server.#connect(client, request.url!)),
     );
-    await once(server.#server.listen(0, '127.0.0.1'), 'listening');
+    await server.#site.listen();
     return server;
   }
 
@@ -379,7 +336,7 @@ export class ContractServer implements AsyncDisposable {
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#site.url;
   }
 
   get active(): ContractSession[] {
@@ -397,38 +354,32 @@ export class ContractServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#sockets.clients) client.terminate();
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await this.#site[Symbol.asyncDispose]();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = (chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as Json;
+    const hasBody = request.headers['content-type'] !== undefined;
+    const body = hasBody ? ((await readBody(request)) as Json) : {};
     const { pathname, searchParams: query } = new URL(request.url!, this.baseUrl);
     const route = `${request.method} ${pathname}`;
     this.requests.push(route);
     const { create, release, reads = [], unknownId = 404 } = this.contract;
-    const answer = (status: number, json: unknown) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    const answer = (status: number, json: unknown) => answerWith(status, {}, json)(response);
     if (!route.includes('/canary-host-') && !this.#isAllowed(request, query))
-      return void answer(401, { message: 'Invalid API key' });
+      return answer(401, { message: 'Invalid API key' });
     if (create.route.test(route)) return this.#create(body, response);
     const id = release.route.exec(route)?.groups!['id'];
     if (id !== undefined) {
-      if (!this.active.some((one) => one.id === id))
-        return void answer(unknownId, { message: 'No such session' });
+      if (!this.active.some((one) => one.id === id)) return answer(unknownId, { message: 'No such session' });
       this.end(id);
       this.released.push(id);
-      return void answer(release.status, release.json);
+      return answer(release.status, release.json);
     }
     const [read, match] =
       reads.map(([pattern, one]) => [one, pattern.exec(route)] as const).find(([, found]) => found) ?? [];
     const session = this.sessions.find((one) => one.id === match?.groups?.['id']);
     const json = read?.({ session, all: this.sessions, query, address: this.#socketAddress });
-    return void (json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json));
+    return json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json);
   }
 
   async #create(body: Json, response: ServerResponse): Promise<void> {
@@ -436,7 +387,7 @@ export class ContractServer implements AsyncDisposable {
     const refuse = this.refusals.shift();
     if (refuse) return refuse(response);
     while (this.active.length >= this.slots) {
-      if (!queues) return refuseWith(429)(response);
+      if (!queues) return answerWith(429)(response);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     const session = { id: idIn?.(body) ?? randomUUID(), body, createdAt: new Date() };
@@ -446,8 +397,7 @@ export class ContractServer implements AsyncDisposable {
       this.losesNext = false;
       return void response.socket?.destroy();
     }
-    const json = this.contract.session(session, this.#socketAddress);
-    response.writeHead(create.status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    answerWith(create.status, {}, this.contract.session(session, this.#socketAddress))(response);
   }
 
   get #socketAddress(): string {
@@ -483,12 +433,8 @@ export class ContractServer implements AsyncDisposable {
   }
 }
 
-/** A refusal with a status. */
-export function refuseWith(
-  status: number,
-  headers: Record<string, string> = {},
-  json: unknown = {},
-): Refusal {
+/** An answer with a status. */
+export function answerWith(status: number, headers: Record<string, string> = {}, json: unknown = {}): Answer {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json));
   };
