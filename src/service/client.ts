@@ -48,7 +48,6 @@ export interface ClientSettings {
 /** A client of one service at one address. It opens no connection before the first request. */
 export class ServiceClient {
   readonly service: BrowserService;
-  readonly insecure: boolean;
   readonly #settings: ClientSettings;
   readonly #token: Token | undefined;
   #host: Host | undefined;
@@ -61,9 +60,8 @@ export class ServiceClient {
   #isClosed: Promise<void> | undefined;
 
   constructor(settings: ClientSettings) {
-    const { service, url, token, insecure } = settings;
+    const { service, url, token } = settings;
     this.service = service;
-    this.insecure = insecure;
     this.#settings = settings;
     this.#token = url.protocol === 'local:' ? async () => (await this.host.open()).local!.token : token;
     if (typeof this.#token === 'string') this.#lastToken = this.#token;

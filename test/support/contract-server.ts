@@ -29,18 +29,22 @@ export interface ContractSession {
   readonly endedAt?: Date;
 }
 
-/** What a service publishes about its API: paths, bodies and statuses. Its secrets begin with `canary-`. */
+/**
+ * What a service publishes about its API. A route is a method and a path, in which `:id` stands for the id of a session. Its
+ * secrets begin with `canary-`.
+ */
 export interface Contract {
   readonly name: string;
   /** The name in `BROWSER_POOL_SERVICE`. */
   readonly service: BrowserService;
   /** The header, or the parameter of the query, that carries the key. */
-  readonly key: { readonly header: string; readonly value: string } | { readonly query: string };
-  readonly create: { readonly route: RegExp; readonly status: number };
-  /** The id is the group `id`. */
-  readonly release: { readonly route: RegExp; readonly status: number; readonly json?: Json };
-  /** Other requests, by method and path. */
-  readonly reads?: readonly (readonly [route: RegExp, read: (on: Reading) => unknown])[];
+  readonly key: { readonly header: string; readonly value?: string } | { readonly query: string };
+  /** The route that creates a session. */
+  readonly create: string;
+  /** The route that releases a session. */
+  readonly release: string;
+  /** Other requests, by their routes. */
+  readonly reads: Readonly<Record<string, (on: Reading) => unknown>>;
   /** The session, as the response that creates it shows it. */
   readonly session: (session: ContractSession, address: string) => unknown;
   /** The id that the client chose. */
@@ -55,7 +59,7 @@ export interface Contract {
 
 /** A read request. */
 export interface Reading {
-  /** The session that the path names. */
+  /** The session that the path names; undefined is answered with 404. */
   readonly session: ContractSession | undefined;
   readonly all: readonly ContractSession[];
   readonly query: URLSearchParams;
@@ -63,7 +67,6 @@ export interface Reading {
 }
 
 const SECRET = 'canary-session-0123456789';
-const bearing = (header: string) => ({ header, value: TOKEN });
 const iso = (date: Date | undefined) => date?.toISOString();
 const isActive = ({ endedAt }: ContractSession) => !endedAt;
 
@@ -104,7 +107,7 @@ function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, ad
     id,
     liveUrl: `https://live.browser-use.com/${id}`,
     // An http address that names its WebSocket.
-    cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host-0123456789/${id}`,
+    cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host/${id}`,
     startedAt: iso(createdAt),
     finishedAt: iso(endedAt) ?? null,
     metadata: body['metadata'] ?? {},
@@ -116,87 +119,60 @@ export const CONTRACTS: readonly Contract[] = [
   {
     name: 'browserbase',
     service: browserbase(),
-    key: bearing('x-bb-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 201 },
-    release: { route: /^POST \/v1\/sessions\/(?<id>[^/]+)$/, status: 200, json: { status: 'COMPLETED' } },
+    key: { header: 'x-bb-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'POST /v1/sessions/:id',
     session: (session, address) => ({
       ...browserbaseSession(session),
       connectUrl: `${address}/cdp?sessionId=${session.id}&signingKey=${SECRET}`,
       signingKey: SECRET,
     }),
     endsWithConnection: ({ keepAlive }) => keepAlive !== true,
-    reads: [
-      [
-        /^GET \/v1\/sessions$/,
-        ({ all, query }) => {
-          const [, key, value] = /^user_metadata\['(.+)'\]:'(.+)'$/.exec(query.get('q') ?? '') ?? [];
-          const matches = ({ body }: ContractSession) => valueAt(body, ['userMetadata', key!]) === value;
-          const found = all.filter((one) => (key === undefined ? isActive(one) : matches(one)));
-          return found.map(browserbaseSession);
-        },
-      ],
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)\/replays$/,
-        ({ session }) => ({
-          pages: [
-            {
-              pageId: 'page-1',
-              startTimeMs: session!.createdAt.getTime(),
-              endTimeMs: session!.createdAt.getTime() + 1000,
-            },
-          ],
-        }),
-      ],
-    ],
+    reads: {
+      'GET /v1/sessions': ({ all, query }) => {
+        const [, key, value] = /^user_metadata\['(.+)'\]:'(.+)'$/.exec(query.get('q') ?? '') ?? [];
+        const matches = ({ body }: ContractSession) => valueAt(body, ['userMetadata', key!]) === value;
+        return all
+          .filter((one) => (key === undefined ? isActive(one) : matches(one)))
+          .map(browserbaseSession);
+      },
+      'GET /v1/sessions/:id/replays': ({ session }) => {
+        const startTimeMs = session!.createdAt.getTime();
+        return { pages: [{ pageId: 'page-1', startTimeMs, endTimeMs: startTimeMs + 1000 }] };
+      },
+    },
   },
   {
     name: 'steel',
     service: steel(),
-    key: bearing('steel-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 200 },
-    release: {
-      route: /^POST \/v1\/sessions\/(?<id>[^/]+)\/release$/,
-      status: 200,
-      json: { success: true },
-    },
+    key: { header: 'steel-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'POST /v1/sessions/:id/release',
     session: steelSession,
     idIn: ({ sessionId }) => sessionId as string,
-    reads: [
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)$/,
-        ({ session, address }) => session && steelSession(session, address),
-      ],
-      [
-        /^GET \/v1\/sessions$/,
-        ({ all, address }) => ({ sessions: all.map((one) => steelSession(one, address)) }),
-      ],
-    ],
+    reads: {
+      'GET /v1/sessions/:id': ({ session, address }) => session && steelSession(session, address),
+      'GET /v1/sessions': () => ({ sessions: [] }),
+    },
   },
   {
     name: 'hyperbrowser',
     service: hyperbrowser(),
-    key: bearing('x-api-key'),
-    create: { route: /^POST \/api\/session$/, status: 200 },
-    release: { route: /^PUT \/api\/session\/(?<id>[^/]+)\/stop$/, status: 200, json: { success: true } },
+    key: { header: 'x-api-key' },
+    create: 'POST /api/session',
+    release: 'PUT /api/session/:id/stop',
     session: hyperbrowserSession,
-    reads: [
-      [
-        /^GET \/api\/session\/(?<id>[^/]+)$/,
-        ({ session, address }) => session && hyperbrowserSession(session, address),
-      ],
-      [/^GET \/api\/sessions$/, () => ({ sessions: [] })],
-    ],
+    reads: {
+      'GET /api/session/:id': ({ session, address }) => session && hyperbrowserSession(session, address),
+      'GET /api/sessions': () => ({ sessions: [] }),
+    },
   },
   {
     name: 'anchor',
     service: anchor(),
-    key: bearing('anchor-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 200 },
-    release: {
-      route: /^DELETE \/v1\/sessions\/(?<id>[^/]+)$/,
-      status: 200,
-      json: { data: { status: 'success' } },
-    },
+    key: { header: 'anchor-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'DELETE /v1/sessions/:id',
     // "Invalid API key or browser session ID".
     unknownId: 401,
     session: ({ id }, address) => ({
@@ -206,74 +182,57 @@ export const CONTRACTS: readonly Contract[] = [
         live_view_url: `https://live.anchorbrowser.io?sessionId=${id}`,
       },
     }),
-    reads: [
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)\/recordings$/,
-        ({ session }) => ({
-          data: {
-            items: [
-              {
-                id: 'recording-1',
-                file_link: 'https://api.anchorbrowser.io/recording.mp4',
-                created_at: iso(session!.createdAt),
-              },
-            ],
-          },
-        }),
-      ],
-      [/^GET \/v1\/sessions\/all\/status$/, () => ({ data: { items: [] } })],
-    ],
+    reads: {
+      'GET /v1/sessions/:id/recordings': ({ session }) => {
+        const file_link = 'https://api.anchorbrowser.io/recording.mp4';
+        return { data: { items: [{ id: 'recording-1', file_link, created_at: iso(session!.createdAt) }] } };
+      },
+      'GET /v1/sessions/all/status': () => ({ data: { items: [] } }),
+    },
   },
   {
     name: 'browser-use',
     service: browserUse(),
-    key: bearing('x-browser-use-api-key'),
-    create: { route: /^POST \/browsers$/, status: 201 },
-    release: { route: /^PATCH \/browsers\/(?<id>[^/]+)$/, status: 200, json: { status: 'stopped' } },
+    key: { header: 'x-browser-use-api-key' },
+    create: 'POST /browsers',
+    release: 'PATCH /browsers/:id',
     session: browserUseSession,
-    reads: [
-      [
-        /^GET \/browsers$/,
-        ({ all, query, address }) => {
-          const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
-          return { items: items.map((one) => browserUseSession(one, address)) };
-        },
-      ],
-      [
-        /^GET \/browsers\/(?<id>[^/]+)$/,
-        ({ session, address }) => {
-          if (!session) return undefined;
-          const recordingAvailable = session.body['enableRecording'] === true;
-          const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
-          return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
-        },
-      ],
-      [
-        /^GET \/canary-host-\d+\/(?<id>[^/]+)\/json\/version$/,
-        ({ session, address }) => ({ webSocketDebuggerUrl: `${address}/cdp?sessionId=${session!.id}` }),
-      ],
-    ],
+    reads: {
+      'GET /browsers': ({ all, query, address }) => {
+        const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
+        return { items: items.map((one) => browserUseSession(one, address)) };
+      },
+      'GET /browsers/:id': ({ session, address }) => {
+        if (!session) return undefined;
+        const recordingAvailable = session.body['enableRecording'] === true;
+        const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
+        return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
+      },
+      'GET /canary-host/:id/json/version': ({ session, address }) => ({
+        webSocketDebuggerUrl: `${address}/cdp?sessionId=${session!.id}`,
+      }),
+    },
   },
   {
     name: 'browserless sessions',
     service: browserless({ session: { ttl: 60_000 } }),
     key: { query: 'token' },
-    create: { route: /^POST \/session$/, status: 200 },
-    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { success: true } },
+    create: 'POST /session',
+    release: 'DELETE /session/:id',
     session: ({ id, body }, address) => ({
       id,
       connect: `${address}/cdp?sessionId=${id}&token=${TOKEN}`,
       stop: `https://production-sfo.browserless.io/session/${id}?token=${TOKEN}`,
       ttl: body['ttl'],
     }),
-    reads: [[/^GET \/pressure$/, () => ({ pressure: { isAvailable: true } })]],
+    reads: { 'GET /pressure': () => ({ pressure: { isAvailable: true } }) },
   },
   {
     name: 'selenium grid',
     service: webdriver(),
     key: { header: 'authorization', value: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
-    create: { route: /^POST \/session$/, status: 200 },
-    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { value: null } },
+    create: 'POST /session',
+    release: 'DELETE /session/:id',
     queues: true,
     session: ({ id, body }) => ({
       value: {
@@ -287,7 +246,7 @@ export const CONTRACTS: readonly Contract[] = [
         },
       },
     }),
-    reads: [[/^GET \/status$/, () => ({ value: { ready: true } })]],
+    reads: { 'GET /status': () => ({ value: { ready: true } }) },
   },
 ];
 
@@ -363,27 +322,26 @@ export class ContractServer implements AsyncDisposable {
     const { pathname, searchParams: query } = new URL(request.url!, this.baseUrl);
     const route = `${request.method} ${pathname}`;
     this.requests.push(route);
-    const { create, release, reads = [], unknownId = 404 } = this.contract;
+    const { create, release, reads, unknownId = 404 } = this.contract;
     const answer = (status: number, json: unknown) => answerWith(status, {}, json)(response);
-    if (!route.includes('/canary-host-') && !this.#isAllowed(request, query))
+    if (!route.includes('/canary-host/') && !this.#isAllowed(request, query))
       return answer(401, { message: 'Invalid API key' });
-    if (create.route.test(route)) return this.#create(body, response);
-    const id = release.route.exec(route)?.groups!['id'];
+    if (route === create) return this.#create(body, response);
+    const id = idOf(release, route);
     if (id !== undefined) {
       if (!this.active.some((one) => one.id === id)) return answer(unknownId, { message: 'No such session' });
       this.end(id);
       this.released.push(id);
-      return answer(release.status, release.json);
+      return answer(200, {});
     }
-    const [read, match] =
-      reads.map(([pattern, one]) => [one, pattern.exec(route)] as const).find(([, found]) => found) ?? [];
-    const session = this.sessions.find((one) => one.id === match?.groups?.['id']);
-    const json = read?.({ session, all: this.sessions, query, address: this.#socketAddress });
+    const found = Object.entries(reads).find(([one]) => one === route || idOf(one, route) !== undefined);
+    const session = found && this.sessions.find((one) => one.id === idOf(found[0], route));
+    const json = found?.[1]({ session, all: this.sessions, query, address: this.#socketAddress });
     return json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json);
   }
 
   async #create(body: Json, response: ServerResponse): Promise<void> {
-    const { create, idIn, queues } = this.contract;
+    const { idIn, queues } = this.contract;
     const refuse = this.refusals.shift();
     if (refuse) return refuse(response);
     while (this.active.length >= this.slots) {
@@ -397,7 +355,7 @@ export class ContractServer implements AsyncDisposable {
       this.losesNext = false;
       return void response.socket?.destroy();
     }
-    answerWith(create.status, {}, this.contract.session(session, this.#socketAddress))(response);
+    answerWith(200, {}, this.contract.session(session, this.#socketAddress))(response);
   }
 
   get #socketAddress(): string {
@@ -407,7 +365,7 @@ export class ContractServer implements AsyncDisposable {
   #isAllowed({ headers }: IncomingMessage, query: URLSearchParams): boolean {
     const { key } = this.contract;
     if (this.isExpired) return false;
-    return 'query' in key ? query.get(key.query) === TOKEN : headers[key.header] === key.value;
+    return 'query' in key ? query.get(key.query) === TOKEN : headers[key.header] === (key.value ?? TOKEN);
   }
 
   /** A CDP connection of a session. */
@@ -431,6 +389,14 @@ export class ContractServer implements AsyncDisposable {
       if (own !== undefined) client.send(own);
     });
   }
+}
+
+/** The id in a path that a route with `:id` describes. */
+function idOf(route: string, path: string): string | undefined {
+  const [before, after] = route.split(':id');
+  if (after === undefined || !path.startsWith(before!) || !path.endsWith(after)) return undefined;
+  const id = path.slice(before!.length, path.length - after.length);
+  return id.includes('/') ? undefined : id;
 }
 
 /** An answer with a status. */
