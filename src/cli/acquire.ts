@@ -4,7 +4,7 @@ import type { Grant } from '../service/browser-service.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../lease/run.js';
-import { ABOUT_TOKEN, addLeaseOptions, type LeaseOptions } from './options.js';
+import { ABOUT_TOKEN, addLeaseOptions, type LeaseCommandOptions } from './options.js';
 import { openPool } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';
 
@@ -29,7 +29,7 @@ Examples:
   $ pooled-browser acquire scrapers --name by-hand --tag who=ada --start-url https://example.com
   $ pooled-browser acquire scrapers --json | jq -r --unbuffered '.session.cdp_ws_url // empty'`;
 
-interface AcquireOptions extends LeaseOptions {
+interface AcquireOptions extends LeaseCommandOptions {
   untilEof?: true;
   json?: true;
 }

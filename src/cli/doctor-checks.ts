@@ -7,16 +7,9 @@ import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
-import {
-  BIDI_LIBRARY,
-  isInstalled,
-  NO_ADDRESS,
-  openPool,
-  POLL_TIMEOUT,
-  serviceOf,
-  withService,
-} from './service.js';
+import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
+import { POLL_TIMEOUT } from './options.js';
 
 /** The service and the pool to check. */
 export interface Case {
@@ -46,6 +39,38 @@ export interface Check {
   run: (on: Case) => Result | Promise<Result>;
 }
 
+/** Leases a browser, calculates the sum in a page, and releases the browser. */
+type Calculate = (
+  pool: BrowserPool,
+  options: Omit<RunOptions, 'protocol' | 'connectOptions'>,
+) => Promise<Run<unknown>>;
+
+const SUM = '1 + 1';
+
+const withPlaywright: Calculate = async (pool, options) => {
+  const { withPooledBrowser } = await import('../lease/playwright.js');
+  return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
+};
+
+function withPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
+  return async (pool, options) => {
+    const { withPooledBrowser } = await import('../lease/puppeteer.js');
+    return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
+  };
+}
+
+interface Connection {
+  name: string;
+  library: string;
+  calculate: Calculate;
+}
+
+const CONNECTIONS: readonly Connection[] = [
+  { name: 'playwright cdp', library: 'playwright-core', calculate: withPlaywright },
+  { name: 'puppeteer cdp', library: 'puppeteer-core', calculate: withPuppeteer('cdp') },
+  { name: 'puppeteer bidi', library: 'puppeteer-core', calculate: withPuppeteer('bidi') },
+];
+
 /** All checks; each relies on the earlier ones. */
 export const CHECKS: readonly Check[] = [
   { name: 'node', run: checkNode },
@@ -55,22 +80,25 @@ export const CHECKS: readonly Check[] = [
   { name: 'token', run: checkToken, isRequired: true },
   { name: 'pool', run: checkPool, isRequired: true },
   { name: 'lease', run: checkLease, isRequired: true },
-  { name: 'playwright cdp', run: (on) => checkConnection('playwright-core', calculateWithPlaywright, on) },
-  {
-    name: 'puppeteer cdp',
-    run: (on) => checkConnection('puppeteer-core', calculateOverCdp, on),
-  },
-  {
-    name: 'puppeteer bidi',
-    run: (on) => checkConnection('puppeteer-core', calculateWithPuppeteer('bidi'), on),
-  },
+  ...CONNECTIONS.map((connection) => ({
+    name: connection.name,
+    run: (on: Case) => checkConnection(connection, on),
+  })),
 ];
+
+function ok(detail: string): Result {
+  return { status: 'ok', detail };
+}
+
+function skipped(reason: string): Result {
+  return { status: 'skipped', detail: `skipped: ${reason}` };
+}
 
 /** Compares with `engines` of package.json. */
 function checkNode(): Result {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const isSupported = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22;
-  if (isSupported) return { status: 'ok', detail: process.version };
+  if (isSupported) return ok(process.version);
   return { status: 'failed', detail: process.version, advice: 'Install Node 20.19, 22.12 or newer.' };
 }
 
@@ -86,7 +114,7 @@ function checkLibraries(): Result {
   }
   const versions = LIBRARIES.map((name) => (isInstalled(name) ? `${name} ${versionOf(name)}` : `no ${name}`));
   if (!isInstalled(BIDI_LIBRARY)) versions.push(`no ${BIDI_LIBRARY} (a local pool needs it for BiDi)`);
-  return { status: 'ok', detail: versions.join(', ') };
+  return ok(versions.join(', '));
 }
 
 function versionOf(name: string): string {
@@ -104,13 +132,13 @@ async function checkAddress(on: Case): Promise<Result> {
   });
   if (!at) return { status: 'failed', detail: 'no address is set', advice: NO_ADDRESS };
   const { service, baseUrl } = at;
-  if (baseUrl === 'local') return { status: 'ok', detail: 'local: Chromium on this machine' };
+  if (baseUrl === 'local') return ok('local: Chromium on this machine');
   const url = checkBaseUrl(baseUrl);
   const name = service.name === 'kernel' ? '' : `${service.name} at `;
   const { proxy } = routeTo(url, {});
-  if (proxy === undefined) return { status: 'ok', detail: name + url.href };
+  if (proxy === undefined) return ok(name + url.href);
   const { nameOf } = await import('../service/connection.js');
-  return { status: 'ok', detail: `${name}${url.href}, through ${nameOf(new URL(proxy))}` };
+  return ok(`${name}${url.href}, through ${nameOf(new URL(proxy))}`);
 }
 
 /** In ms: a service that does not answer within this time counts as unreachable. */
@@ -121,7 +149,7 @@ async function checkReachable({ signal, ...on }: Case): Promise<Result> {
   const { baseUrl } = await serviceOf(on);
   if (baseUrl === 'local') {
     const { findBrowser } = await import('../local/browser/find-browser.js');
-    return { status: 'ok', detail: await findBrowser() };
+    return ok(await findBrowser());
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
@@ -129,7 +157,7 @@ async function checkReachable({ signal, ...on }: Case): Promise<Result> {
     const url = new URL(baseUrl);
     await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.
-    return { status: 'ok', detail: 'the service answers' };
+    return ok('the service answers');
   } catch (error) {
     throw unreachable(new URL(baseUrl), error, {});
   }
@@ -142,9 +170,8 @@ async function checkReachable({ signal, ...on }: Case): Promise<Result> {
 async function checkToken(on: Case): Promise<Result> {
   const { service, baseUrl } = await serviceOf(on);
   const { probe, replays, auth } = service;
-  if (baseUrl === 'local' || auth === 'none') return { status: 'ok', detail: 'not needed' };
-  if (!probe && !replays)
-    return { status: 'skipped', detail: `skipped: ${service.name} has no request that only reads` };
+  if (baseUrl === 'local' || auth === 'none') return ok('not needed');
+  if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
   const { expectSuccess } = await import('../service/response.js');
   const hasToken = await withService(on, async (client) => {
@@ -152,7 +179,7 @@ async function checkToken(on: Case): Promise<Result> {
     else await client.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
     return client.lastToken !== undefined;
   });
-  return { status: 'ok', detail: hasToken ? 'accepted' : 'not needed' };
+  return ok(hasToken ? 'accepted' : 'not needed');
 }
 
 function expectAbsent(error: unknown): void {
@@ -165,7 +192,7 @@ const NO_RECORD = [404, 405, 501];
 /** Reads the record of the pool. Not every service has records: without one, the lease shows whether the pool exists. */
 async function checkPool(on: Case): Promise<Result> {
   const { service } = await serviceOf(on);
-  if (!service.pool?.describe) return { status: 'skipped', detail: `skipped: ${service.name} has no pools` };
+  if (!service.pool?.describe) return skipped(`${service.name} has no pools`);
   if (on.pool === undefined) {
     return { status: 'skipped', detail: 'no pool is given; to check a pool: pooled-browser doctor POOL' };
   }
@@ -175,7 +202,7 @@ async function checkPool(on: Case): Promise<Result> {
     const { available_count: idle, acquired_count: leased, browser_pool_config: { size } = {} } = record;
     const counts = Object.entries({ idle, leased, size }).filter(([, count]) => count !== undefined);
     const facts = counts.map(([name, count]) => `${name} ${count}`).join(', ');
-    return { status: 'ok', detail: `${on.pool}: ${facts || 'the pool exists'}` };
+    return ok(`${on.pool}: ${facts || 'the pool exists'}`);
   } catch (error) {
     if (!(error instanceof PoolServiceError && NO_RECORD.includes(error.status))) throw error;
     const detail = `the service has no record of ${on.pool}: either it keeps no records, or there is no such pool`;
@@ -188,7 +215,7 @@ async function checkLease(on: Case): Promise<Result> {
   const { acquireTimeout, signal, ...service } = on;
   const name = await poolToLeaseFrom(on);
   if (typeof name !== 'string') return name;
-  if (on.lease) return { status: 'skipped', detail: 'skipped: the next check leases' };
+  if (on.lease) return skipped('the next check leases');
   await using pool = await openPool(name, service);
   await using lease = await leaseSession(pool, {
     acquireTimeout,
@@ -206,58 +233,29 @@ async function checkLease(on: Case): Promise<Result> {
   }
   const [error] = cleanupErrors;
   if (error) return { status: 'note', detail: `leased and released; replays: ${error.message}` };
-  return { status: 'ok', detail: `leased and released; replays: ${replayStatus}` };
+  return ok(`leased and released; replays: ${replayStatus}`);
 }
-
-const NEEDS_POOL: Result = { status: 'skipped', detail: 'skipped: needs a pool' };
 
 /** A service without pools leases with any name, but only on request: a session costs money. */
 async function poolToLeaseFrom(on: Case): Promise<string | Result> {
   if (on.pool !== undefined) return on.pool;
   const { service } = await serviceOf(on);
-  if (service.pool?.describe) return NEEDS_POOL;
+  if (service.pool?.describe) return skipped('needs a pool');
   if (on.lease) return service.name;
-  return { status: 'skipped', detail: 'skipped: nothing is leased without --lease' };
-}
-
-type Options = Omit<RunOptions, 'protocol' | 'connectOptions'>;
-
-/** Leases a browser, calculates the sum in a page, and releases the browser. */
-type Calculate = (pool: BrowserPool, options: Options) => Promise<Run<unknown>>;
-
-const SUM = '1 + 1';
-
-async function calculateWithPlaywright(pool: BrowserPool, options: Options): Promise<Run<unknown>> {
-  const { withPooledBrowser } = await import('../lease/playwright.js');
-  return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
-}
-
-function calculateWithPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
-  return async (pool, options) => {
-    const { withPooledBrowser } = await import('../lease/puppeteer.js');
-    return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
-  };
-}
-
-const calculateOverCdp = calculateWithPuppeteer('cdp');
-
-/** With --lease, the first installed library is used. */
-function onceCalculatedBy(): Calculate {
-  return isInstalled('playwright-core') ? calculateWithPlaywright : calculateOverCdp;
+  return skipped('nothing is leased without --lease');
 }
 
 /** In ms: until a page is usable, and until the page has calculated the sum. */
 const LIMITS = { connectTimeout: 60_000, timeout: 30_000 };
 
-async function checkConnection(library: string, calculate: Calculate, on: Case): Promise<Result> {
-  const name = await poolToLeaseFrom(on);
-  if (typeof name !== 'string') return name;
-  if (on.lease && calculate !== onceCalculatedBy())
-    return { status: 'skipped', detail: 'skipped: --lease leases once' };
-  if (!isInstalled(library)) {
+async function checkConnection({ name, library, calculate }: Connection, on: Case): Promise<Result> {
+  const leased = await poolToLeaseFrom(on);
+  if (typeof leased !== 'string') return leased;
+  if (!isInstalled(library))
     return { status: 'skipped', detail: `${library} is not installed`, advice: `npm install ${library}` };
-  }
-  await using pool = await openPool(name, on);
+  const first = CONNECTIONS.find((other) => isInstalled(other.library))!;
+  if (on.lease && name !== first.name) return skipped('--lease leases once');
+  await using pool = await openPool(leased, on);
   const { acquireTimeout, signal } = on;
   // A second attempt would hide the fault of the first.
   const limits = { ...LIMITS, acquireTimeout, pollTimeout: POLL_TIMEOUT, connectAttempts: 1 };

@@ -13,11 +13,11 @@ import {
   ABOUT_TOKEN,
   addLeaseOptions,
   exposeOption,
+  leaseSettings,
   time,
-  type ExposeOptions,
-  type LeaseOptions,
+  type LeaseCommandOptions,
 } from './options.js';
-import { openPool, POLL_TIMEOUT } from './service.js';
+import { openPool } from './service.js';
 import { note } from './terminal.js';
 
 export function define(command: Command, interruption: Interruption): void {
@@ -92,7 +92,7 @@ Examples:
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
   $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
-interface ExecOptions extends LeaseOptions, ExposeOptions {
+interface ExecOptions extends LeaseCommandOptions {
   localEndpoint?: true;
   lazy?: true;
   /** In ms. */
@@ -141,28 +141,19 @@ async function exec(
 async function execLazily(
   poolName: string,
   command: readonly string[],
-  options: Omit<ExecOptions, 'release'> & { release: 'auto' | ExecOptions['release'] },
+  options: ExecOptions,
   interruption: Interruption,
 ): Promise<void> {
-  const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout, idleTimeout, ...ending } = options;
-  const { release, releaseOnCrash, replays, exposeNetwork } = ending;
+  const { idleTimeout, exposeNetwork } = options;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
   const { serveProxy } = await import('../lease/serve-proxy.js');
   await using proxy = await serveProxy(pool, {
-    tags,
-    name,
-    startUrl,
-    acquireTimeout,
-    unreachableTimeout,
+    ...leaseSettings(options),
     idleTimeout,
-    release,
-    releaseOnCrash,
-    replays,
     exposeNetwork,
     share: true,
-    pollTimeout: POLL_TIMEOUT,
-    onEvent: createLeaseLog(acquireTimeout),
+    onEvent: createLeaseLog(options.acquireTimeout),
     onClient: (event) => {
       if (event.type === 'released') describeReplays(event.summary).forEach(note);
       if (event.type === 'refused')

@@ -32,7 +32,7 @@ async function flush(poolName: string, options: FlushOptions, signal: AbortSigna
   await using pool = await openPool(poolName, options);
   if (!options.yes) {
     const question = `Destroy all idle browsers of pool ${poolName} at ${pool.baseUrl}, for all its users?`;
-    await askFirst(question, { signal, refusal: 'Nothing was flushed.', withoutTerminal: NO_TERMINAL });
+    await askFirst(question, 'Nothing was flushed.', signal);
   }
   await pool.flush({ signal });
   if (options.json) printJson({ flushed: true, pool: poolName });
@@ -41,7 +41,3 @@ async function flush(poolName: string, options: FlushOptions, signal: AbortSigna
       `Flushed ${poolName}: the idle browsers are destroyed, and the pool starts new ones.\n`,
     );
 }
-
-const NO_TERMINAL =
-  'flush destroys the idle browsers for all users of the pool and asks for confirmation, but there is no terminal. ' +
-  'To flush without confirmation, pass --yes.';

@@ -6,8 +6,7 @@ import type { Grant, Replay } from '../service/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';
-import type { LeaseOptions } from './options.js';
-import { POLL_TIMEOUT } from './service.js';
+import { leaseSettings, type LeaseCommandOptions } from './options.js';
 import { note, oneLine } from './terminal.js';
 
 /** A leased browser that another program drives. The caller must call `end`. */
@@ -25,22 +24,13 @@ export interface SessionLease extends AsyncDisposable {
  */
 export async function leaseSession(
   pool: BrowserPool,
-  { signal, tag: tags, ...options }: LeaseOptions & { signal: AbortSignal },
+  { signal, ...options }: LeaseCommandOptions & { signal: AbortSignal },
 ): Promise<SessionLease> {
-  const { name, startUrl, acquireTimeout, unreachableTimeout, release, releaseOnCrash, replays } = options;
   const acquiring = new LinkedAbort(signal);
   const lease = await acquireSession(pool, {
-    name,
-    tags,
-    startUrl,
-    acquireTimeout,
-    unreachableTimeout,
-    release,
-    releaseOnCrash,
-    replays,
-    pollTimeout: POLL_TIMEOUT,
+    ...leaseSettings(options),
     signal: acquiring.signal,
-    onEvent: createLeaseLog(acquireTimeout),
+    onEvent: createLeaseLog(options.acquireTimeout),
   }).catch((error: unknown) => {
     if (signal.aborted) note(INTERRUPTED);
     throw error;

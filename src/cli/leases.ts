@@ -20,7 +20,7 @@ export function define(command: Command, { signal }: Interruption): void {
     .option('--yes', "don't ask; required without a terminal")
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (pool: string | undefined, options: LeasesOptions) => leases({ ...options, pool, signal }));
+    .action(async (pool: string | undefined, options: object) => leases({ ...options, pool, signal }));
 }
 
 const HELP = `
@@ -40,24 +40,20 @@ interface LeasesOptions extends ServiceOptions {
   olderThan?: number;
   yes?: true;
   json?: true;
+  pool: string | undefined;
+  signal: AbortSignal;
 }
 
 /** An active lease of this library. */
-interface ActiveLease {
-  session: string;
-  name?: string | undefined;
-  pool?: string | undefined;
-  poolId?: string | undefined;
-  /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
-  age?: number | undefined;
-  owner?: { host: string; pid: number } | undefined;
+interface ActiveLease extends ListedSession {
   /** The tag of the lease. */
   lease: string;
+  /** Since the acquire request, in ms, as far as the clocks of the machines agree. */
+  age: number | undefined;
+  owner: { host: string; pid: number } | undefined;
 }
 
-async function leases(
-  options: LeasesOptions & { pool: string | undefined; signal: AbortSignal },
-): Promise<void> {
+async function leases(options: LeasesOptions): Promise<void> {
   const { release, olderThan, json, pool } = options;
   const all = await withService(options, (client) => listLeases(client, options.signal));
   // A service may not say which pool a session belongs to.
@@ -65,11 +61,11 @@ async function leases(
     pool === undefined || name === pool || poolId === pool;
   const listed = all.filter(isOfPool);
   if (release === undefined && olderThan === undefined) return print(listed, json);
-  const unknown = (release ?? []).find((id) => !listed.some(({ session }) => session === id));
+  const unknown = (release ?? []).find((id) => !listed.some((lease) => lease.id === id));
   if (unknown !== undefined)
     throw new CliError(`Session ${unknown} is no active lease of this library: nothing was ended.`);
   const isOld = ({ age }: ActiveLease) => olderThan !== undefined && age !== undefined && age > olderThan;
-  const ended = listed.filter((lease) => release?.includes(lease.session) || isOld(lease));
+  const ended = listed.filter((lease) => release?.includes(lease.id) || isOld(lease));
   if (olderThan !== undefined) noteUnknownAges(listed);
   await endLeases(ended, options);
 }
@@ -98,30 +94,24 @@ async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<A
 }
 
 /** Undefined for a session of another program. */
-function activeLease(
-  { id, lease, mark, name, pool, poolId, createdAt }: ListedSession,
-  isLeasedAgain: boolean,
-): ActiveLease | undefined {
+function activeLease(session: ListedSession, isLeasedAgain: boolean): ActiveLease | undefined {
+  const { lease, mark, createdAt } = session;
   if (lease === undefined) return undefined;
   const owner = readMark(mark);
   // A session that is leased again is older than its lease.
   const since = Date.parse(owner?.at ?? (isLeasedAgain ? '' : (createdAt ?? '')));
-  return {
-    session: id,
-    name,
-    pool,
-    poolId,
-    age: Number.isNaN(since) ? undefined : Math.max(0, Date.now() - since),
-    owner: owner && { host: owner.host, pid: owner.pid },
-    lease,
-  };
+  const age = Number.isNaN(since) ? undefined : Math.max(0, Date.now() - since);
+  return { ...session, lease, age, owner: owner && { host: owner.host, pid: owner.pid } };
 }
 
 function print(listed: readonly ActiveLease[], json: true | undefined): void {
-  if (json) return void printJson(listed.map(({ lease: _tag, poolId: _id, ...shown }) => shown));
+  if (json)
+    return void printJson(
+      listed.map(({ id, name, pool, age, owner }) => ({ session: id, name, pool, age, owner })),
+    );
   if (listed.length === 0) return note('There are no active leases of this library.');
-  const rows = listed.map(({ session, name = '-', pool = '-', age, owner }) => [
-    session,
+  const rows = listed.map(({ id, name = '-', pool = '-', age, owner }) => [
+    id,
     name,
     pool,
     age === undefined ? '-' : ageText(age),
@@ -147,10 +137,7 @@ function noteUnknownAges(listed: readonly ActiveLease[]): void {
     );
 }
 
-async function endLeases(
-  ended: readonly ActiveLease[],
-  options: LeasesOptions & { pool: string | undefined; signal: AbortSignal },
-): Promise<void> {
+async function endLeases(ended: readonly ActiveLease[], options: LeasesOptions): Promise<void> {
   const { yes, json, signal } = options;
   if (ended.length === 0) {
     if (json) printJson([]);
@@ -161,25 +148,22 @@ async function endLeases(
   const homeless = ended.find((lease) => (lease.pool ?? options.pool) === undefined);
   if (homeless && service.pool)
     throw new CliError(
-      `The service does not say which pool session ${homeless.session} belongs to. Add the pool: pooled-browser leases <pool>.`,
+      `The service does not say which pool session ${homeless.id} belongs to. Add the pool: pooled-browser leases <pool>.`,
       EXIT.usage,
     );
   if (!yes) {
     if (!json) print(ended, undefined);
     const what = ended.length === 1 ? 'this lease' : `these ${ended.length} leases`;
     const question = `End ${what}? A program that still uses one loses its browser.`;
-    await askFirst(question, { signal, refusal: 'No lease was ended.', withoutTerminal: NO_TERMINAL });
+    await askFirst(question, 'No lease was ended.', signal);
   }
   const results: { session: string; result: ReleaseResult }[] = [];
-  for (const lease of ended) results.push({ session: lease.session, result: await endLease(lease, options) });
+  for (const lease of ended) results.push({ session: lease.id, result: await endLease(lease, options) });
   if (json) printJson(results);
   else for (const { session, result } of results) process.stdout.write(`${session}  ${RESULTS[result]}\n`);
   if (results.some(({ result }) => result === 'failed' || result === 'unknown'))
     throw new ExitStatus(EXIT.failed);
 }
-
-const NO_TERMINAL =
-  'leases asks for confirmation before it ends leases, but there is no terminal. To end them without confirmation, pass --yes.';
 
 const RESULTS: Readonly<Record<ReleaseResult, string>> = {
   released: 'ended',
@@ -193,16 +177,16 @@ const RELEASE_TIMEOUT = 15_000;
 
 /** Ends a lease, if the session still shows its tag: meanwhile the session may belong to another lease. */
 async function endLease(
-  { session, lease, pool: name }: ActiveLease,
-  options: LeasesOptions & { pool: string | undefined },
+  { id, lease, pool: name }: ActiveLease,
+  options: LeasesOptions,
 ): Promise<ReleaseResult> {
   const { ticketOf } = await import('../service/grant.js');
   const { HeldSession } = await import('../service/held-sessions.js');
   const { releaseBrowser } = await import('../service/release.js');
   await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
-  const ticket = ticketOf(session, { pool, lease: request }, true)!;
-  const held = new HeldSession(pool[INTERNALS].held, session, ticket);
+  const ticket = ticketOf(id, { pool, lease: request }, true)!;
+  const held = new HeldSession(pool[INTERNALS].held, id, ticket);
   const result = await releaseBrowser(ticket, {
     reuses: false,
     timeout: RELEASE_TIMEOUT,

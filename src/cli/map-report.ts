@@ -28,9 +28,14 @@ export class MapReport implements Disposable {
   #bar: LiveLines | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param out Where the results go: a file or a queue; `undefined` for stdout. */
-  constructor(out: string | undefined) {
+  /**
+   * @param out Where the results go: a file or a queue; `undefined` for stdout.
+   * @param interruption What the command does with its running tasks when this signal aborts.
+   */
+  constructor(out: string | undefined, { signal, text }: { signal: AbortSignal; text: string }) {
     this.#out = out;
+    const advice = `${text} and releasing the browsers. Press Ctrl-C again to quit immediately.`;
+    signal.addEventListener('abort', () => this.note(advice), { once: true });
     // On the same terminal, results would break the bar.
     const hasBar = process.stderr.isTTY && !(out === undefined && process.stdout.isTTY);
     if (hasBar) this.#bar = new LiveLines(process.stderr);

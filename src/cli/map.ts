@@ -1,8 +1,26 @@
+import { once } from 'node:events';
 import { Option, type Command } from 'commander';
+import { mapPooledBrowsers } from '../map/map-pooled-browsers.js';
+import type { MapOptions } from '../map/options.js';
+import { recordOf, type OutcomeRecord } from '../map/outcome.js';
+import { returningData } from '../map/task-value.js';
+import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import type { MapCommandOptions } from './map-job.js';
+import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';
+import { checkOut, checkpointOf, isUsed, writeTable, type OutOptions } from './map-out.js';
+import { MapReport } from './map-report.js';
+import { loadScript } from './map-script.js';
 import { ABOUT_TOKEN, choice, wholeNumber } from './options.js';
-import { ABOUT_REDIS, addTaskOptions, redisOption } from './task-options.js';
+import { openPool } from './service.js';
+import {
+  ABOUT_REDIS,
+  addTaskOptions,
+  checkArtifacts,
+  loadConnector,
+  settingsOf,
+  type TaskOptions,
+} from './task-command.js';
+import { printJson } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addTaskOptions(command)
@@ -24,13 +42,11 @@ export function define(command: Command, { signal }: Interruption): void {
         'stopAfterFailures',
       ]),
     )
-    .addOption(redisOption())
     .addHelpText('after', HELP)
-    .action(async (pool: string, script: string, inputs: string | undefined, options: MapCommandOptions) => {
-      const { queue } = options;
-      const map = { script, inputs, ...options };
-      if (queue === undefined) return (await import('./map-job.js')).runMap(pool, map, signal);
-      return (await import('./queue-map.js')).runQueuedMap(pool, { ...map, queue }, signal);
+    .action(async (pool: string, script: string, inputs: string | undefined, options: object) => {
+      const command = { ...options, script, inputs } as MapCommand;
+      if (command.queue === undefined) return map(pool, command, signal);
+      return (await import('./queue-map.js')).mapByQueue(pool, command, command.queue, signal);
     });
 }
 
@@ -87,7 +103,6 @@ killed, the same command with --resume continues; meanwhile, the others work. An
 was killed runs again: a task may run more than once. One command at a time collects from a queue.
 ${ABOUT_REDIS}
 
-With --name, the leases are called <name>-1, <name>-2, …
 ${ABOUT_TOKEN}
 
 With --stop-after-failures, no more tasks start after that many failed inputs, and the running tasks
@@ -100,3 +115,59 @@ Examples:
   $ pooled-browser map scrapers title.mjs urls.txt --concurrency 8 --retries 2 --task-timeout 30s
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles
   $ ./list-urls | pooled-browser map scrapers title.mjs | jq -r .value.title`;
+
+/** The arguments and options of the command. */
+export interface MapCommand
+  extends TaskOptions, OutOptions, Pick<MapOptions, 'retries' | 'stopAfterFailures' | 'ordered'> {
+  script: string;
+  /** Path of a file; stdin by default. */
+  inputs: string | undefined;
+  queue?: string;
+}
+
+/** Runs the task of a script for each input. Checks the whole command before it leases a browser. */
+async function map(poolName: string, command: MapCommand, signal: AbortSignal): Promise<void> {
+  const { out, format, retries, stopAfterFailures, ordered } = command;
+  const checkpoint = checkpointOf(command);
+  await using pool = await openPool(poolName, command);
+  await checkOut(command);
+  await checkArtifacts(command);
+  using inputs = await openInputs(command.inputs, signal, await inputCheckOf(command));
+  const { task, options } = await loadScript(command.script);
+  using report = new MapReport(out, { signal, text: 'Stopping the tasks' });
+  const outcomes = mapPooledBrowsers(pool, inputs.lines, returningData(task), {
+    ...settingsOf(command, report),
+    retries,
+    stopAfterFailures,
+    ordered,
+    checkpoint,
+    ...options,
+    connector: await loadConnector(command.library),
+    total: inputs.total,
+    signal,
+  });
+  let isComplete = false;
+  try {
+    for await (const outcome of outcomes) {
+      const record = recordOf(outcome);
+      report.add(record, outcome.artifacts);
+      if (checkpoint === undefined) await printRecord(record);
+    }
+    isComplete = true;
+  } finally {
+    if (format === 'csv' && (isComplete || report.done > 0)) await writeTable(checkpoint!, out!, report);
+    report.end(isComplete, command.artifacts);
+  }
+  if (report.hasFailed) throw new ExitStatus(EXIT.failed);
+}
+
+async function inputCheckOf(command: MapCommand): Promise<CheckInput> {
+  const checkpoint = checkpointOf(command);
+  const isChecked = command.resume && !command.force && (await isUsed(checkpoint!));
+  return isChecked ? readInputCheck(checkpoint!) : () => {};
+}
+
+/** Prints a result on stdout. Resolves when the reader is ready for the next result. */
+export async function printRecord(record: OutcomeRecord): Promise<void> {
+  if (!printJson(record)) await once(process.stdout, 'drain');
+}

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { faultInHosts } from '../connect/exposed-hosts.js';
+import type { AcquireSettings, ReleaseSettings } from '../lease/options.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
@@ -18,8 +19,9 @@ export const ABOUT_TOKEN = `
 The access token is read only from the environment: BROWSER_POOL_ACCESS_TOKEN, or the usual variable
 of the service (STEEL_API_KEY, …). Every user of a machine can read the arguments of its processes.`;
 
-/** Options of each command that leases browsers, also several at once. */
-export interface AcquireOptions extends ServiceOptions {
+/** Options of the commands that lease browsers. Not each command has all of them. */
+export interface LeaseCommandOptions extends ServiceOptions, Pick<ReleaseSettings, 'release' | 'replays'> {
+  name?: string;
   tag?: Readonly<Record<string, string>>;
   startUrl?: string;
   /** In ms. */
@@ -27,22 +29,12 @@ export interface AcquireOptions extends ServiceOptions {
   /** In ms. */
   unreachableTimeout: number;
   releaseOnCrash?: true;
-}
-
-/** Options of each command whose browser can reach this machine. */
-export interface ExposeOptions {
   exposeNetwork?: string;
 }
 
-export function exposeOption(): Option {
-  return new Option(
-    '--expose-network <hosts>',
-    'hosts that the browser reaches through this machine, such as localhost:3000',
-  ).argParser(hosts);
-}
-
+/** Adds the options of each command that leases browsers. */
 export function addAcquireOptions(command: Command): Command {
-  return command
+  return addServiceOption(command)
     .option('--tag <key=value>', 'a tag of the lease; can be repeated', pair)
     .option('--start-url <url>', 'URL that the browser opens')
     .addOption(timeout('--acquire-timeout <time>', 'total time to wait for a browser: 500ms, 30s, 5m', '5m'))
@@ -52,23 +44,9 @@ export function addAcquireOptions(command: Command): Command {
     .option('--release-on-crash', 'a guard process releases the browser if this process is killed (SIGKILL)');
 }
 
-/** The same, for a command whose leases have a name. */
-export interface LeaseRequestOptions extends AcquireOptions {
-  name?: string;
-}
-
-export function addLeaseRequestOptions(command: Command): Command {
-  return addAcquireOptions(addServiceOption(command).option('--name <name>', 'name of the lease'));
-}
-
-/** Options of each command that leases a browser for another program. */
-export interface LeaseOptions extends LeaseRequestOptions {
-  release: 'destroy' | 'reuse';
-  replays: 'list' | 'record' | 'off';
-}
-
+/** Adds the options of each command that leases one browser for another program. */
 export function addLeaseOptions(command: Command): Command {
-  return addLeaseRequestOptions(command)
+  return addAcquireOptions(command.option('--name <name>', 'name of the lease'))
     .addOption(
       choice('--release <choice>', 'at the end: destroy the browser, or reuse it as it is', [
         'destroy',
@@ -82,6 +60,27 @@ export function addLeaseOptions(command: Command): Command {
         'off',
       ]),
     );
+}
+
+export function exposeOption(): Option {
+  return new Option(
+    '--expose-network <hosts>',
+    'hosts that the browser reaches through this machine, such as localhost:3000',
+  ).argParser(hosts);
+}
+
+/**
+ * In ms: `acquire_timeout_seconds` of each acquire request. Ctrl-C waits for the answer to the request that is under
+ * way, so that a browser in it is released; Docker kills a program ten seconds after SIGTERM.
+ */
+export const POLL_TIMEOUT = 5000;
+
+/** The options of the library for the leases of a command. */
+export function leaseSettings(options: LeaseCommandOptions): AcquireSettings & ReleaseSettings {
+  const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout } = options;
+  const { release, releaseOnCrash, replays } = options;
+  const acquire = { tags, name, startUrl, acquireTimeout, unreachableTimeout, pollTimeout: POLL_TIMEOUT };
+  return { ...acquire, release, releaseOnCrash, replays };
 }
 
 /** An option with a fixed list of values, of which the first is the default. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import { sentence } from '../shared/errors.js';
-import { EXIT, exitCodesOf } from './errors.js';
+import { exitCodesOf } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { note, oneLine } from './terminal.js';
 
@@ -33,11 +33,11 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
 
 /** Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast. */
 export async function createProgram(args: readonly string[], interruption: Interruption): Promise<Command> {
+  const { version } = createRequire(import.meta.url)('pooled-browser/package.json') as { version: string };
   const program = new Command('pooled-browser')
     .description('Leases browsers from a pool and always releases them.')
     .option('--debug', 'print the stack of an error')
-    .option('-V, --version', 'print the version')
-    .on('option:version', printVersion)
+    .version(version, '-V, --version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)
@@ -68,9 +68,3 @@ Examples:
   $ pooled-browser map default job.mjs urls   run a task for each line of a file
   $ pooled-browser doctor default             check everything that a lease needs
   $ pooled-browser exec --help                show the options and examples of a command`;
-
-function printVersion(): never {
-  const { version } = createRequire(import.meta.url)('pooled-browser/package.json') as { version: string };
-  process.stdout.write(`${version}\n`);
-  throw new CommanderError(EXIT.ok, 'commander.version', version);
-}

@@ -12,20 +12,19 @@ import { LiveLines } from './live-lines.js';
 import {
   ABOUT_TOKEN,
   addAcquireOptions,
-  addServiceOption,
   choice,
   exposeOption,
+  leaseSettings,
   seconds,
   time,
   wholeNumber,
-  type AcquireOptions,
-  type ExposeOptions,
+  type LeaseCommandOptions,
 } from './options.js';
-import { openPool, POLL_TIMEOUT } from './service.js';
+import { openPool } from './service.js';
 import { formatNote, note, oneLine, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
-  addAcquireOptions(addServiceOption(command))
+  addAcquireOptions(command)
     .description(
       'Serves an address on 127.0.0.1 at which any program gets browsers of a pool, by CDP or BiDi.',
     )
@@ -72,7 +71,7 @@ Examples:
   $ pooled-browser proxy agents --no-secret --port 9222
   $ pooled-browser proxy agents --json | jq -r 'select(.type == "released") | .replays[]'`;
 
-interface ProxyCommandOptions extends AcquireOptions, ExposeOptions {
+interface ProxyCommandOptions extends LeaseCommandOptions {
   port: number;
   secret: boolean;
   max?: number;
@@ -80,7 +79,6 @@ interface ProxyCommandOptions extends AcquireOptions, ExposeOptions {
   keep: number;
   /** In ms. */
   idleTimeout?: number;
-  release: 'auto' | 'reuse' | 'destroy';
   record?: true;
   /** Folder. */
   recordTo?: string;
@@ -89,13 +87,11 @@ interface ProxyCommandOptions extends AcquireOptions, ExposeOptions {
 
 /** Serves a pool until a signal. */
 async function proxy(poolName: string, options: ProxyCommandOptions, signal: AbortSignal): Promise<void> {
-  const { port, secret, max, keep, idleTimeout, release, recordTo, json, ...acquire } = options;
-  const { tag: tags, startUrl, acquireTimeout, unreachableTimeout, releaseOnCrash, record } = acquire;
-  const { exposeNetwork } = acquire;
+  const { port, secret, max, keep, idleTimeout, exposeNetwork, record, recordTo, json } = options;
   if (recordTo !== undefined) await mkdir(recordTo, { recursive: true });
   await using pool = await openPool(poolName, options, max);
   const report = json ? JSON_REPORT : new TextReport();
-  const log = createLeaseLog(acquireTimeout, report.note);
+  const log = createLeaseLog(options.acquireTimeout, report.note);
   const saving = new Set<Promise<void>>();
   const onClient = (event: ProxyEvent) => {
     if (event.type !== 'released' || recordTo === undefined) return report.print(event);
@@ -105,19 +101,13 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
   };
   const { serveProxy } = await import('../lease/serve-proxy.js');
   const server = await serveProxy(pool, {
+    ...leaseSettings(options),
+    replays: record || recordTo !== undefined ? 'record' : 'list',
     port,
     secret,
     keep,
     idleTimeout,
-    release,
-    tags,
-    startUrl,
-    acquireTimeout,
-    unreachableTimeout,
-    releaseOnCrash,
     exposeNetwork,
-    replays: record || recordTo !== undefined ? 'record' : 'list',
-    pollTimeout: POLL_TIMEOUT,
     onClient,
     // The progress line shows how many clients wait.
     onEvent: (event: RunEvent) => (event.type === 'waiting' && !event.error ? undefined : log(event)),

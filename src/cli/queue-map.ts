@@ -1,41 +1,36 @@
 import { RecordFile } from '../map/checkpoint.js';
 import { iterableSource, type InputSource } from '../map/input-source.js';
 import type { OutcomeRecord } from '../map/outcome.js';
+import type { MapProgress } from '../map/progress.js';
 import { Collector } from '../map/queue/collect.js';
 import { addList } from '../map/queue/enqueue.js';
-import { collectChecks, enqueueChecks, readQueueName } from '../map/queue/options.js';
+import { collectChecks, enqueueChecks, readQueueName, type CollectOptions } from '../map/queue/options.js';
+import type { QueueProgress } from '../map/queue/queue-progress.js';
 import type { QueuedOutcome } from '../map/queue/queued-job.js';
 import { workPooledBrowsers } from '../map/queue/work.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { readOptions } from '../shared/options.js';
 import { EXIT, ExitStatus } from './errors.js';
 import { openInputs, type InputLines } from './map-inputs.js';
-import { printRecord, type MapCommand } from './map-job.js';
+import { printRecord, type MapCommand } from './map.js';
 import { checkOut, checkpointOf, writeTable } from './map-out.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';
 import { KnownInputs } from './queue-inputs.js';
-import { QueueReport } from './queue-report.js';
 import { openPool } from './service.js';
-import { checkArtifacts, listenersOf, loadConnector, redisOf, workSettingsOf } from './task-job.js';
-
-interface QueuedMapCommand extends MapCommand {
-  queue: string;
-}
+import { checkArtifacts, loadConnector, redisOf, workSettingsOf } from './task-command.js';
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;
 
-const INTERRUPTED =
-  'Returning the running tasks to the queue and releasing the browsers. Press Ctrl-C again to quit immediately.';
-
 /** Runs a job through a queue: adds the inputs, works, and collects the results of all workers. */
-export async function runQueuedMap(
+export async function mapByQueue(
   poolName: string,
-  command: QueuedMapCommand,
+  command: MapCommand,
+  queue: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const queueName = readQueueName(command.queue);
+  const queueName = readQueueName(queue);
   const connection = redisOf(command);
   await using pool = await openPool(poolName, command);
   await Promise.all([checkOut(command), checkArtifacts(command)]);
@@ -45,17 +40,15 @@ export async function runQueuedMap(
   await using results = await openResults(command, known);
   const stop = new LinkedAbort(signal);
   using inputs = await openInputs(command.inputs, stop.signal, known.check);
-  using report = new MapReport(command.out);
+  using report = new MapReport(command.out, { signal, text: 'Returning the running tasks to the queue' });
   const queueReport = new QueueReport(report, known, inputs.total);
-  signal.addEventListener('abort', () => report.note(INTERRUPTED), { once: true });
   await using collector = await Collector.open(
     queueName,
     readOptions(collectChecks, { connection, signal, ...queueReport.options }, 'map'),
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
-    ...workSettingsOf(command),
-    ...listenersOf(report, command),
+    ...workSettingsOf(command, report),
     onProgress: queueReport.showOwn,
     ...options,
     connection,
@@ -135,4 +128,62 @@ function inputsWithoutResult({ lines }: InputLines, known: KnownInputs): InputSo
     },
     close: () => source.close(),
   };
+}
+
+/** Reports the progress of a whole queue, with the tasks that run in this process. */
+class QueueReport {
+  readonly #report: MapReport;
+  readonly #known: KnownInputs;
+  readonly #total: number | undefined;
+  #done = 0;
+  #failed = 0;
+  #own: MapProgress | undefined;
+  #queue: QueueProgress | undefined;
+
+  /** @param total Number of inputs, if it is known. */
+  constructor(report: MapReport, known: KnownInputs, total: number | undefined) {
+    this.#report = report;
+    this.#known = known;
+    this.#total = total;
+  }
+
+  get options(): Pick<CollectOptions, 'total' | 'onProgress'> {
+    const total = this.#total === undefined ? undefined : Math.max(0, this.#total - this.#known.doneBefore);
+    return { total, onProgress: this.#showQueue };
+  }
+
+  /** Takes the progress of the worker in this process. */
+  readonly showOwn = (progress: MapProgress): void => {
+    this.#own = progress;
+    this.#show();
+  };
+
+  /** Counts a result. */
+  add(record: OutcomeRecord): void {
+    this.#done++;
+    if (record.status === 'rejected') this.#failed++;
+    this.#report.add(record);
+  }
+
+  readonly #showQueue = (progress: QueueProgress): void => {
+    this.#queue = progress;
+    this.#show();
+  };
+
+  #show(): void {
+    if (!this.#queue) return;
+    const { retried = 0, leases = 0, attempts = [], lastFailure, slowestHost } = this.#own ?? {};
+    this.#report.show({
+      ...this.#queue,
+      done: this.#done,
+      failed: this.#failed,
+      skipped: this.#known.doneBefore,
+      retried,
+      leases,
+      attempts,
+      ...(lastFailure && { lastFailure }),
+      ...(slowestHost && { slowestHost }),
+      ...(this.#total !== undefined && { total: this.#total }),
+    });
+  }
 }

@@ -108,12 +108,6 @@ function noToken(variables: readonly string[]): string {
   );
 }
 
-/**
- * In ms: `acquire_timeout_seconds` of each acquire request. Ctrl-C waits for the answer to the request that is under
- * way, so that a browser in it is released; Docker kills a program ten seconds after SIGTERM.
- */
-export const POLL_TIMEOUT = 5000;
-
 /** Starts a local pool, unless the signal aborts first. */
 export async function startPool(options: LocalPoolOptions, signal: AbortSignal): Promise<LocalPool> {
   const { startLocalPool } = await import('../local/start-local-pool.js');

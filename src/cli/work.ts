@@ -1,8 +1,20 @@
 import type { Command } from 'commander';
+import { readQueueName } from '../map/queue/options.js';
+import { workPooledBrowsers } from '../map/queue/work.js';
 import type { Interruption } from './interruption.js';
+import { MapReport } from './map-report.js';
+import { loadScript } from './map-script.js';
 import { ABOUT_TOKEN, timeout } from './options.js';
-import { ABOUT_REDIS, addTaskOptions, redisOption } from './task-options.js';
-import type { WorkCommandOptions } from './work-job.js';
+import { openPool } from './service.js';
+import {
+  ABOUT_REDIS,
+  addTaskOptions,
+  checkArtifacts,
+  loadConnector,
+  redisOf,
+  workSettingsOf,
+  type TaskOptions,
+} from './task-command.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addTaskOptions(command)
@@ -10,13 +22,12 @@ export function define(command: Command, { signal }: Interruption): void {
     .argument('<pool>', 'id or name of the pool')
     .argument('<script>', 'a module whose default export is the task')
     .requiredOption('--queue <name>', 'the queue of "pooled-browser map --queue"')
-    .addOption(redisOption())
     .addOption(
       timeout('--idle-timeout <time>', 'time without inputs after which a browser is released', '5s'),
     )
     .addHelpText('after', HELP)
-    .action(async (pool: string, script: string, options: WorkCommandOptions) =>
-      (await import('./work-job.js')).runWork(pool, { script, ...options }, signal),
+    .action(async (pool: string, script: string, options: object) =>
+      work(pool, { ...options, script } as WorkCommand, signal),
     );
 }
 
@@ -39,3 +50,39 @@ Examples:
   $ pooled-browser work scrapers title.mjs --queue titles
   $ pooled-browser work scrapers title.mjs --queue titles --concurrency 8 --pages-per-lease 2
   $ pooled-browser map scrapers title.mjs urls.txt --out titles.jsonl --queue titles`;
+
+interface WorkCommand extends TaskOptions {
+  script: string;
+  queue: string;
+  /** In ms. */
+  idleTimeout: number;
+}
+
+/** Works for a queue until the signal aborts. Checks the whole command before it takes an input. */
+async function work(poolName: string, command: WorkCommand, signal: AbortSignal): Promise<void> {
+  const queueName = readQueueName(command.queue);
+  const connection = redisOf(command);
+  await using pool = await openPool(poolName, command);
+  await checkArtifacts(command);
+  const { task, options } = await loadScript(command.script);
+  const connector = await loadConnector(command.library);
+  using report = new MapReport(`the queue ${queueName}`, {
+    signal,
+    text: 'Returning the running tasks to the queue',
+  });
+  report.note(`Working for the queue ${queueName}. Stop with Ctrl-C.`);
+  try {
+    const { done, failed } = await workPooledBrowsers(queueName, pool, task, {
+      ...workSettingsOf(command, report),
+      idleTimeout: command.idleTimeout,
+      ...options,
+      connection,
+      connector,
+      signal,
+    });
+    report.endWith(`Finished ${done} ${done === 1 ? 'input' : 'inputs'}, of which ${failed} failed.`);
+  } catch (error) {
+    report.endWith('The worker has stopped because of an error.');
+    throw error;
+  }
+}

@@ -13,21 +13,15 @@ import type { Lease } from './lease.js';
 /** If the service decides how long a request waits, an answer within this number of ms counts as early. */
 const EARLY = 1000;
 
-/** The call that acquires a browser. */
-type AcquiringCall = Pick<Lease<unknown>, 'pool' | 'settings' | 'signal' | 'counts' | 'emit' | 'nestedIn'>;
-
 /** A browser, and the function that ends its place among the leases of this process. */
-interface Acquired extends Granted {
+export interface Acquired extends Granted {
   readonly leave: () => void;
 }
-
-/** The reason of the deadline when the service was never reached. */
-class NeverReached extends Error {}
 
 /** Thrown for each request that leased no browser. */
 class NotLeased extends Error {
   readonly outcome: Exclude<AcquireOutcome, { kind: 'granted' }>;
-  /** The service has waited as requested: the next request follows at once, and uses up no retry. */
+  /** The service has waited as requested: the next request follows at once, and counts as no retry. */
   readonly hasWaited: boolean;
 
   constructor(outcome: NotLeased['outcome'], hasWaited: boolean) {
@@ -44,7 +38,7 @@ class NotLeased extends Error {
  * @param keepAlive Another program, or a new connection, uses the session after its first connection.
  */
 export async function acquireBrowser(
-  call: AcquiringCall,
+  call: Lease<unknown>,
   deadline: LinkedAbort,
   keepAlive: boolean,
 ): Promise<Acquired> {
@@ -59,31 +53,23 @@ export async function acquireBrowser(
   const watch = () => {
     const left = timeToReach();
     if (left > 0) patience = startTimer(left, watch);
-    else if (patience) deadline.abort(new NeverReached());
+    else if (patience) deadline.abort(new Error('The service was never reached.'));
   };
   let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
-  let granted: Granted | undefined;
   try {
     watch();
     if (queue.isFull(limit)) call.emit({ type: 'queued', ahead: queue.length });
     place = await queue.enter(limit, signal);
-    const attempt = async () => {
-      granted = await wait.request(keepAlive);
-    };
     const mayRetry = async (error: Error) => {
       if (!(error instanceof NotLeased) || signal.aborted || timeToReach() <= 0) return false;
       if (!wait.mayRepeat(error)) return false;
       await wait.pauseAfter(error);
-      return true;
+      return !signal.aborted;
     };
-    await withRetries(attempt, mayRetry, {
-      signal,
-      shouldConsumeRetry: ({ error }) => !(error instanceof NotLeased && error.hasWaited),
-    });
-    return { ...granted!, leave: place.released };
+    // With the signal, p-retry would reject even if the attempt has just leased a browser.
+    const granted = await withRetries(() => wait.request(keepAlive), mayRetry);
+    return { ...granted, leave: place.released };
   } catch (error) {
-    // p-retry rejects after an abort even if the attempt has just succeeded: that browser must be released.
-    if (granted && place) return { ...granted, leave: place.released };
     place?.released();
     // Its response is still to come, and may lease a browser.
     if (wait.isOpen) call.counts.unknownAcquires++;
@@ -94,24 +80,11 @@ export async function acquireBrowser(
   }
 }
 
-/**
- * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
- *
- * @throws AcquireTimeoutError
- */
-export async function waitForConnection(
-  call: AcquiringCall,
-  deadline: LinkedAbort,
-  refusal: { error: Error; refusals: number },
-): Promise<void> {
-  await new AcquireWait(call, deadline).pauseAfterRefusal(refusal);
-}
-
 /** The requests of one wait for a browser, and what they have shown so far. */
-class AcquireWait {
+export class AcquireWait {
   /** A request has been sent, and its response has not been read. */
   isOpen = false;
-  readonly #call: AcquiringCall;
+  readonly #call: Lease<unknown>;
   readonly #deadline: LinkedAbort;
   /** Failures in a row. */
   #failures = 0;
@@ -123,7 +96,7 @@ class AcquireWait {
   #lastError: Error | undefined;
   #isFailing = false;
 
-  constructor(call: AcquiringCall, deadline: LinkedAbort) {
+  constructor(call: Lease<unknown>, deadline: LinkedAbort) {
     this.#call = call;
     this.#deadline = deadline;
   }
@@ -154,7 +127,7 @@ class AcquireWait {
     };
     const outageIn = (outcome: AcquireOutcome) =>
       'error' in outcome && outcome.isOutage && !hasWaited()
-        ? { retryAfter: retryAfterOf(outcome) }
+        ? { retryAfter: retryAfterOf(outcome.error) }
         : undefined;
     const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
     if (outcome.kind === 'granted') return outcome.granted;
@@ -189,14 +162,19 @@ class AcquireWait {
     const { service } = this.#call.pool[INTERNALS].client;
     // The outage gate makes the pause, for all callers together.
     if ('error' in outcome && outcome.isOutage && !hasWaited) return;
-    const retryAfter = retryAfterOf(outcome);
+    const retryAfter = retryAfterOf(error);
     if (hasWaited && retryAfter === undefined) return;
     // A service that refuses at once may have a browser as soon as this process releases one.
     await this.#pause(retryAfter, { untilRelease: service.waits === 'never' });
   }
 
-  /** Waits after a refused connection that would have been the lease. @throws AcquireTimeoutError */
-  async pauseAfterRefusal({ error, refusals }: { error: Error; refusals: number }): Promise<void> {
+  /**
+   * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
+   *
+   * @param refusals Number of refused connections of this call.
+   * @throws AcquireTimeoutError
+   */
+  async pauseAfterRefusal(error: Error, refusals: number): Promise<void> {
     const { emit, settings } = this.#call;
     emit({ type: 'waiting', ...this.#progress(), error });
     this.#lastError = error;
@@ -289,8 +267,7 @@ function secondsToWait(pollTimeout: number | false, timeLeft: number): number | 
 }
 
 /** Milliseconds. Zero counts as missing: the requests would follow each other without a pause. */
-function retryAfterOf(outcome: AcquireOutcome): number | undefined {
-  const error = 'error' in outcome ? outcome.error : undefined;
+function retryAfterOf(error: Error | undefined): number | undefined {
   return error instanceof PoolServiceError ? error.retryAfter || undefined : undefined;
 }
 

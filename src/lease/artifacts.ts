@@ -27,14 +27,12 @@ export interface ArtifactEnd {
   readonly isReachable: boolean;
 }
 
-type ObservedLease = Pick<Lease<unknown>, 'settings' | 'sessionId' | 'cleanupErrors' | 'emit'>;
-
 /**
  * Observes pages during one run, task or test, and collects its artifacts. Its holder must call `collect`. A failure is
  * in `cleanupErrors` of the lease, and never fails the run.
  */
 export class ArtifactCollector {
-  readonly #lease: ObservedLease;
+  readonly #lease: Lease<unknown>;
   readonly #connection: OpenConnection<unknown>;
   readonly #options: ArtifactsSettings;
   readonly #observation: Observation;
@@ -44,7 +42,7 @@ export class ArtifactCollector {
 
   /** Resolves to undefined if the connector does not observe pages, or fails to. */
   static async begin<Handles>(
-    lease: ObservedLease,
+    lease: Lease<unknown>,
     connection: OpenConnection<Handles>,
     options: ArtifactsSettings,
     part: ObservedPart<Handles>,
@@ -63,7 +61,7 @@ export class ArtifactCollector {
   }
 
   private constructor(
-    lease: ObservedLease,
+    lease: Lease<unknown>,
     connection: OpenConnection<unknown>,
     options: ArtifactsSettings,
     part: ObservedPart<unknown>,

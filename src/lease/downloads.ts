@@ -5,7 +5,7 @@ import { delay } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { DownloadError } from '../shared/lease-errors.js';
 import { excerpt } from '../shared/redact.js';
-import type { RunStep } from './events.js';
+import type { Lease } from './lease.js';
 import type { DownloadsSettings } from './options.js';
 import type { Download } from './run.js';
 
@@ -22,13 +22,6 @@ interface SettleRequest {
   readonly owns?: ((page: DownloadPage | undefined) => boolean) | undefined;
   readonly isCut?: boolean;
   readonly leaves?: boolean;
-}
-
-interface DownloadingLease {
-  readonly sessionId: string;
-  readonly signal: AbortSignal;
-  readonly cleanupErrors: Error[];
-  readonly emit: (step: RunStep) => void;
 }
 
 /** A download that has not ended. */
@@ -48,13 +41,13 @@ export class LeaseDownloads implements DownloadListener {
   /** The files that have arrived so far. */
   readonly files: Download[] = [];
   readonly maxSize: number;
-  readonly #lease: DownloadingLease;
+  readonly #lease: Lease<unknown>;
   readonly #options: DownloadsSettings;
   readonly #running = new Map<BrowserDownload, Running>();
   /** The files that no task has received yet. */
   #unclaimed: { readonly file: Download; readonly download: BrowserDownload }[] = [];
 
-  constructor(lease: DownloadingLease, options: DownloadsSettings) {
+  constructor(lease: Lease<unknown>, options: DownloadsSettings) {
     this.#lease = lease;
     this.#options = options;
     this.maxSize = options.maxSize;

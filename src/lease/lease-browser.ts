@@ -124,7 +124,7 @@ export async function leaseSession(
 ): Promise<Lease<unknown>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
   const { Lease } = await loadLease();
-  return Lease.acquire(pool, settings);
+  return Lease.open({ pool, settings });
 }
 
 /**
@@ -194,7 +194,7 @@ function pooledBrowser<Handles, Session extends object>(
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
     downloads: lease.downloads?.files ?? [],
-    replays: () => lease.listReplays(),
+    replays: async () => (await lease.replays?.soFar()) ?? [],
     detach: () => lease.detach(),
     release,
     [Symbol.asyncDispose]: async () => void (await release()),

@@ -1,10 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { hasAcquireRequest, type Grant } from '../service/browser-service.js';
-import type { FairQueue } from '../service/fair-queue.js';
-import { ticketOf, type Granted } from '../service/grant.js';
+import type { Grant } from '../service/browser-service.js';
+import { ticketOf } from '../service/grant.js';
 import type { HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { BrowserSession } from '../service/services/kernel.js';
@@ -15,13 +13,13 @@ import { InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
 import { runs, uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
-import { callListener, publish, traceStage, type Stage } from '../shared/telemetry.js';
-import { acquireBrowser, waitForConnection } from './acquire.js';
+import { callListener, publish, traceStage, type Stage, type StageTrace } from '../shared/telemetry.js';
+import { acquireBrowser, AcquireWait, type Acquired } from './acquire.js';
 import { ArtifactCollector, type ObservedPart } from './artifacts.js';
 import { DetachedLease, type LeaseRecord } from './detached-lease.js';
 import { LeaseDownloads } from './downloads.js';
 import type { RunEvent, RunStep } from './events.js';
-import { expectLasting, inTime, Link, loadConnect } from './link.js';
+import { expectLasting, inTime, Link, loadConnect, prepareConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
 import { LeaseReplays } from './replays.js';
 import {
@@ -67,7 +65,8 @@ export interface LeaseEnd {
 export interface LeasePlan<Handles> {
   readonly pool: BrowserPool<object>;
   readonly settings: LeaseSettings;
-  readonly connector: Connector<Handles>;
+  /** How to connect. Without it, another program connects. */
+  readonly connector?: Connector<Handles>;
   /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
   readonly isOwnContextUsed?: boolean;
   /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
@@ -88,6 +87,9 @@ const outerLease = new AsyncLocalStorage<Lease<unknown>>();
  *
  * A lease without a connection (for another program) goes from `leased` to `ending`. A call that fails before it has a browser
  * goes from `acquiring` to `ended`. The holder of a lease must call `end`.
+ *
+ * The methods stand in this order: the beginning (`open`, `attach`), the work (`call`, `observe`, `openWorkspace`), the end
+ * (`detach`, `end`); then the facts about the browser, and the reports.
  */
 export class Lease<Handles> {
   readonly pool: BrowserPool<object>;
@@ -95,90 +97,87 @@ export class Lease<Handles> {
   /** Errors of recording, artifacts, downloads, cleanup and release. */
   readonly cleanupErrors: Error[] = [];
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
-  readonly exposedHosts = new Set<string>();
   /** Resolves when the release of the browser begins. */
   readonly disconnected: Promise<void>;
+  #onDisconnected = () => {};
   /** With the option `downloads`. */
   readonly downloads: LeaseDownloads | undefined;
+  /** The recordings of the browser, without the option `replays: 'off'`. */
+  replays: LeaseReplays | undefined;
 
-  #state: 'acquiring' | 'leased' | 'connected' | 'ending' | 'ended' = 'acquiring';
+  /** Number of the call in this process. */
+  readonly #run = ++runs.count;
   /** Aborts by the caller's signal, a timeout, or the loss of the browser. */
   readonly #abort: LinkedAbort;
-  readonly #run = ++runs.count;
   readonly #stages: { [stage in Stage]?: number } = {};
   readonly #artifacts: string[] = [];
-  /** The holder of the lease works in the browser's own context. */
-  #worksInOwnContext: boolean;
-  #wasOwnContextTouched = false;
-  /** The lease inside whose callback this one began, while it lasts. */
+  /** The lease inside whose callback this one began, while this one lasts. */
   #outer: Lease<unknown> | undefined = outerLease.getStore();
   /** Number of the browser within the call, from 1. */
   #attempt = 0;
-  #browser: Granted | undefined;
   /** The last browser that could not be reached. */
   #givenUp: Pick<FailedRun, 'session' | 'released'> = {};
+
+  /** Since `leased`: the browser, also after the end. */
+  #browser: Acquired | undefined;
+  /** Since `leased`, until the release: this process must release the browser. */
   #held: HeldSession | undefined;
-  /** Ends the place among the leases of this process. */
-  #leave = () => {};
-  #replays: LeaseReplays | undefined;
+  /** Since `connected`. */
   #link: Link<Handles> | undefined;
+  /** Since `ending`. */
+  #ended: Promise<RunSummary> | undefined;
+
+  /** The holder of the lease works in the browser's own context. */
+  #worksInOwnContext: boolean;
+  #wasOwnContextTouched = false;
   /** Files that the lease downloaded are left on the browser's machine. */
   #leavesFiles = false;
   /** Of the whole lease. */
   #collector: ArtifactCollector | undefined;
-  #onDisconnected = () => {};
-  #ended: Promise<RunSummary> | undefined;
 
   /**
    * Acquires a browser and connects to it. A browser that can't be reached is released for destruction, and another one is
    * leased. After a failure nothing stays leased, and the call has ended.
    */
   static async open<Handles>(plan: LeasePlan<Handles>): Promise<Lease<Handles>> {
-    const lease = new Lease<Handles>(plan);
+    const lease = new Lease(plan);
     await lease.#begin(plan);
-    return lease;
-  }
-
-  /** Acquires a browser without connecting to it, for another program. After a failure the call has ended. */
-  static async acquire(pool: BrowserPool<object>, settings: LeaseSettings): Promise<Lease<unknown>> {
-    const lease = new Lease({ pool, settings });
-    await lease.#begin();
     return lease;
   }
 
   /** Continues a lease of another process. After a failure, that lease is unchanged. */
   static async attach<Handles>(
     plan: LeasePlan<Handles>,
-    { earlierReplays, isMarkShown, ...browser }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
+    { earlierReplays, isMarkShown, ...record }: Omit<LeaseRecord, 'pool' | 'baseUrl'>,
   ): Promise<Lease<Handles>> {
-    const { pool } = plan;
-    const { grant, lease: request } = browser;
-    await prepareFolders(plan.settings, plan.settings.signal);
+    const { pool, settings } = plan;
+    const { id: sessionId } = record.grant;
+    await prepareFolders(settings, settings.signal);
     // Built here: the token must not be sent where a record from outside wants it.
-    const ticket = ticketOf(grant.id, { pool, lease: request }, isMarkShown);
-    const leave = placeOf(pool, grant.id, { isAlone: !ticket });
+    const ticket = ticketOf(sessionId, { pool, lease: record.lease }, isMarkShown);
+    const { client, limit } = pool[INTERNALS];
+    const leave = client.queueOf(pool.idOrName).join(sessionId, { limit, isAlone: !ticket });
+    if (!leave) {
+      const message = 'Another lease of this process uses the browser: release that lease first.';
+      throw new ConnectError(message, { sessionId });
+    }
     // The lease before it may have used the browser's own context.
-    const lease = new Lease<Handles>({ ...plan, isOwnContextUsed: true });
-    lease.#leave = leave;
-    lease.#hold({ ...browser, ticket, servedAt: undefined }, earlierReplays);
+    const lease = new Lease({ ...plan, isOwnContextUsed: true });
+    lease.#hold({ ...record, ticket, servedAt: undefined, leave }, earlierReplays);
     try {
       await lease.#connect(plan);
     } catch (error) {
-      lease.#replays?.stop();
+      lease.replays?.stop();
       await lease.end({ status: 'failed', error, isDetached: true });
       throw error;
     }
     return lease;
   }
 
-  private constructor({
-    pool,
-    settings,
-    isOwnContextUsed = settings.context === 'default',
-  }: Omit<LeasePlan<Handles>, 'connector'>) {
+  private constructor({ pool, settings, isOwnContextUsed }: LeasePlan<Handles>) {
     this.pool = pool;
     this.settings = settings;
-    this.#worksInOwnContext = isOwnContextUsed;
+    this.#worksInOwnContext = isOwnContextUsed ?? settings.context === 'default';
     this.#abort = new LinkedAbort(settings.signal);
     this.downloads = settings.downloads && new LeaseDownloads(this, settings.downloads);
     this.disconnected = new Promise((resolve) => {
@@ -186,90 +185,90 @@ export class Lease<Handles> {
     });
   }
 
-  /** The leased browser. */
-  get grant(): Grant {
-    return this.#browser!.grant;
-  }
-
-  /** Typed as that of the default service. The public functions give it the type of the pool's service. */
-  get session(): BrowserSession {
-    return this.grant.session as BrowserSession;
-  }
-
-  get sessionId(): string {
-    return this.grant.id;
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  get link(): Link<Handles> {
-    return this.#link!;
-  }
-
-  /** The library's handles over the present connection. */
-  get handles(): Handles {
-    return this.link.connection.handles;
-  }
-
-  /** The recording of this lease, once it has started. */
-  get startedReplays() {
-    return this.#replays?.started ?? [];
-  }
-
-  /** A sentence for the error of a call that may wait for a browser which its own caller holds. */
-  get nestedIn(): string | undefined {
-    for (let outer = this.#outer; outer; outer = outer.#outer) {
-      if (!outer.#browser || outer.#state === 'ended') continue;
-      const { pool, grant } = outer;
-      if (pool.baseUrl !== this.pool.baseUrl || pool.idOrName !== this.pool.idOrName) continue;
-      return (
-        `This call runs inside the lease of session ${grant.id}${grant.name ? ` (${grant.name})` : ''} of the same pool, ` +
-        'which can not end before it: lease one browser after the other, or enlarge the pool.'
-      );
-    }
-    return undefined;
-  }
-
-  readonly emit = (step: RunStep): void => {
-    const elapsed = Math.round(this.#abort.elapsed);
-    const event: RunEvent = { ...step, pool: this.pool.idOrName, run: this.#run, elapsed };
-    publish(event);
-    callListener(this.settings.onEvent, event);
-  };
-
-  /** Something has happened in the browser's own context. */
-  readonly noteOwnContext = (): void => {
-    this.#wasOwnContextTouched = true;
-  };
-
-  /** For a holder that does not use the handles, but opens contexts of its own. */
-  spareOwnContext(): void {
-    this.#worksInOwnContext = false;
-  }
-
-  /** Ends the work in the browser. */
-  abort(reason: unknown): void {
-    this.#abort.abort(reason);
-  }
-
-  /** Adds the time of the work to a stage, also if it fails, and traces it. */
-  async time<T>(stage: Stage, work: () => Promise<T>, task?: { readonly index: number }): Promise<T> {
-    const began = clock.now();
-    const sessionId = () => (this.#browser ? { sessionId: this.sessionId } : {});
+  async #begin(plan: LeasePlan<Handles>): Promise<void> {
+    const { signal, settings, pool } = this;
+    const deadline = new LinkedAbort(signal, settings.acquireTimeout);
     try {
-      const trace = {
-        pool: this.pool.idOrName,
-        run: this.#run,
-        attempt: this.#attempt,
-        ...sessionId(),
-        ...task,
-      };
-      return await traceStage(stage, trace, work, sessionId);
+      signal.throwIfAborted();
+      await prepareFolders(settings, signal);
+      if (plan.connector) prepareConnect(pool, plan.connector).catch((error: unknown) => this.abort(error));
+      for (let [failures, refusals] = [0, 0]; ;) {
+        await this.#acquire(deadline, !plan.connector || settings.reconnect !== false);
+        const error = await this.#reach(plan);
+        if (!error) return;
+        const isRefusal =
+          this.#endsWith === 'connection' && meaningOf(error.status ?? 0).acquire === 'unavailable';
+        if (isRefusal) await new AcquireWait(this, deadline).pauseAfterRefusal(error, ++refusals);
+        else if (++failures >= settings.connectAttempts) throw error;
+      }
+    } catch (error) {
+      const replayStatus = settings.replays === 'off' ? 'off' : 'none';
+      this.#finish({ ...this.#givenUp, replays: [], replayStatus }, { error });
+      throw error;
     } finally {
-      this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
+      deadline.dispose();
     }
+  }
+
+  /** @param keepAlive Another program, or a new connection, uses the session after its first connection. */
+  async #acquire(deadline: LinkedAbort, keepAlive: boolean): Promise<void> {
+    const attempt = ++this.#attempt;
+    this.#browser = undefined;
+    await this.time('acquire', async (trace) => {
+      this.#hold(await acquireBrowser(this, deadline, keepAlive));
+      trace.sessionId = this.sessionId;
+    });
+    this.emit({ type: 'acquired', session: this.session, sessionId: this.sessionId, attempt });
+  }
+
+  /** @param earlier Ids of the recordings from before the lease, if they are known. */
+  #hold(browser: Acquired, earlier?: readonly string[]): void {
+    const { releaseOnCrash, replays } = this.settings;
+    const { grant, ticket, servedAt } = browser;
+    this.#browser = browser;
+    this.#held = this.pool[INTERNALS].held.hold(grant.id, ticket, { onCrash: releaseOnCrash });
+    this.replays = replays === 'off' ? undefined : new LeaseReplays(this, { earlier, servedAt });
+  }
+
+  /** Connects to the browser. Returns the error of one that can't be reached, after its release. */
+  async #reach(plan: LeasePlan<Handles>): Promise<ConnectError | undefined> {
+    try {
+      await this.#cleanFirst();
+      await this.#connect(plan);
+      return undefined;
+    } catch (error) {
+      const { session } = this;
+      this.replays?.stop();
+      const releasing = this.#release(this.#endsWith === 'nothing' ? 'leave' : 'destroy');
+      this.pool[INTERNALS].background.track(releasing);
+      this.#givenUp = { session, released: await releasing };
+      if (!(error instanceof ConnectError)) throw error;
+      return error;
+    }
+  }
+
+  /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
+  async #cleanFirst(): Promise<void> {
+    const how = this.#endsWith === 'nothing' ? uncleanBrowsers.get(this.#address) : undefined;
+    if (!how) return;
+    const { settings, signal, grant } = this;
+    const { cleanSession } = await loadConnect();
+    const { trust } = this.pool[INTERNALS].client;
+    await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
+    uncleanBrowsers.delete(this.#address);
+  }
+
+  async #connect({ connector, addedNames = ['session', 'signal'] }: LeasePlan<Handles>): Promise<void> {
+    if (!connector) return;
+    const link = await Link.open(this, connector);
+    const taken = addedNames.find((name) => Object.hasOwn(link.connection.handles as object, name));
+    if (taken !== undefined) {
+      link.close();
+      link.connection.cut();
+      const message = `The connector ${connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
+      throw new InvalidOptionError('connector', message);
+    }
+    this.#link = link;
   }
 
   /**
@@ -319,11 +318,6 @@ export class Lease<Handles> {
     return options && ArtifactCollector.begin(this, this.link.connection, options, part);
   }
 
-  /** The time of a round trip to the browser in ms, as far as it is known. */
-  get roundTrip(): number | undefined {
-    return this.link.connection.socket.roundTrip;
-  }
-
   /** Opens a page for tasks, and measures the round trip. */
   async openWorkspace(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>> {
     const { connection } = this.link;
@@ -335,9 +329,14 @@ export class Lease<Handles> {
     );
   }
 
-  /** Lists the recordings of this lease so far. Never rejects. */
-  async listReplays() {
-    return (await this.#replays?.soFar()) ?? [];
+  /** The time of a round trip to the browser in ms, as far as it is known. */
+  get roundTrip(): number | undefined {
+    return this.link.connection.socket.roundTrip;
+  }
+
+  /** Ends the work in the browser. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason);
   }
 
   /** Disconnects and leaves the browser leased, for `attachBrowser`. */
@@ -349,14 +348,8 @@ export class Lease<Handles> {
     const { idOrName: pool, baseUrl } = this.pool;
     const { grant, lease, ticket } = this.#browser!;
     const isMarkShown = ticket?.owner?.isShown ?? false;
-    return new DetachedLease({
-      pool,
-      baseUrl,
-      grant,
-      lease,
-      isMarkShown,
-      earlierReplays: this.#replays?.earlier,
-    });
+    const earlierReplays = this.replays?.earlier;
+    return new DetachedLease({ pool, baseUrl, grant, lease, isMarkShown, earlierReplays });
   }
 
   /**
@@ -372,12 +365,10 @@ export class Lease<Handles> {
   }
 
   async #end({ isDetached = false, ...outcome }: LeaseEnd): Promise<RunSummary> {
-    this.#state = 'ending';
-    const { session, settings } = this;
+    const { session, settings, replays } = this;
     const leaves = isDetached || settings.release === 'leave';
     this.#link?.close();
     if (!this.#collector || !this.#isReachable) this.#cutAfterAbort();
-    const replays = this.#replays;
     if (replays?.isRecording) await this.time('replays', () => replays.stopRecording());
     await Promise.all([this.#collectArtifacts(outcome), this.#settleDownloads(leaves)]);
     if (outcome.status === 'ok') await this.#reportPendingCalls();
@@ -385,26 +376,30 @@ export class Lease<Handles> {
       !leaves && this.#cleanUp(),
       replays ? this.time('replays', () => replays.collect()) : OFF,
     ]);
-    if (replays) this.#emitReplays(recorded);
+    if (replays) this.#reportReplays(recorded);
     await this.#disconnect();
     const chosen = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
-    const choice = chosen === 'destroy' && this.#outlivesLease ? this.#keepOpen(healthy) : chosen;
+    const choice = chosen === 'destroy' && this.#endsWith === 'nothing' ? this.#keepOpen(healthy) : chosen;
     const releasing = this.#release(choice, isDetached);
+    this.pool[INTERNALS].background.track(releasing);
     const isAwaited = settings.awaitRelease || choice === 'leave';
     const released: RunSummary['released'] = isAwaited ? await releasing : 'pending';
-    this.pool[INTERNALS].background.track(releasing);
     // The browser may already belong to another lease.
     const finished = replays?.isRecording
       ? await this.time('replays', () => replays.finish(recorded))
       : recorded;
-    if (finished !== recorded) this.#emitReplays(finished);
-    const { replays: list, replayStatus } = finished;
-    const summary = { session, replays: list, replayStatus, released, ...this.#facts };
-    const { signal } = settings;
-    const failure = outcome.status === 'failed' ? { error: outcome.error } : undefined;
+    if (finished !== recorded) this.#reportReplays(finished);
+    const ended = { session, replays: finished.replays, replayStatus: finished.replayStatus, released };
+    if (outcome.status === 'failed') return this.#finish(ended, { error: outcome.error });
     // A call whose signal aborted during the release rejects too.
-    this.#finish(summary, failure ?? (signal?.aborted ? { error: signal.reason as unknown } : undefined));
-    return summary;
+    const { signal } = settings;
+    return this.#finish(ended, signal?.aborted ? { error: signal.reason } : undefined);
+  }
+
+  async #collectArtifacts({ status }: LeaseEnd): Promise<void> {
+    const name = this.settings.name ?? this.pool.idOrName;
+    const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
+    this.#artifacts.push(...((await this.#collector?.collect(end)) ?? []));
   }
 
   /** Waits for the running downloads. Never rejects. */
@@ -416,10 +411,8 @@ export class Lease<Handles> {
     try {
       await inTime(connection, CLEANUP_TIMEOUT, () => connection.downloads!.leaveNothing());
     } catch (cause) {
-      const { sessionId } = this;
-      const message = "Not all downloaded files could be removed from the browser's machine.";
-      this.cleanupErrors.push(new CleanupError(message, { sessionId, cause }));
       this.#leavesFiles = true;
+      this.#reportUnclean("Not all downloaded files could be removed from the browser's machine.", cause);
     }
   }
 
@@ -435,43 +428,38 @@ export class Lease<Handles> {
     this.emit({ type: 'pending-calls', sessionId, methods, message });
   }
 
-  /** Nothing can destroy the browser. If it is not clean, the next lease of this process cleans it first. */
-  #keepOpen(isClean: boolean): ReleaseChoice {
-    const { sessionId } = this;
-    if (isClean) return 'reuse';
-    const text =
-      'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
-      'removes the data, or fails.';
-    this.cleanupErrors.push(new CleanupError(text, { sessionId }));
-    uncleanBrowsers.set(this.#address, { isOwnContextUsed: this.#isOwnContextUsed });
-    return 'leave';
+  /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. */
+  async #cleanUp(): Promise<boolean> {
+    const { signal, sessionId, emit } = this;
+    this.#cutAfterAbort();
+    if (signal.aborted || !this.#link) return false;
+    const { connection } = this.#link;
+    const { release } = this.settings;
+    const isKept = release === 'reuse' || (release === 'destroy' && this.#endsWith !== 'nothing');
+    const clean = async () => {
+      await connection.cleanup();
+      const isOwnContextUsed = this.#isOwnContextUsed;
+      if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed });
+    };
+    try {
+      await this.time('cleanup', () => inTime(connection, CLEANUP_TIMEOUT, clean));
+      emit({ type: 'cleaned-up', sessionId });
+      return this.#canBeReused;
+    } catch (cause) {
+      const text = 'Not all pages, contexts and data of the lease could be removed.';
+      emit({ type: 'cleaned-up', sessionId, error: this.#reportUnclean(text, cause) });
+      return false;
+    }
   }
 
-  /** Releases the browser. Never rejects: a browser that could not be released is reported. */
-  async #release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
-    const { sessionId, settings, pool, emit } = this;
-    const held = this.#held!;
-    if (choice === 'leave') {
-      held.forget();
-      // Nothing but this place keeps other leases away from a browser without a service.
-      if (isDetached && this.#outlivesLease) queueOf(pool).keep(sessionId, this.#leave);
-      else this.#leave();
-      return 'left';
+  /** Disconnects. Afterwards no message can reach the browser, whatever the library reports. */
+  async #disconnect(): Promise<void> {
+    const connection = this.#link?.connection;
+    if (connection) {
+      await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect()).catch(() => {});
+      connection.cut();
     }
-    const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
-    try {
-      const released = await this.time('release', () => held.release(request));
-      emit({ type: 'released', pool: pool.idOrName, sessionId, released });
-      return released;
-    } catch (thrown) {
-      const error = thrown as ReleaseError;
-      this.cleanupErrors.push(error);
-      emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error });
-      return error.released;
-    } finally {
-      this.#leave();
-      queueOf(pool).noteRelease();
-    }
+    this.#onDisconnected();
   }
 
   #chooseRelease(outcome: LeaseOutcome): ReleaseChoice {
@@ -487,34 +475,96 @@ export class Lease<Handles> {
     }
   }
 
-  /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. */
-  async #cleanUp(): Promise<boolean> {
-    const { signal, sessionId, emit } = this;
-    this.#cutAfterAbort();
-    if (signal.aborted || !this.#link) return false;
-    const { connection } = this.#link;
+  /** Nothing can destroy the browser. If it is not clean, the next lease of this process cleans it first. */
+  #keepOpen(isClean: boolean): ReleaseChoice {
+    if (isClean) return 'reuse';
+    uncleanBrowsers.set(this.#address, { isOwnContextUsed: this.#isOwnContextUsed });
+    this.#reportUnclean(
+      'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
+        'removes the data, or fails.',
+    );
+    return 'leave';
+  }
+
+  /** Releases the browser. Never rejects: a browser that could not be released is reported. */
+  async #release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
+    const { sessionId, settings, pool, emit } = this;
+    const queue = pool[INTERNALS].client.queueOf(pool.idOrName);
+    const { leave } = this.#browser!;
+    const held = this.#held!;
+    this.#held = undefined;
+    if (choice === 'leave') {
+      held.forget();
+      // Nothing but this place keeps other leases away from a browser without a service.
+      if (isDetached && this.#endsWith === 'nothing') queue.keep(sessionId, leave);
+      else leave();
+      return 'left';
+    }
+    const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
     try {
-      await this.time('cleanup', () => inTime(connection, CLEANUP_TIMEOUT, () => this.#clean(connection)));
-      emit({ type: 'cleaned-up', sessionId });
-      return this.#canBeReused;
-    } catch (cause) {
-      const text = 'Not all pages, contexts and data of the lease could be removed.';
-      const error = new CleanupError(text, { sessionId, cause });
+      const released = await this.time('release', () => held.release(request));
+      emit({ type: 'released', pool: pool.idOrName, sessionId, released });
+      return released;
+    } catch (thrown) {
+      const error = thrown as ReleaseError;
       this.cleanupErrors.push(error);
-      emit({ type: 'cleaned-up', sessionId, error });
-      return false;
+      emit({ type: 'release-failed', pool: pool.idOrName, sessionId, error });
+      return error.released;
+    } finally {
+      leave();
+      queue.noteRelease();
     }
   }
 
-  async #clean(connection: OpenConnection<Handles>): Promise<void> {
-    const { release } = this.settings;
-    await connection.cleanup();
-    const isKept = release === 'reuse' || (release === 'destroy' && !this.#outlivesLease);
-    if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed: this.#isOwnContextUsed });
+  /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */
+  #cutAfterAbort(): void {
+    if (this.signal.aborted) this.#link?.connection.cut();
   }
 
-  get #isOwnContextUsed(): boolean {
-    return this.#worksInOwnContext || this.#wasOwnContextTouched;
+  /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */
+  get #isReachable(): boolean {
+    return !this.signal.aborted || this.signal.reason instanceof CallbackTimeoutError;
+  }
+
+  /** The leased browser. */
+  get grant(): Grant {
+    return this.#browser!.grant;
+  }
+
+  /** Typed as that of the default service. The public functions give it the type of the pool's service. */
+  get session(): BrowserSession {
+    return this.grant.session as BrowserSession;
+  }
+
+  get sessionId(): string {
+    return this.grant.id;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get link(): Link<Handles> {
+    return this.#link!;
+  }
+
+  /** The library's handles over the present connection. */
+  get handles(): Handles {
+    return this.link.connection.handles;
+  }
+
+  /**
+   * What ends the session: a release request; the end of its connection, which is the lease; or nothing. Then the browser stays
+   * open, and the next lease uses it, too.
+   */
+  get #endsWith(): 'request' | 'connection' | 'nothing' {
+    if (this.#browser!.ticket) return 'request';
+    return this.grant.endsWithConnection === true ? 'connection' : 'nothing';
+  }
+
+  /** Each session of some services has one lease: nothing of them is reused. */
+  get #isLeasedAgain(): boolean {
+    return this.pool[INTERNALS].client.service.owner !== undefined || this.#endsWith === 'nothing';
   }
 
   /** The logins of a profile would be lost with the data of its context. */
@@ -524,198 +574,93 @@ export class Lease<Handles> {
     return this.#isLeasedAgain && !losesLogins && !this.#leavesFiles;
   }
 
-  /** Each session of some services has one lease: nothing of them is reused. */
-  get #isLeasedAgain(): boolean {
-    return this.pool[INTERNALS].client.service.owner !== undefined || this.#outlivesLease;
-  }
-
-  /** Without a request that releases it, a browser stays open, and the next lease uses it, too. */
-  get #outlivesLease(): boolean {
-    return !this.#browser!.ticket && this.grant.endsWithConnection !== true;
-  }
-
-  /** The connection itself is the lease. */
-  get #isLeasedByConnection(): boolean {
-    return !this.#browser!.ticket && this.grant.endsWithConnection === true;
-  }
-
   /** Where a browser without a service is. */
   get #address(): string {
     return this.grant.cdpUrl ?? '';
   }
 
-  async #collectArtifacts({ status }: LeaseEnd): Promise<void> {
-    const name = this.settings.name ?? this.pool.idOrName;
-    const end = { name, failed: status === 'failed', isReachable: this.#isReachable };
-    this.#artifacts.push(...((await this.#collector?.collect(end)) ?? []));
+  get #isOwnContextUsed(): boolean {
+    return this.#worksInOwnContext || this.#wasOwnContextTouched;
   }
 
-  /** Disconnects. Afterwards no message can reach the browser, whatever the library reports. */
-  async #disconnect(): Promise<void> {
-    const connection = this.#link?.connection;
-    if (connection) {
-      await raceTimeout(DISCONNECT_TIMEOUT, () => connection.disconnect()).catch(() => {});
-      connection.cut();
+  /** Something has happened in the browser's own context. */
+  readonly noteOwnContext = (): void => {
+    this.#wasOwnContextTouched = true;
+  };
+
+  /** For a holder that does not use the handles, but opens contexts of its own. */
+  spareOwnContext(): void {
+    this.#worksInOwnContext = false;
+  }
+
+  /** A sentence for the error of a call that may wait for a browser which its own caller holds. */
+  get nestedIn(): string | undefined {
+    for (let outer = this.#outer; outer; outer = outer.#outer) {
+      if (!outer.#held) continue;
+      const { pool, grant } = outer;
+      if (pool.baseUrl !== this.pool.baseUrl || pool.idOrName !== this.pool.idOrName) continue;
+      return (
+        `This call runs inside the lease of session ${grant.id}${grant.name ? ` (${grant.name})` : ''} of the same pool, ` +
+        'which can not end before it: lease one browser after the other, or enlarge the pool.'
+      );
     }
-    this.#onDisconnected();
+    return undefined;
   }
 
-  #emitReplays({ replays, replayStatus: status, error }: ReplayResult): void {
+  readonly emit = (step: RunStep): void => {
+    const elapsed = Math.round(this.#abort.elapsed);
+    const event: RunEvent = { ...step, pool: this.pool.idOrName, run: this.#run, elapsed };
+    publish(event);
+    callListener(this.settings.onEvent, event);
+  };
+
+  /** Adds the time of the work to a stage, also if it fails, and traces it. */
+  async time<T>(
+    stage: Stage,
+    work: (trace: StageTrace) => Promise<T>,
+    task?: { readonly index: number },
+  ): Promise<T> {
+    const began = clock.now();
+    const ids = { pool: this.pool.idOrName, run: this.#run, attempt: this.#attempt };
+    const trace = { ...ids, ...(this.#browser && { sessionId: this.sessionId }), ...task };
+    try {
+      return await traceStage(stage, trace, work);
+    } finally {
+      this.#stages[stage] = Math.round((this.#stages[stage] ?? 0) + clock.now() - began);
+    }
+  }
+
+  #reportReplays({ replays, replayStatus: status, error }: ReplayResult): void {
     const { sessionId } = this;
     if (error) this.cleanupErrors.push(error);
     this.emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
   }
 
-  /** After a timeout, the browser can still show why. After another abort the browser is lost, or the caller has left. */
-  get #isReachable(): boolean {
-    return !this.signal.aborted || this.signal.reason instanceof CallbackTimeoutError;
-  }
-
-  /** After an abort the callback may still run. Without a socket, it can't reach the browser of the next lease. */
-  #cutAfterAbort(): void {
-    if (this.signal.aborted) this.#link?.connection.cut();
-  }
-
-  /** @param plan How to connect; without it, another program does. */
-  async #begin(plan?: LeasePlan<Handles>): Promise<void> {
-    const { acquireTimeout, connectAttempts, reconnect, replays } = this.settings;
-    const deadline = new LinkedAbort(this.signal, acquireTimeout);
-    try {
-      this.signal.throwIfAborted();
-      await prepareFolders(this.settings, this.signal);
-      if (plan) this.#prepareConnect(plan.connector).catch((error: unknown) => this.abort(error));
-      for (let [failures, refusals] = [0, 0]; ;) {
-        await this.#acquire(deadline, !plan || reconnect !== false);
-        const error = await this.#reach(plan);
-        if (!error) return;
-        const isRefusal =
-          this.#isLeasedByConnection && meaningOf(error.status ?? 0).acquire === 'unavailable';
-        if (isRefusal) await waitForConnection(this, deadline, { error, refusals: ++refusals });
-        else if (++failures >= connectAttempts) throw error;
-      }
-    } catch (error) {
-      const replayStatus = replays === 'off' ? 'off' : 'none';
-      this.#finish({ ...this.#givenUp, replays: [], replayStatus, ...this.#facts }, { error });
-      throw error;
-    } finally {
-      deadline.dispose();
-    }
-  }
-
-  /** Connects to the browser. Returns the error of one that can't be reached, after its release. */
-  async #reach(plan: LeasePlan<Handles> | undefined): Promise<ConnectError | undefined> {
-    try {
-      await this.#cleanFirst();
-      if (plan) await this.#connect(plan);
-      return undefined;
-    } catch (error) {
-      const { session } = this;
-      this.#replays?.stop();
-      const releasing = this.#release(this.#outlivesLease ? 'leave' : 'destroy');
-      this.pool[INTERNALS].background.track(releasing);
-      this.#givenUp = { session, released: await releasing };
-      this.#state = 'acquiring';
-      if (!(error instanceof ConnectError)) throw error;
-      return error;
-    }
-  }
-
-  async #acquire(deadline: LinkedAbort, keepAlive: boolean): Promise<void> {
-    const attempt = ++this.#attempt;
-    this.#browser = undefined;
-    await this.time('acquire', async () => {
-      const { leave, ...browser } = await acquireBrowser(this, deadline, keepAlive);
-      this.#leave = leave;
-      this.#hold(browser);
-    });
-    this.emit({ type: 'acquired', session: this.session, sessionId: this.sessionId, attempt });
-  }
-
-  /** @param earlier Ids of the recordings from before the lease, if they are known. */
-  #hold(browser: Granted, earlier?: readonly string[]): void {
-    const { releaseOnCrash, replays } = this.settings;
-    const { grant, ticket, servedAt } = browser;
-    this.#browser = browser;
-    this.#state = 'leased';
-    this.#held = this.pool[INTERNALS].held.hold(grant.id, ticket, { onCrash: releaseOnCrash });
-    this.#replays = replays === 'off' ? undefined : new LeaseReplays(this, { earlier, servedAt });
-  }
-
-  /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
-  async #cleanFirst(): Promise<void> {
-    const how = this.#outlivesLease ? uncleanBrowsers.get(this.#address) : undefined;
-    if (!how) return;
-    const { settings, signal, grant } = this;
-    const { cleanSession } = await loadConnect();
-    const { trust } = this.pool[INTERNALS].client;
-    await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
-    uncleanBrowsers.delete(this.#address);
-  }
-
-  async #connect({ connector, addedNames = ['session', 'signal'] }: LeasePlan<Handles>): Promise<void> {
-    const link = await Link.open(this, connector);
-    const taken = addedNames.find((name) => Object.hasOwn(link.connection.handles as object, name));
-    if (taken !== undefined) {
-      link.close();
-      link.connection.cut();
-      throw new InvalidOptionError('connector', namesConflict(connector.library, taken));
-    }
-    this.#link = link;
-    this.#state = 'connected';
-  }
-
-  /**
-   * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
-   * keeps the process busy, so it starts after the request is sent. A missing library aborts the call.
-   */
-  async #prepareConnect(connector: Connector<Handles>): Promise<void> {
-    const { host, service } = this.pool[INTERNALS].client;
-    if (hasAcquireRequest(service)) await host.connected();
-    (await host.spare()).prepare();
-    await Promise.all([connector.load(), loadConnect()]);
-  }
-
-  get #facts(): Omit<FailedRun, 'session' | 'replays' | 'replayStatus' | 'released'> {
-    const downloads = this.downloads?.files ?? [];
-    const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
-    return {
-      ...this.counts,
-      timings,
-      cleanupErrors: this.cleanupErrors,
-      artifacts: this.#artifacts,
-      downloads,
-    };
+  #reportUnclean(message: string, cause?: unknown): CleanupError {
+    const error = new CleanupError(message, { sessionId: this.sessionId, cause });
+    this.cleanupErrors.push(error);
+    return error;
   }
 
   /** Ends the call: emits its last event, and keeps the run for `runOf`. */
-  #finish(summary: FailedRun, failure?: { error: unknown }): void {
-    this.#state = 'ended';
+  #finish<End extends Omit<FailedRun, keyof CallFacts>>(
+    end: End,
+    failure?: { error: unknown },
+  ): End & CallFacts {
+    const timings: Timings = { ...this.#stages, total: Math.round(this.#abort.elapsed) };
+    const { counts, cleanupErrors } = this;
+    const downloads = this.downloads?.files ?? [];
+    const summary = { ...end, ...counts, timings, cleanupErrors, artifacts: this.#artifacts, downloads };
     this.#outer = undefined;
     if (failure) rememberRun(failure.error, summary);
     this.emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
+    return summary;
   }
 }
 
-function queueOf({ idOrName, [INTERNALS]: { client } }: BrowserPool<object>): FairQueue {
-  return client.queueOf(idOrName);
-}
-
-function namesConflict(library: string, name: string): string {
-  return `The connector ${library} has a handle ${name}, which is a name of this library. Rename the handle.`;
-}
-
-/** Takes the place of a lease that exists already. */
-function placeOf(
-  pool: BrowserPool<object>,
-  sessionId: string,
-  { isAlone }: { isAlone: boolean },
-): () => void {
-  const leave = queueOf(pool).join(sessionId, { limit: pool[INTERNALS].limit, isAlone });
-  if (leave) return leave;
-  const message = 'Another lease of this process uses the browser: release that lease first.';
-  throw new ConnectError(message, { sessionId });
-}
+/** The facts of a run that do not depend on its browser. */
+type CallFacts = Omit<RunSummary, 'session' | 'replays' | 'replayStatus' | 'released'>;
 
 const OFF: ReplayResult = { replays: [], replayStatus: 'off' };
 

@@ -1,6 +1,8 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
+import type { BrowserPool } from '../service/browser-pool.js';
+import { hasAcquireRequest } from '../service/browser-service.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
@@ -24,54 +26,46 @@ export const loadConnect = lazy(() => import('../connect/connect-session.js'));
 /** Pauses between two attempts to connect again. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
 
-/** The lease that uses a connection. */
-type LinkedLease = Pick<
-  Lease<unknown>,
-  | 'pool'
-  | 'settings'
-  | 'grant'
-  | 'sessionId'
-  | 'signal'
-  | 'emit'
-  | 'exposedHosts'
-  | 'downloads'
-  | 'abort'
-  | 'noteOwnContext'
-  | 'time'
->;
+/**
+ * Opens a connection for the WebSocket and imports the library while the acquire request, if there is one, waits. The import
+ * keeps the process busy, so it starts after the request is sent. Rejects if the library is missing.
+ */
+export async function prepareConnect(pool: BrowserPool<object>, connector: Connector): Promise<void> {
+  const { host, service } = pool[INTERNALS].client;
+  if (hasAcquireRequest(service)) await host.connected();
+  (await host.spare()).prepare();
+  await Promise.all([connector.load(), loadConnect()]);
+}
 
 /**
  * The connection of a lease. With the option `reconnect` a lost connection is replaced; the calls that were using it fail
  * and are not repeated. Without it the browser is lost with its connection.
  */
 export class Link<Handles> {
-  readonly #lease: LinkedLease;
+  readonly #lease: Lease<unknown>;
   readonly #connector: Connector<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
   readonly #abort: LinkedAbort;
-  #connection: OpenConnection<Handles>;
+  /** The hosts of `exposeNetwork` that were reported. */
+  readonly #exposed = new Set<string>();
+  #connection!: OpenConnection<Handles>;
   /** Aborts when the present connection ends, or with the lease. */
-  #current: LinkedAbort;
+  #current!: LinkedAbort;
   #renewing: Promise<void> | undefined;
   /** Warns before the service ends a session without a connection. */
   #expiry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  static async open<Handles>(lease: LinkedLease, connector: Connector<Handles>): Promise<Link<Handles>> {
-    return new Link(lease, connector, await connect(lease, connector, undefined, lease.signal));
+  static async open<Handles>(lease: Lease<unknown>, connector: Connector<Handles>): Promise<Link<Handles>> {
+    const link = new Link(lease, connector);
+    link.#setConnection(await link.#connect());
+    return link;
   }
 
-  private constructor(
-    lease: LinkedLease,
-    connector: Connector<Handles>,
-    connection: OpenConnection<Handles>,
-  ) {
+  private constructor(lease: Lease<unknown>, connector: Connector<Handles>) {
     this.#lease = lease;
     this.#connector = connector;
     this.#abort = new LinkedAbort(lease.signal);
-    this.#connection = connection;
-    this.#current = new LinkedAbort(lease.signal);
-    this.#watch(connection);
   }
 
   /** The present connection, or the last one. */
@@ -114,7 +108,10 @@ export class Link<Handles> {
     );
   }
 
-  #watch(connection: OpenConnection<Handles>): void {
+  #setConnection(connection: OpenConnection<Handles>): void {
+    this.#connection = connection;
+    this.#current = new LinkedAbort(this.#lease.signal);
+    clock.clearTimeout(this.#expiry);
     void connection.ended.then((end) => {
       if (connection === this.#connection && end !== 'closed-by-us') this.#onEnded(end);
     });
@@ -147,10 +144,7 @@ export class Link<Handles> {
     const connection = await this.#reconnect(pageUrl);
     if (signal.aborted) connection.cut();
     signal.throwIfAborted();
-    this.#connection = connection;
-    this.#current = new LinkedAbort(this.#lease.signal);
-    clock.clearTimeout(this.#expiry);
-    this.#watch(connection);
+    this.#setConnection(connection);
     emit({ type: 'reconnected', sessionId });
   }
 
@@ -161,7 +155,7 @@ export class Link<Handles> {
     const began = clock.now();
     for (let failures = 1; ; failures++) {
       try {
-        return await connect(this.#lease, this.#connector, pageUrl, signal);
+        return await this.#connect(pageUrl);
       } catch (cause) {
         signal.throwIfAborted();
         const isOver = cause instanceof ConnectError && meaningOf(cause.status ?? 0).endsSession;
@@ -173,6 +167,39 @@ export class Link<Handles> {
         await delay(pause, signal);
       }
     }
+  }
+
+  #connect(pageUrl?: string): Promise<OpenConnection<Handles>> {
+    const { settings, emit, pool, grant, sessionId, downloads, noteOwnContext } = this.#lease;
+    const { library } = this.#connector;
+    return this.#lease.time('connect', async () => {
+      emit({ type: 'connecting', sessionId, library, protocol: settings.protocol });
+      try {
+        const { host, trust } = pool[INTERNALS].client;
+        const plan = {
+          settings,
+          trust,
+          spare: await host.spare(),
+          pageUrl,
+          signal: this.#abort.signal,
+          downloads,
+          onOwnContextUsed: noteOwnContext,
+          onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
+          onExposed: (exposed: string) => {
+            if (this.#exposed.has(exposed)) return;
+            this.#exposed.add(exposed);
+            emit({ type: 'host-exposed', sessionId, host: exposed });
+          },
+        };
+        const { connectSession } = await loadConnect();
+        const connection = await connectSession(this.#connector, grant, plan);
+        emit({ type: 'connected', sessionId });
+        return connection;
+      } catch (error) {
+        emit({ type: 'connect-failed', sessionId, error: error as Error });
+        throw error;
+      }
+    });
   }
 
   #warnBeforeExpiry(): void {
@@ -208,40 +235,8 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
     'The browser was lost: the callback closed the browser or its connection. The library closes it after the callback.',
 };
 
-function connect<Handles>(
-  lease: LinkedLease,
-  connector: Connector<Handles>,
-  pageUrl: string | undefined,
-  signal: AbortSignal,
-): Promise<OpenConnection<Handles>> {
-  const { settings, emit, pool, grant, sessionId, exposedHosts, noteOwnContext: onOwnContextUsed } = lease;
-  const onExposed = (host: string) => {
-    if (exposedHosts.has(host)) return;
-    exposedHosts.add(host);
-    emit({ type: 'host-exposed', sessionId, host });
-  };
-  const onPagesClosed = (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls });
-  return lease.time('connect', async () => {
-    emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
-    try {
-      const { host, trust } = pool[INTERNALS].client;
-      const spare = await host.spare();
-      const { downloads } = lease;
-      const listeners = { onPagesClosed, onExposed, onOwnContextUsed, downloads };
-      const plan = { settings, trust, spare, pageUrl, signal, ...listeners };
-      const { connectSession } = await loadConnect();
-      const connection = await connectSession(connector, grant, plan);
-      emit({ type: 'connected', sessionId });
-      return connection;
-    } catch (error) {
-      emit({ type: 'connect-failed', sessionId, error: error as Error });
-      throw error;
-    }
-  });
-}
-
 /** Throws if the session ends with its connection. */
-export function expectLasting({ grant, pool }: Pick<LinkedLease, 'grant' | 'pool'>, action: string): void {
+export function expectLasting({ grant, pool }: Pick<Lease<unknown>, 'grant' | 'pool'>, action: string): void {
   if (grant.endsWithConnection !== true) return;
   const { name } = pool[INTERNALS].client.service;
   throw new InvalidOptionError(

@@ -17,16 +17,13 @@ const MOST_RETRIES = 2;
 /** A recording that began this number of ms before the service answered can be the service's own for our lease. */
 const LONGEST_START = 1000;
 
-/** The lease whose recordings are listed. */
-type RecordedLease = Pick<Lease<unknown>, 'pool' | 'settings' | 'sessionId' | 'emit' | 'cleanupErrors'>;
-
 /**
  * The recordings of one lease. A browser can keep its session id from lease to lease, and the service lists the recordings of
  * all of them; so the recordings that exist at the start are removed from the list at the end. Both lists are requested
  * while the browser is leased.
  */
 export class LeaseReplays {
-  readonly #lease: RecordedLease;
+  readonly #lease: Lease<unknown>;
   /** The recordings at the beginning of the lease. */
   readonly #first: Promise<readonly Replay[]>;
   /** A recording that the service seems to have started by itself for this lease. */
@@ -46,7 +43,7 @@ export class LeaseReplays {
    * @param facts Ids of the earlier recordings, if they are known; and when the service leased the browser, by its clock.
    */
   constructor(
-    lease: RecordedLease,
+    lease: Lease<unknown>,
     { earlier, servedAt }: { earlier?: readonly string[] | undefined; servedAt?: number | undefined },
   ) {
     this.#lease = lease;

@@ -172,10 +172,10 @@ export class Job<Handles, Input, Value> {
   async #deliver(
     { position, index, input, attempts, artifacts, downloads, settle }: Task<Input>,
     attempt: PromiseSettledResult<Value>,
-    { session, sessionId, startedReplays: replays }: Lease<Handles>,
+    { session, sessionId, replays: made }: Lease<Handles>,
   ): Promise<void> {
-    const files = { artifacts, downloads };
-    const outcome = { ...attempt, index, input, session, sessionId, attempts, replays, ...files };
+    const results = { replays: made?.started ?? [], artifacts, downloads };
+    const outcome = { ...attempt, index, input, session, sessionId, attempts, ...results };
     if (settle && !(await settle(outcome))) return this.#leaveToSource();
     await this.#sink?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });

@@ -39,8 +39,24 @@ export class HeldSession {
    *
    * @throws ReleaseError with the id of the session that is, or may be, still leased.
    */
-  release(request: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    this.#released ??= this.#release(request).finally(() => this.forget());
+  release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
+    const { ticket } = this;
+    if (!ticket) {
+      this.forget();
+      return Promise.resolve(reuse ? 'reused' : 'destroyed');
+    }
+    if (this.#released) return this.#released;
+    if (reuse) this.#helped?.markSent();
+    const began = clock.now();
+    const send = this.send.bind(this);
+    this.#released = releaseBrowser(ticket, { reuses: reuse, timeout, send })
+      .then((result) => {
+        // A service without `owner` leases no session again.
+        if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
+        if (result === 'gone') return 'destroyed';
+        throw this.#errorOf(result, { timeout, elapsed: clock.now() - began });
+      })
+      .finally(() => this.forget());
     return this.#released;
   }
 
@@ -48,27 +64,6 @@ export class HeldSession {
   forget(): void {
     this.#helped?.remove();
     this.#pool.remove(this);
-  }
-
-  async #release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
-    const { id, ticket } = this;
-    if (!ticket) return reuse ? 'reused' : 'destroyed';
-    if (reuse) this.#helped?.markSent();
-    const began = clock.now();
-    const send = this.send.bind(this);
-    const result = await releaseBrowser(ticket, { reuses: reuse, timeout, send });
-    // A service without `owner` leases no session again.
-    if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
-    if (result === 'gone') return 'destroyed';
-    const { pool } = this.#facts;
-    const message =
-      result === 'unknown'
-        ? `It is unknown whether session ${id} of pool ${pool} was released: the service did not answer. ` +
-          'If it was not, it stays leased until its inactivity timeout.'
-        : `Session ${id} of pool ${pool} could not be released within ${duration(timeout)}. ` +
-          'It stays leased until its inactivity timeout.';
-    const elapsed = clock.now() - began;
-    throw new ReleaseError(message, result, { ...this.#facts, elapsed, cause: this.cause });
   }
 
   /** Sends a request of the release. Never rejects. */
@@ -83,6 +78,17 @@ export class HeldSession {
       if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
       return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
     }
+  }
+
+  #errorOf(released: 'failed' | 'unknown', { timeout, elapsed }: { timeout: number; elapsed: number }) {
+    const { pool, sessionId } = this.#facts;
+    const message =
+      released === 'unknown'
+        ? `It is unknown whether session ${sessionId} of pool ${pool} was released: the service did not answer. ` +
+          'If it was not, it stays leased until its inactivity timeout.'
+        : `Session ${sessionId} of pool ${pool} could not be released within ${duration(timeout)}. ` +
+          'It stays leased until its inactivity timeout.';
+    return new ReleaseError(message, released, { ...this.#facts, elapsed, cause: this.cause });
   }
 
   get #facts() {

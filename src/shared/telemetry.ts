@@ -68,21 +68,19 @@ const channels = {
 /**
  * Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check.
  *
- * @param complete Adds facts to the trace that are known only after the work.
+ * @param work May add facts to the trace.
  */
 export async function traceStage<T>(
   stage: Stage,
   trace: StageTrace,
-  work: () => Promise<T>,
-  complete?: (value: T) => Partial<StageTrace>,
+  work: (trace: StageTrace) => Promise<T>,
 ): Promise<T> {
   const channel = channels[stage];
-  if (!channel.hasSubscribers) return work();
+  if (!channel.hasSubscribers) return work(trace);
   // Not returned from the traced function: Node would publish the value, which may be internal or the caller's.
   let value!: T;
   await channel.tracePromise(async () => {
-    value = await work();
-    Object.assign(trace, complete?.(value));
+    value = await work(trace);
   }, trace);
   return value;
 }

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { FakeService, JWT } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { SLOW_START, startClient } from './support.js';
+import { SLOW_START } from '../support/program.js';
+import { startClient } from './support.js';
 
 describe('acquire', () => {
   const used = useLocalPool();

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import { expectRefusal, runHere, SLOW_START, startClient } from './support.js';
+import { SLOW_START } from '../support/program.js';
+import { expectRefusal, runHere, startClient } from './support.js';
 
 /** Every command that sends requests to a service, with the route of its first request and an answer that fails it. */
 const CLIENTS = [

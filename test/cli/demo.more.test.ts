@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
 import { savedFacts } from '../local/replays/support.js';
-import { installWithoutLibraries, interruptInTime, startCli, startNode } from './support.js';
+import { startProgram } from '../support/program.js';
+import { installWithoutLibraries, interruptInTime, startCli } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'recordings-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -51,7 +52,7 @@ it('leases with each library and protocol, prints each step, and ends with code 
   const [, printed] = /hello\.mjs:\n\n([^]*)\n\nIt runs .* BROWSER_POOL_BASE_URL=local node/.exec(stdout)!;
   const hello = printed!.replace('https://example.com', 'data:text/html,<title>My page</title>');
   const words = ['--input-type=module', '--eval', hello];
-  const ended = await startNode(words, { BROWSER_POOL_BASE_URL: 'local' }).ended;
+  const ended = await startProgram(words, { BROWSER_POOL_BASE_URL: 'local' }).ended;
   expect(ended).toEqual({ code: 0, stdout: 'My page reused\n', stderr: '' });
 });
 
@@ -77,7 +78,7 @@ it.each([
   ],
   [['puppeteer-core', 'chromium-bidi'], TWO_JOBS, [WITHOUT_PLAYWRIGHT], 'puppeteer'],
 ])('runs with %j only, and prints what it left out', async (installed, headline, leftOut, library) => {
-  const demo = startNode([installWithoutLibraries(...installed), 'demo'], RECORDINGS);
+  const demo = startProgram([installWithoutLibraries(...installed), 'demo'], RECORDINGS);
   const { code, stdout, stderr } = await demo.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const head = [headline, ...leftOut.map((text) => `Left out: ${text}`)];
@@ -102,7 +103,7 @@ it.each([/3 jobs/, /requests a browser/, /callback runs/, /waits: no browser/])(
 );
 
 it('prints what to install without any library, or without a browser', async () => {
-  const bare = await startNode([installWithoutLibraries(), 'demo']).ended;
+  const bare = await startProgram([installWithoutLibraries(), 'demo']).ended;
   expect(bare.code).toBe(1);
   expect(bare.stderr).toContain('npm install playwright-core, or npm install puppeteer-core');
   const { code, stderr } = await startCli(['demo'], { CHROME_PATH: '/nowhere' }).ended;

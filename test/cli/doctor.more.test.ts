@@ -9,15 +9,8 @@ import {
   type Route,
 } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
-import {
-  installWithoutLibraries,
-  interruptInTime,
-  runHere,
-  startCli,
-  startClient,
-  startNode,
-  type Ended,
-} from './support.js';
+import { type Ended, startProgram } from '../support/program.js';
+import { installWithoutLibraries, interruptInTime, runHere, startCli, startClient } from './support.js';
 
 interface Report {
   ok: boolean;
@@ -96,16 +89,16 @@ describe('doctor, on a pool', () => {
 it('prints what to install when no library is installed', async () => {
   const words = [installWithoutLibraries(), 'doctor', '--json', '--base-url', 'local'];
   const message = /neither playwright-core nor puppeteer-core is installed.*npm install playwright-core/;
-  expect(faults(await startNode(words).ended)).toEqual(only(message, 'libraries'));
+  expect(faults(await startProgram(words).ended)).toEqual(only(message, 'libraries'));
 });
 
 it('reports, like serve, that BiDi needs chromium-bidi', async () => {
   const main = installWithoutLibraries('puppeteer-core');
   const environment = { BROWSER_POOL_ACCESS_TOKEN: TOKEN };
-  const serve = startNode([main, 'serve', '--size', '1'], environment);
+  const serve = startProgram([main, 'serve', '--size', '1'], environment);
   const [, baseUrl] = await serve.prints(/BASE_URL=(.*)[^]*CDP only.* npm install chromium-bidi/);
   const args = [main, 'doctor', 'default', '--json', ...PATIENT, '--base-url', baseUrl!];
-  const ended = await startNode(args, environment).ended;
+  const ended = await startProgram(args, environment).ended;
   const { checks } = JSON.parse(ended.stdout) as Report;
   expect(checks.find(({ check }) => check === 'libraries')?.detail).toContain(
     'no chromium-bidi (a local pool',

@@ -7,7 +7,8 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
-import { hasTerminals, NO_ECHO, startAtTerminal, startCli, startClient } from './support.js';
+import { NO_ECHO } from '../support/program.js';
+import { hasTerminals, startAtTerminal, startCli, startClient } from './support.js';
 
 /** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
 const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do sleep 0.1; done`];

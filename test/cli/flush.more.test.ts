@@ -47,7 +47,7 @@ describe.runIf(hasTerminals)('flush at a terminal', () => {
 it('requires --yes without a terminal, and sends nothing without --yes', async () => {
   const flush = startClient(['flush', 'scrapers'], service.options, { stdin: 'pipe' });
   flush.child.stdin!.end('y\n');
-  expectRefusal(await flush.ended, 'To flush without confirmation, pass --yes.');
+  expectRefusal(await flush.ended, 'To answer yes, pass --yes.');
   expect(service.requests).toEqual([]);
 });
 

@@ -2,19 +2,20 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCli, type Ended } from './support.js';
+import type { Ended } from '../support/program.js';
+import { startCli } from './support.js';
 
 it('prints the path of an installed browser, as JSON with --json', async () => {
-  const { code, stdout, stderr } = await runCli(['install-browser']);
+  const { code, stdout, stderr } = await startCli(['install-browser']).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const [, path] = /^Browser: (.+)\n$/.exec(stdout)!;
   expect(existsSync(path!)).toBe(true);
-  const json = await runCli(['install-browser', '--json']);
+  const json = await startCli(['install-browser', '--json']).ended;
   expect(JSON.parse(json.stdout)).toEqual({ executablePath: path, installed: false });
 });
 
 it('refuses to install anything while CHROME_PATH is wrong', async () => {
-  const { code, stdout, stderr } = await runCli(['install-browser'], { CHROME_PATH: '/nowhere' });
+  const { code, stdout, stderr } = await startCli(['install-browser'], { CHROME_PATH: '/nowhere' }).ended;
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('CHROME_PATH is /nowhere');
 });
@@ -53,7 +54,7 @@ describe.runIf(process.platform === 'linux')('on a machine without a browser', (
     ],
   ])('%s', async (_what, { script = INSTALLS, user, ran }, { code }, messages) => {
     const machine = machineWithoutBrowser(script, user);
-    const ended = await runCli(['install-browser'], machine.environment);
+    const ended = await startCli(['install-browser'], machine.environment).ended;
     expect(ended.code).toBe(code);
     expect(ended.stdout).toMatch(code === 0 ? /^Browser: .*chrom.* \(installed now\)\n$/ : /^$/);
     for (const text of messages) expect(ended.stderr).toMatch(text);
@@ -65,7 +66,7 @@ describe.runIf(process.platform === 'linux')('--headful, on a machine without a 
   it('installs Xvfb', async () => {
     const machine = machineWithoutDisplay('/bin/cp "$0" "${0%/*}/Xvfb"');
     const args = ['install-browser', '--headful', '--json'];
-    const { code, stdout, stderr } = await runCli(args, machine.environment);
+    const { code, stdout, stderr } = await startCli(args, machine.environment).ended;
     expect(JSON.parse(stdout)).toMatchObject({ installed: false, opensWindows: true });
     expect(stderr).toContain('This machine has no display.');
     expect(machine.ran()).toEqual([UPDATE, 'install -y --no-install-recommends xvfb noninteractive']);
@@ -74,7 +75,8 @@ describe.runIf(process.platform === 'linux')('--headful, on a machine without a 
 
   it('prints what is missing when that fails, and succeeds: headless browsers need no display', async () => {
     const machine = machineWithoutDisplay('exit 100');
-    const { code, stdout, stderr } = await runCli(['install-browser', '--headful'], machine.environment);
+    const { code, stdout, stderr } = await startCli(['install-browser', '--headful'], machine.environment)
+      .ended;
     expect(stdout).toMatch(/^Browser: /);
     expect(stderr).toContain('Xvfb is missing. For pools with headless: false, install it: apt-get install');
     expect(code).toBe(0);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import { startClient, type Program, type ProgramOptions } from './support.js';
+import type { Program, ProgramOptions } from '../support/program.js';
+import { startClient } from './support.js';
 
 export interface Result {
   status: string;

@@ -4,14 +4,8 @@ import { LEASE_TAG } from '../../src/services.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
-import {
-  expectRefusal,
-  hasTerminals,
-  startAtTerminal,
-  startCli,
-  startClient,
-  type Ended,
-} from './support.js';
+import type { Ended } from '../support/program.js';
+import { expectRefusal, hasTerminals, startAtTerminal, startCli, startClient } from './support.js';
 
 const OLD = '2020-01-01T00:00:00.000Z';
 
@@ -107,7 +101,7 @@ it('does not guess the pool of a session', async () => {
 
 it('requires --yes without a terminal', async () => {
   const ended = await run('--older-than', '2h');
-  expectRefusal({ ...ended, stdout: '' }, 'To end them without confirmation, pass --yes.');
+  expectRefusal({ ...ended, stdout: '' }, 'To answer yes, pass --yes.');
   expect(ended.released).toEqual([]);
 });
 

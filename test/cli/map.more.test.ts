@@ -9,7 +9,8 @@ import { titled } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { realSession } from '../support/real-session.js';
 import { ASKS, inOrder, Jobs, LIBRARY, parse } from './jobs.js';
-import { hasTerminals, SLOW_START, startAtTerminal, startClient } from './support.js';
+import { SLOW_START } from '../support/program.js';
+import { hasTerminals, startAtTerminal, startClient } from './support.js';
 
 const jobs = new Jobs();
 const { file, script, inputs, map, results } = jobs;

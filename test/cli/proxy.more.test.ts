@@ -12,7 +12,8 @@ import { titled, useLocalPool } from '../support/local.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 import { processesOf } from '../support/processes.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
-import { expectRefusal, startAtTerminal, startClient, hasTerminals, type Program } from './support.js';
+import type { Program } from '../support/program.js';
+import { expectRefusal, hasTerminals, startAtTerminal, startClient } from './support.js';
 
 // Lighthouse needs it.
 useWholeBrowser();

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { FakeService } from '../support/fake-service.js';
-import { runHere, type Ended } from './support.js';
+import type { Ended } from '../support/program.js';
+import { runHere } from './support.js';
 
 /** Runs the command at a service with these recordings. */
 async function run(recordings: object[], ...flags: string[]): Promise<Ended> {

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { expectRefusal, SLOW_START, startCli, type Program } from './support.js';
+import { SLOW_START, type Program } from '../support/program.js';
+import { expectRefusal, startCli } from './support.js';
 
 it('serves a pool, prints its address, and prints a line for each event', async () => {
   const serve = startCli(['serve', '--pool', 'tests=1', '--port', '0']);

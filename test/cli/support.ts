@@ -1,128 +1,39 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { EXIT } from '../../src/cli/errors.js';
 import { Interruption } from '../../src/cli/interruption.js';
 import { createProgram } from '../../src/cli/program.js';
 import { reportError } from '../../src/cli/terminal.js';
-import { processesOf } from '../support/processes.js';
+import {
+  startProgram,
+  variablesOf,
+  type Ended,
+  type Environment,
+  type Program,
+  type ProgramOptions,
+} from '../support/program.js';
 
 const MAIN = resolve('dist/cli/main.js');
 
-export interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-export interface ProgramOptions {
-  stdin?: 'ignore' | 'pipe';
-  /** The program; Node by default. */
-  command?: string;
-  /** Working folder; ours by default. */
-  cwd?: string;
-}
-
-type Environment = Record<string, string | undefined>;
-
-/** For polls that include the start of a program or a browser, which takes long on a busy machine. */
-export const SLOW_START = { timeout: 150_000 };
-
-/** Minimum time between two signals, in ms: an earlier signal counts as a copy of the first. */
-export const NO_ECHO = 400;
-
-/** A running program, with its output. */
-export class Program {
-  readonly child: ChildProcess;
-  /** The TMPDIR of this program: files in it, and processes with it, come from this program. */
-  readonly folder = mkdtempSync(join(tmpdir(), 'p-'));
-  readonly ended: Promise<Ended>;
-  stdout = '';
-  stderr = '';
-
-  /** @param environment Added to ours; `undefined` unsets a variable. */
-  constructor(
-    args: readonly string[],
-    environment: Environment = {},
-    { stdin = 'ignore', command = process.execPath, cwd }: ProgramOptions = {},
-  ) {
-    const env = { ...process.env, TMPDIR: this.folder, ...environment };
-    this.child = spawn(command, args, { env, cwd, stdio: [stdin, 'pipe', 'pipe'] });
-    this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
-    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    // A key may be written after the end of the program.
-    this.child.stdin?.on('error', () => {});
-    this.ended = once(this.child, 'close').then(([code]) => {
-      return { code: code as number | null, stdout: this.stdout, stderr: this.stderr };
-    });
-  }
-
-  /** Waits until the output matches; otherwise fails with the output. */
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
-    return vi.waitFor(
-      () => {
-        const match = pattern.exec(this.stdout) ?? pattern.exec(this.stderr);
-        if (match) return match;
-        throw new Error(`It did not print ${pattern}, but:\n${this.stdout}${this.stderr}`);
-      },
-      { ...SLOW_START, interval: 10 },
-    );
-  }
-
-  async end(signal: NodeJS.Signals): Promise<Ended> {
-    this.child.kill(signal);
-    return this.ended;
-  }
-
-  /** Sends the signal until the program ends: on a busy machine, two signals may arrive as one. */
-  async insist(send: () => unknown, interval = NO_ECHO): Promise<Ended> {
-    const again = setInterval(send, interval);
-    return this.ended.finally(() => clearInterval(again));
-  }
-
-  /** Fails when a process or a file outlives the program. A killed process ends with a delay. */
-  async leavesNothing(): Promise<void> {
-    await expect.poll(() => this.leftovers(), { timeout: 20_000, interval: 20 }).toEqual([]);
-  }
-
-  /** Returns its processes and the files in its TMPDIR, such as browser profiles. */
-  leftovers(): string[] {
-    const files = readdirSync(this.folder).filter((name) => !name.startsWith('tsx-'));
-    return [...processesOf(this.folder).map(({ command }) => command), ...files];
-  }
-}
-
-/** Starts the command line, or another program with `command`; it is killed at the end of the test. */
+/** Starts the command line. */
 export function startCli(
   args: readonly string[],
   environment?: Environment,
   options?: ProgramOptions,
 ): Program {
-  const whole = options?.command === undefined ? [MAIN, ...args] : args;
-  const program = new Program(whole, environment, options);
-  onTestFinished(() => void program.child.kill('SIGKILL'));
-  return program;
-}
-
-/** Starts Node with these arguments, such as the command line of another folder. */
-export function startNode(args: readonly string[], environment?: Environment): Program {
-  return startCli(args, environment, { command: process.execPath });
+  return startProgram([MAIN, ...args], environment, options);
 }
 
 /** Starts the command line as a client of a service. */
 export function startClient(
   args: readonly string[],
-  { baseUrl, token }: { baseUrl: string; token: string },
+  service: { baseUrl: string; token: string },
   options?: ProgramOptions,
 ): Program {
-  return startCli(args, { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token }, options);
-}
-
-export async function runCli(args: readonly string[], environment?: Environment): Promise<Ended> {
-  return startCli(args, environment).ended;
+  return startCli(args, variablesOf(service), options);
 }
 
 /** Runs the command line in this process, as `main.ts` does, for a command that waits for no signal and no input. */
@@ -202,5 +113,5 @@ export function startAtTerminal(
 ): Program {
   const sized = columns === undefined ? [] : ['sh', '-c', `stty cols ${columns} rows 20; exec "$@"`, 'sh'];
   const whole = ['-c', TERMINAL, ...sized, process.execPath, MAIN, ...args];
-  return startClient(whole, service, { stdin: 'pipe', command: 'python3' });
+  return startProgram(whole, variablesOf(service), { stdin: 'pipe', command: 'python3' });
 }

@@ -7,7 +7,8 @@ import { processesOf } from '../support/processes.js';
 import { describeWithRedis } from '../support/redis.js';
 import { TestRedis } from '../support/redis-server.js';
 import { ASKS, inOrder, Jobs, LIBRARY, parse } from './jobs.js';
-import { expectRefusal, SLOW_START, startClient } from './support.js';
+import { SLOW_START } from '../support/program.js';
+import { expectRefusal, startClient } from './support.js';
 
 const PASSWORD = 'canary-password-123';
 const QUEUE = ['--queue', 'titles'];

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, it, onTestFailed } from 'vitest';
-import { Program } from '../cli/support.js';
+import { Program } from '../support/program.js';
 import { EXAMPLE_TIMEOUT } from './support.js';
 
 const RELEASED = 'The browser was reused';

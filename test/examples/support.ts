@@ -1,5 +1,4 @@
-import type { Program } from '../cli/support.js';
-import { startClient } from '../cli/support.js';
+import { startProgram, variablesOf, type Program } from '../support/program.js';
 
 /** Milliseconds for all examples, or a whole suite: several programs one after the other, on a busy machine. */
 export const EXAMPLE_TIMEOUT = 600_000;
@@ -11,5 +10,5 @@ export function startExample(
   args: readonly string[] = [],
 ): Program {
   const command = ['--import', 'tsx', `examples/${name}.ts`, ...args];
-  return startClient(command, service, { command: process.execPath });
+  return startProgram(command, variablesOf(service));
 }

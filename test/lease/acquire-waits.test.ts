@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { clock } from '../../src/shared/clock.js';
+import { useFastClock } from '../support/fake-clock.js';
 import type { Answer } from '../support/fake-service.js';
 import { acquireWith, GRANT, LONG, NONE, watchTimeouts, type Outcome } from './support.js';
 
@@ -88,12 +89,6 @@ describe('the backoff', () => {
     for (const [index, gap] of gaps.entries()) expect(gap).toBeGreaterThan(18 * 2 ** index);
   });
 
-  it.each([408, 429])('is replaced by Retry-After, after a %i', async (status) => {
-    const retry = { minTimeout: LONG, maxTimeout: LONG };
-    const { requests } = await acquireWith([{ status, headers: { 'retry-after': '1' } }, GRANT], { retry });
-    expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(950);
-  });
-
   it.each<[string, Answer, object]>([
     ['an AcquireTimeoutError after 204s', NONE, { code: 'ERR_ACQUIRE_TIMEOUT' }],
     ['the error of the service after errors', { status: 503 }, { name: 'PoolServiceError', status: 503 }],
@@ -125,9 +120,20 @@ describe('a request', () => {
     expect(requests).toHaveLength(2);
     for (const { body } of requests) expect(body).not.toHaveProperty('acquire_timeout_seconds');
   });
+});
 
-  it('waits for the response longer than the service waits', async () => {
-    const late: Answer = { status: 204, delay: 1500 };
+describe('with a clock of which a second takes 100 ms', () => {
+  beforeEach(() => void vi.restoreAllMocks());
+  useFastClock();
+
+  it.each([408, 429])('Retry-After replaces the backoff, after a %i', async (status) => {
+    const retry = { minTimeout: LONG, maxTimeout: LONG };
+    const { requests } = await acquireWith([{ status, headers: { 'retry-after': '1' } }, GRANT], { retry });
+    expect(requests[1]!.at - requests[0]!.at).toBeGreaterThan(95);
+  });
+
+  it('a request waits for the response longer than the service waits', async () => {
+    const late: Answer = { status: 204, delay: 150 };
     const { requests, events } = await acquireWith([late, GRANT], { pollTimeout: 1000 });
     expect(requests).toHaveLength(2);
     expect(events.map(({ type }) => type)).not.toContain('outcome-unknown');

@@ -6,6 +6,9 @@ import { PlayedLease } from '../support/played-lease.js';
 import { breakOff, hang, rejection, reset } from '../service/support.js';
 import { found, session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
+import { useFastClock } from '../support/fake-clock.js';
+
+useFastClock();
 
 const BODY = { code: 'some_code', message: 'a message' };
 const BROKEN: Answer = { status: 200, json: session({ session_id: 'broken', cdp_ws_url: null }) };

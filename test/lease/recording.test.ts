@@ -6,6 +6,9 @@ import { expectNoSecrets } from '../support/collected.js';
 import { JWT, session, TOKEN, type Answer, type Route, type SeenRequest } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
 import { after, answerLater, LONG, useClock, watchTimeouts } from './support.js';
+import { useFastClock } from '../support/fake-clock.js';
+
+useFastClock();
 
 const STARTED = { replay_id: 'replay-1', started_at: '2026-01-02T03:04:05Z' };
 const FINISHED = {
@@ -80,7 +83,7 @@ describe.concurrent('a recording', () => {
   });
 
   it('is returned with its link if the video is never written', async () => {
-    const { run, played } = await record({ replays: [[], [STARTED]] }, { replaysTimeout: 1500 });
+    const { run, played } = await record({ replays: [[], [STARTED]] }, { replaysTimeout: 6000 });
     expect(run).toMatchObject({ replays: [STARTED], replayStatus: 'pending', cleanupErrors: [] });
     // The pauses grow from 100 ms: without that, there would be 15 lists after the release.
     expect(played.service.of('replays').length).toBeLessThan(2 + 10);

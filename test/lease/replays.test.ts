@@ -3,6 +3,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { hang, reset } from '../service/support.js';
 import { reply, type Answer } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
+import { useFastClock } from '../support/fake-clock.js';
+
+useFastClock();
 
 const earlier = { replay_id: 'earlier', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://x/1' };
 const ours = {
@@ -59,7 +62,7 @@ it('returns the recording that the service started by itself, also beside the on
   const started = { replay_id: 'replay-1', started_at: new Date(Date.now() + 80).toISOString() };
   // The recording of the option may have started before the first list.
   list([earlier, running, started]);
-  const { run } = await played.run(undefined, { replays: 'record', replaysTimeout: 500 });
+  const { run } = await played.run(undefined, { replays: 'record', replaysTimeout: 10_000 });
   expect(run!.replays.map(({ replay_id }) => replay_id)).toEqual(['own', 'replay-1']);
 });
 
@@ -96,13 +99,13 @@ describe.concurrent('a list that is invalid', () => {
     const check = async (answers: Answer[]) => {
       await using own = await PlayedLease.start();
       own.service.script('replays', ...answers);
-      const { value, run } = await own.run(undefined, { replaysTimeout: answer === hang ? 500 : 60_000 });
+      const { value, run } = await own.run(undefined, { replaysTimeout: answer === hang ? 5000 : 60_000 });
       expect(value).toBe('value');
       expect(run).toMatchObject({ replays: [], replayStatus: 'unavailable', released: 'reused' });
       expect(run!.cleanupErrors).toHaveLength(1);
       const [error] = run!.cleanupErrors;
       expect(own.told('replays').at(-1)).toMatchObject({ status: 'unavailable', error });
-      if (answer === hang) expect(error!.message).toMatch(/within 500 ms \(option replaysTimeout\)/);
+      if (answer === hang) expect(error!.message).toMatch(/within 5 s \(option replaysTimeout\)/);
     };
     await Promise.all([check([...failures, valid]), check([valid, answer])]);
   });

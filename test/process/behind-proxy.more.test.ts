@@ -25,13 +25,13 @@ describe.runIf(hasOpenSsl)('a process behind a proxy with a password', () => {
       const program = start('behind-proxy', [], isKilled ? {} : { NODE_EXTRA_CA_CERTS: file });
       const settings = { baseUrl, token: TOKEN, proxy: proxy.url, ...(isKilled && { ca }) };
       program.child.stdin!.write(`${JSON.stringify(settings)}\n`);
-      await program.says('leased');
+      await program.prints(/leased/);
       const guard = guardOf(program);
       const shown = guard.args + readFileSync(`/proc/${guard.pid}/environ`, 'utf8');
       expect(shown).not.toMatch(/canary|BEGIN CERTIFICATE/);
       if (isKilled) program.child.kill('SIGKILL');
       else program.child.stdin!.write('exit\n');
-      expect(await program.ended).toEqual(isKilled ? [null, 'SIGKILL'] : [7, null]);
+      expect(await program.exit).toEqual(isKilled ? [null, 'SIGKILL'] : [7, null]);
       await expect.poll(() => service.released).toEqual(['session-1']);
       await expect.poll(guard.isOver).toBe(true);
     },

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { build, stop } from 'esbuild';
-import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { PlayedLease } from '../support/played-lease.js';
+import { startProgram, variablesOf } from '../support/program.js';
 
 const PROGRAM = `
   import { BrowserPool, leaseBrowser } from ${JSON.stringify(join(process.cwd(), 'dist/index.js'))};
@@ -24,28 +23,27 @@ const PROGRAM = `
 const REQUIRE =
   "import { createRequire as createRequire0 } from 'node:module'; const require = createRequire0(import.meta.url);";
 
-afterAll(stop);
+/** The application in one file, in a folder of its own, for each format. */
+const files = { esm: '', cjs: '' };
 
-/** Bundles an application with the library into the only file of a folder, and starts it there. */
-async function startBundle(format: 'esm' | 'cjs', way: string, variables: Record<string, string> = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'bundle-'));
-  const outfile = join(folder, format === 'esm' ? 'app.mjs' : 'app.cjs');
-  await build({
-    stdin: { contents: PROGRAM, resolveDir: folder },
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format,
-    logLevel: 'error',
-    ...(format === 'esm' && { banner: { js: REQUIRE } }),
-  });
-  const env = { ...process.env, BROWSER_POOL_ACCESS_TOKEN: 'the-token', ...variables };
-  const child = spawn(process.execPath, [outfile, way], { cwd: folder, env });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += String(text)));
-  return { child, output: () => output, ended: once(child, 'close') };
-}
+beforeAll(async () => {
+  for (const format of ['esm', 'cjs'] as const) {
+    files[format] = join(mkdtempSync(join(tmpdir(), 'bundle-')), format === 'esm' ? 'app.mjs' : 'app.cjs');
+    await build({
+      stdin: { contents: PROGRAM, resolveDir: dirname(files[format]) },
+      outfile: files[format],
+      bundle: true,
+      platform: 'node',
+      format,
+      logLevel: 'error',
+      ...(format === 'esm' && { banner: { js: REQUIRE } }),
+    });
+  }
+  await stop();
+});
+
+const startBundle = (format: 'esm' | 'cjs', way: string, service: { baseUrl: string; token: string }) =>
+  startProgram([files[format], way], variablesOf(service), { cwd: dirname(files[format]) });
 
 it.each([
   ['exit', 'esm'],
@@ -55,21 +53,21 @@ it.each([
 ] as const)('releases the browser at %s in an application of one file (%s)', async (way, format) => {
   await using played = await PlayedLease.start();
   const { service } = played;
-  const { child, output, ended } = await startBundle(format, way, { BROWSER_POOL_BASE_URL: service.baseUrl });
+  const program = startBundle(format, way, service.options);
   if (way === 'SIGKILL') {
-    await expect.poll(output).toBe('leased');
-    child.kill('SIGKILL');
+    await program.prints(/leased/);
+    program.child.kill('SIGKILL');
   }
-  await ended;
-  expect(output()).toBe(way === 'exit' ? '' : 'leased');
+  const { stdout, stderr } = await program.ended;
+  expect(stdout + stderr).toBe(way === 'exit' ? '' : 'leased');
   await expect.poll(() => service.released).toEqual(['session-1']);
 });
 
 it.each(['esm', 'cjs'] as const)(
   "says what baseUrl: 'local' lacks in an application of one file (%s)",
   async (format) => {
-    const { output, ended } = await startBundle(format, 'local');
-    await ended;
-    expect(output()).toMatch(/^LocalPoolError: .* Install the package beside the bundle/);
+    const { stdout } = await startBundle(format, 'local', { baseUrl: 'http://127.0.0.1:1', token: 'any' })
+      .ended;
+    expect(stdout).toMatch(/^LocalPoolError: .* Install the package beside the bundle/);
   },
 );

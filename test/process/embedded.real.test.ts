@@ -11,13 +11,13 @@ it.each([
 ] as const)(
   'a process with a local pool and a lease %s, and leaves no browser',
   async (_what, signal, way) => {
-    const { child, says, ended } = start('embedded', [way]);
-    await says('leased');
-    child.kill(signal);
-    expect(await ended).toEqual([null, signal]);
+    const program = start('embedded', [way]);
+    await program.prints(/leased/);
+    program.child.kill(signal);
+    expect(await program.exit).toEqual([null, signal]);
   },
 );
 
 it('a process with a local pool and a lease keeps its exit code, and leaves no browser', async () => {
-  expect(await start('embedded', ['exit']).ended).toEqual([7, null]);
+  expect(await start('embedded', ['exit']).exit).toEqual([7, null]);
 });

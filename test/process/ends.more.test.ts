@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeService, found, reply, session, type SeenRequest } from '../support/fake-service.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 import { kill, processesOf, type RunningProcess } from '../support/processes.js';
-import { start, type Program } from './support.js';
+import { variablesOf, type Program } from '../support/program.js';
+import { start } from './support.js';
 
 let service: FakeService;
 let browser: PlayedBrowser;
@@ -25,10 +26,7 @@ afterEach(async () => {
 const granted = (session_id: string, body?: Record<string, unknown>) =>
   session({ session_id, cdp_ws_url: browser.url, tags: body?.['tags'] });
 const run = (way: string, ...args: string[]): Program =>
-  start('ending', [way, ...args], {
-    BROWSER_POOL_BASE_URL: service.baseUrl,
-    BROWSER_POOL_ACCESS_TOKEN: 'the-token',
-  });
+  start('ending', [way, ...args], variablesOf(service.options));
 const helpers = (): RunningProcess[] =>
   processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes('release-process'));
 const released = () => service.released.map(String).toSorted((a, b) => a.localeCompare(b));
@@ -49,10 +47,10 @@ it.each([
 ])('a lease in a worker thread is released once after %s', async (_end, way, how) => {
   const program = run(way);
   if (how) {
-    await program.says('leased');
+    await program.prints(/leased/);
     end(program, how);
   }
-  if (how.startsWith('SIG')) expect(await program.ended).toEqual([null, how]);
+  if (how.startsWith('SIG')) expect(await program.exit).toEqual([null, how]);
   await expectReleased('session-1');
 });
 
@@ -63,7 +61,7 @@ describe('an acquire request that is open when the process ends', () => {
       reply(response, { status: 200, json: granted('late'), delay: 700 });
     });
     const program = run('acquiring');
-    expect(await program.ended).toEqual([null, 'SIGTERM']);
+    expect(await program.exit).toEqual([null, 'SIGTERM']);
     await expectReleased('late');
     expect(service.of('acquire')).toHaveLength(1);
   });
@@ -74,7 +72,7 @@ describe('an acquire request that is open when the process ends', () => {
       reply(response, { status: 204, delay: 1000 });
     });
     const program = run('acquiring');
-    expect(await program.ended).toEqual([null, 'SIGTERM']);
+    expect(await program.exit).toEqual([null, 'SIGTERM']);
     expect(service.of('acquire')).toHaveLength(1);
   });
 
@@ -89,9 +87,9 @@ describe('an acquire request that is open when the process ends', () => {
     const program = run(way);
     await acquired;
     end(program, how);
-    expect(await program.ended).toEqual(how === 'exit' ? [7, null] : [null, how]);
+    expect(await program.exit).toEqual(how === 'exit' ? [7, null] : [null, how]);
     await expectReleased('found');
-    if (how !== 'SIGKILL') expect(program.output()).toContain('outcome-unknown');
+    if (how !== 'SIGKILL') expect(program.stdout).toContain('outcome-unknown');
   });
 
   it('is searched for once more after the end of the process, which closes the connection', async () => {
@@ -106,7 +104,7 @@ describe('an acquire request that is open when the process ends', () => {
     const program = run('exit-acquiring');
     await acquired;
     program.child.stdin!.write('exit');
-    expect(await program.ended).toEqual([7, null]);
+    expect(await program.exit).toEqual([7, null]);
     await expectReleased('found');
   });
 });
@@ -120,7 +118,7 @@ describe('a token that lives 4 s', () => {
     ['the process that a process at exit starts', 'tokens-exit', 'exit'],
   ])('is renewed in time for %s, without a busy loop', async (_who, way, how) => {
     const program = run(way, '1');
-    await program.says('token 3');
+    await program.prints(/token 3/);
     end(program, how);
     await program.ended;
     await expectReleased('session-1');
@@ -132,7 +130,7 @@ describe('a token that lives 4 s', () => {
 describe('a guard', () => {
   it('receives each token that the client fetches', async () => {
     const program = run('guarded-opaque');
-    await program.says('leased');
+    await program.prints(/leased/);
     program.child.kill('SIGKILL');
     await expectReleased('session-1', 'session-2');
     for (const { headers } of service.of('release')) expect(headers.authorization).toBe('Bearer token-2');
@@ -140,7 +138,7 @@ describe('a guard', () => {
 
   it('is replaced with all its leases when it dies', async () => {
     const program = run('guarded', '2');
-    await program.says('leased');
+    await program.prints(/leased/);
     for (let deaths = 0; deaths < 2; deaths++) {
       const [guard] = helpers();
       kill(guard!);
@@ -153,20 +151,20 @@ describe('a guard', () => {
 
   it('that dies just before the exit does not prevent the release', async () => {
     const program = run('guarded-exit');
-    await program.says('leased');
+    await program.prints(/leased/);
     const [guard] = helpers();
     process.kill(program.child.pid!, 'SIGSTOP');
     kill(guard!);
     program.child.stdin!.write('exit');
     process.kill(program.child.pid!, 'SIGCONT');
-    expect(await program.ended).toEqual([7, null]);
+    expect(await program.exit).toEqual([7, null]);
     await expectReleased('session-1');
   });
 
   it('also watches a browser that no caller received, until it is released', async () => {
     service.script('acquire', async (response, { body }) => {
       program.child.stdin!.write('abort');
-      await program.says('aborted');
+      await program.prints(/aborted/);
       reply(response, { status: 200, json: granted('orphan', body) });
     });
     service.script(
@@ -192,7 +190,7 @@ describe('a guard', () => {
     service.script('release', (response) => reply(response, { status: 204, delay: 1000 }));
     const program = run(way);
     if (way === 'guarded-exit') program.child.stdin!.write('exit');
-    expect(await program.ended).toEqual([code, null]);
+    expect(await program.exit).toEqual([code, null]);
     await expect.poll(helpers).toEqual([]);
     const ids = way === 'mixed-exit' ? ['session-1', 'session-2'] : ['session-1'];
     expect(released()).toEqual(ids);
@@ -201,7 +199,7 @@ describe('a guard', () => {
 
 it('a process that exits passes on more leases than a pipe takes at once', async () => {
   const program = run('exit', '400');
-  expect(await program.ended).toEqual([7, null]);
+  expect(await program.exit).toEqual([7, null]);
   await expect.poll(() => new Set(service.released).size).toBe(400);
   expect(service.released).toHaveLength(400);
 });
@@ -213,10 +211,8 @@ it.each([
   ['a program that is not Node, during the lease', 'guarded', '/bin/false'],
 ])('a helper process that can not start is reported once: %s', async (_what, way, execPath) => {
   const program = run(way, execPath, '2');
-  let errors = '';
-  program.child.stderr!.on('data', (text) => (errors += String(text)));
-  await expect.poll(() => errors).toContain('stay leased until their inactivity timeout');
+  await program.prints(/stay leased until their inactivity timeout/);
   program.child.kill();
   await program.ended;
-  expect(errors.match(/stay leased/g)).toHaveLength(1);
+  expect(program.stderr.match(/stay leased/g)).toHaveLength(1);
 });

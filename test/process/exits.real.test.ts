@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import { guardOf, start, type Program } from './support.js';
+import { variablesOf, type Program } from '../support/program.js';
+import { guardOf, start } from './support.js';
 
 describe('a process that ends during a lease', () => {
   const used = useLocalPool();
 
   function leasing(ending: string): Program {
-    const { baseUrl, token } = used.local;
-    return start('leasing', [ending], { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token });
+    return start('leasing', [ending], variablesOf(used.local));
   }
 
   /** A process waits at most 2 s for its release process. */
-  async function expectEnd({ ended }: Program, end: [number | null, NodeJS.Signals | null]): Promise<void> {
-    expect(await ended).toEqual(end);
+  async function expectEnd({ exit }: Program, end: [number | null, NodeJS.Signals | null]): Promise<void> {
+    expect(await exit).toEqual(end);
     await expect.poll(() => used.local.stats().leased).toBe(0);
   }
 
@@ -20,7 +20,7 @@ describe('a process that ends during a lease', () => {
     'releases the browser on %s, and still ends by this signal',
     async (signal) => {
       const program = leasing('hang');
-      await program.says('leased');
+      await program.prints(/leased/);
       expect(used.local.stats().leased).toBe(1);
       program.child.kill(signal);
       await expectEnd(program, [null, signal]);
@@ -40,7 +40,7 @@ describe('a process that ends during a lease', () => {
 
   it('releases the browser after SIGKILL with releaseOnCrash: true, through a process whose arguments contain no secret', async () => {
     const program = leasing('watched');
-    await program.says('leased');
+    await program.prints(/leased/);
     expect(guardOf(program).args).not.toContain(used.local.token);
     program.child.kill('SIGKILL');
     await expectEnd(program, [null, 'SIGKILL']);
@@ -48,9 +48,9 @@ describe('a process that ends during a lease', () => {
 
   it('does not end a process whose own handler takes the signal, and releases the browser when the handler exits', async () => {
     const program = leasing('own-handler');
-    await program.says('ready');
+    await program.prints(/ready/);
     program.child.kill('SIGTERM');
     await expectEnd(program, [3, null]);
-    expect(program.output()).toContain('my own handler');
+    expect(program.stdout).toContain('my own handler');
   });
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { reply, type Route } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
+import { variablesOf } from '../support/program.js';
 import { start } from './support.js';
 
 /** Milliseconds: longer than the wait of a poll, and than the time between two pings. */
@@ -19,12 +20,10 @@ it.each<[string, string, Route | undefined]>([
   const json = route === 'acquire' ? granted : { status: 204 };
   if (route) service.script(route, (response) => void (answer = () => reply(response, json)));
 
-  const { child, says, output, ended } = start('suspended', [], {
-    BROWSER_POOL_BASE_URL: service.baseUrl,
-    BROWSER_POOL_ACCESS_TOKEN: 'a-token',
-  });
+  const program = start('suspended', [], variablesOf(service.options));
+  const { child } = program;
   if (step === 'callback-ended') child.stdin!.write('go\n');
-  await says(step);
+  await program.prints(new RegExp(step));
   if (route) await expect.poll(() => service.of(route).length).toBe(1);
   child.kill('SIGSTOP');
   await sleep(FREEZE / 2);
@@ -33,12 +32,12 @@ it.each<[string, string, Route | undefined]>([
   await sleep(FREEZE / 2);
   child.kill('SIGCONT');
   if (step !== 'callback-ended') child.stdin!.write('go\n');
-  expect(await ended).toEqual([0, null]);
-  expect(JSON.parse(output().trim().split('\n').at(-1)!)).toEqual({
+  expect(await program.exit).toEqual([0, null]);
+  expect(JSON.parse(program.stdout.trim().split('\n').at(-1)!)).toEqual({
     value: 'value',
     released: 'reused',
     acquireAttempts: 1,
   });
-  expect(output()).not.toContain('browser-lost');
+  expect(program.stdout).not.toContain('browser-lost');
   expect(service.released).toEqual(['session-1']);
 });

@@ -13,9 +13,9 @@ const leasing = (args: readonly string[], environment: Record<string, string> = 
 
 /** Runs the program until it ends. The leak check after this file finds what it left. */
 async function run(args: readonly string[], environment: Record<string, string> = {}): Promise<string[]> {
-  const { ended, output } = leasing(args, environment);
-  expect(await ended).toEqual([0, null]);
-  return output().trim().split('\n');
+  const { code, stdout } = await leasing(args, environment).ended;
+  expect(code).toBe(0);
+  return stdout.trim().split('\n');
 }
 
 const running = (name: string) =>
@@ -30,12 +30,12 @@ it('leases Chromium of this machine without a service, and ends', async () => {
 });
 
 it('starts no more browsers than leases need', async () => {
-  const { child, says } = leasing(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
-  await says('leased');
+  const program = leasing(['hang'], { BROWSER_POOL_LOCAL_SIZE: '8' });
+  await program.prints(/leased/);
   const browsers = () => running('--user-data-dir').filter(({ command }) => !command.includes('--type='));
   // A process that the browser is starting has the command of the browser at first.
   await expect.poll(browsers).toHaveLength(1);
-  child.kill('SIGKILL');
+  program.child.kill('SIGKILL');
   await expect.poll(() => running('--user-data-dir')).toEqual([]);
 });
 

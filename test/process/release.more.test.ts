@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { PlayedBrowser, until } from '../support/played-browser.js';
 import { processesOf } from '../support/processes.js';
-import { guardOf, start, type Program } from './support.js';
+import { variablesOf, type Environment, type Program } from '../support/program.js';
+import { guardOf, start } from './support.js';
 
 /** A service with one browser, which keeps its session id. */
 describe('a release that is under way when the process ends', () => {
@@ -41,16 +42,12 @@ describe('a release that is under way when the process ends', () => {
   const expectReleased = async () => {
     await expect.poll(() => lease).toBeUndefined();
   };
-  const hold = (ending: string, args: string[] = [], environment: Record<string, string> = {}): Program =>
-    start('holding', [ending, ...args], {
-      BROWSER_POOL_BASE_URL: service.baseUrl,
-      BROWSER_POOL_ACCESS_TOKEN: 'the-token',
-      ...environment,
-    });
+  const hold = (ending: string, environment: Environment = {}): Program =>
+    start('holding', [ending], { ...variablesOf(service.options), ...environment });
 
-  async function kill({ child, ended }: Program): Promise<void> {
+  async function kill({ child, exit }: Program): Promise<void> {
     child.kill('SIGKILL');
-    expect(await ended).toEqual([null, 'SIGKILL']);
+    expect(await exit).toEqual([null, 'SIGKILL']);
   }
 
   it('is awaited after a signal, and not repeated', async () => {
@@ -61,7 +58,7 @@ describe('a release that is under way when the process ends', () => {
       reply(response, { status: 204, delay: 500 });
     });
     const program = hold('release');
-    expect(await program.ended).toEqual([null, 'SIGTERM']);
+    expect(await program.exit).toEqual([null, 'SIGTERM']);
     expect(releases()).toHaveLength(1);
   });
 
@@ -75,7 +72,7 @@ describe('a release that is under way when the process ends', () => {
       });
       let guard: ReturnType<typeof guardOf> | undefined;
       const program = hold('guarded');
-      expect(await program.ended).toEqual([null, signal]);
+      expect(await program.exit).toEqual([null, signal]);
       await expect.poll(() => checks().length).toBeGreaterThan(0);
       await expect.poll(() => guard!.isOver()).toBe(true);
       expect(releases()).toHaveLength(1);
@@ -85,7 +82,7 @@ describe('a release that is under way when the process ends', () => {
   it('is repeated after SIGKILL if it never reached the service', async () => {
     service.script('release', () => void program.child.kill('SIGKILL'), confirm);
     const program = hold('guarded');
-    expect(await program.ended).toEqual([null, 'SIGKILL']);
+    expect(await program.exit).toEqual([null, 'SIGKILL']);
     await expectReleased();
     // A busy service may receive each request twice.
     expect(checks()).not.toHaveLength(0);
@@ -102,7 +99,7 @@ describe('a release that is under way when the process ends', () => {
     };
     service.script('release', first, confirm);
     const program = hold('guarded-again');
-    await program.says('leased again');
+    await program.prints(/leased again/);
     expect(lease).toBeDefined();
     await kill(program);
     await expectReleased();
@@ -120,7 +117,7 @@ describe('a release that is under way when the process ends', () => {
         confirm(response);
       },
     );
-    expect(await hold('exit').ended).toEqual([7, null]);
+    expect(await hold('exit').exit).toEqual([7, null]);
     expect(lease).toBeDefined();
     hasExited();
     await expectReleased();
@@ -131,7 +128,7 @@ describe('a release that is under way when the process ends', () => {
       response.writeContinue();
       confirm(response);
     });
-    expect(await hold('exit').ended).toEqual([7, null]);
+    expect(await hold('exit').exit).toEqual([7, null]);
     await expectReleased();
     await expect.poll(helpers).toEqual([]);
     expect(releases()).toHaveLength(1);
@@ -140,7 +137,7 @@ describe('a release that is under way when the process ends', () => {
   it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
     service.script('release', { status: 503 }, { status: 503 }, { status: 503 }, confirm);
     const program = hold('guarded-hold');
-    await program.says('leased');
+    await program.prints(/leased/);
     await kill(program);
     await expectReleased();
     const times = releases().map(({ at }) => at);
@@ -151,8 +148,8 @@ describe('a release that is under way when the process ends', () => {
 
   it('is sent by a guard with the certificates of this process, and without its loaders', async () => {
     const options = '--use-openssl-ca --import=data:text/javascript,0';
-    const program = hold('guarded-hold', [], { NODE_OPTIONS: options });
-    await program.says('leased');
+    const program = hold('guarded-hold', { NODE_OPTIONS: options });
+    await program.prints(/leased/);
     const { args } = guardOf(program);
     expect(args).toContain('--use-openssl-ca');
     expect(args).not.toContain('--import');

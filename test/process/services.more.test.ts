@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { startBrowserless } from '../support/browserless-server.js';
 import { CONTRACTS, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
+import { variablesOf } from '../support/program.js';
 import { guardOf, start } from './support.js';
 
 it.each(CONTRACTS)(
@@ -11,10 +12,9 @@ it.each(CONTRACTS)(
     const way = contract.name === 'browserless sessions' ? 'guarded-sessions' : 'guarded';
     const program = start('ending', [way], {
       BROWSER_POOL_SERVICE: contract.service.name,
-      BROWSER_POOL_BASE_URL: server.baseUrl,
-      BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+      ...variablesOf({ baseUrl: server.baseUrl, token: TOKEN }),
     });
-    await program.says('leased');
+    await program.prints(/leased/);
     expect(server.active).toHaveLength(1);
     expect(guardOf(program).args).not.toContain('canary');
     program.child.kill('SIGKILL');
@@ -29,10 +29,9 @@ it('browserless: the browser of a killed process ends with its connection', asyn
   await using server = await startBrowserless();
   const program = start('ending', ['guarded'], {
     BROWSER_POOL_SERVICE: 'browserless',
-    BROWSER_POOL_BASE_URL: server.baseUrl,
-    BROWSER_POOL_ACCESS_TOKEN: TOKEN,
+    ...variablesOf({ baseUrl: server.baseUrl, token: TOKEN }),
   });
-  await program.says('leased');
+  await program.prints(/leased/);
   expect(server.active()).toBe(1);
   program.child.kill('SIGKILL');
   await expect.poll(server.active).toBe(0);

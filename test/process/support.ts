@@ -1,41 +1,15 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFailed, onTestFinished } from 'vitest';
+import { onTestFailed } from 'vitest';
+import { startProgram, type Environment, type Program } from '../support/program.js';
 
-export interface Program {
-  child: ChildProcess;
-  /** The text on stdout so far. */
-  output: () => string;
-  /** Waits for a text on stdout. */
-  says: (text: string) => Promise<void>;
-  /** Its exit code and the signal that ended it. */
-  ended: Promise<[number | null, NodeJS.Signals | null]>;
-}
-
-/** Starts a file of the folder `programs`. It is killed after the test. */
-export function start(
-  name: string,
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): Program {
+/** Starts a file of the folder `programs`, with the TMPDIR of the test file: the leak check finds what it leaves. */
+export function start(name: string, args: readonly string[], environment?: Environment): Program {
   const path = fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url));
-  const env = { ...process.env, ...environment };
-  const child = spawn(process.execPath, [path, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  let [output, errors] = ['', ''];
-  child.stderr.on('data', (text) => (errors += String(text)));
-  onTestFailed(() => console.error(errors));
-  child.stdout.on('data', (text) => (output += String(text)));
-  return {
-    child,
-    output: () => output,
-    says: async (text) => {
-      await expect.poll(() => output).toContain(text);
-    },
-    ended: once(child, 'close') as Program['ended'],
-  };
+  const variables = { TMPDIR: process.env['TMPDIR'], ...environment };
+  const program = startProgram([path, ...args], variables, { stdin: 'pipe' });
+  onTestFailed(() => console.error(program.stderr));
+  return program;
 }
 
 /** The process that releases the browsers of a program after its end. */

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { startClient, type Program } from '../../cli/support.js';
+import { startProgram, variablesOf, type Program } from '../../support/program.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { it } from '../it.js';
 import { range, type MapBench } from '../support.js';
@@ -17,7 +17,7 @@ describeWithRedis('a worker that is killed (SIGKILL)', () => {
   ): Program {
     vi.stubEnv('REDIS_URL', used.redis.url);
     const args = ['test/map/queue/programs/worker.mjs', queue.name, ...[duration, ...locks].map(String)];
-    return startClient(args, bench.service.options, { command: process.execPath });
+    return startProgram(args, variablesOf(bench.service.options));
   }
 
   it('loses no input and no browser', async ({ bench }) => {

@@ -99,7 +99,7 @@ const ELSEWHERE = new RegExp(
     /open(Single|Shared)Endpoint\(|exposed|openCdp\(|emporaryFolder\(|sendOnce\(|discover\(|fetch\(|cleanBrowser\(socket\.takeOver/,
     /^lease\/lease-browser.* (release\(\)$|lease\.replays|loadLease)|soFar\(|\.session\.release\(|unpack\(|node:zlib| open\(\)$/,
     // A service whose connection is the lease.
-    /waitForConnection\(|pauseAfterRefusal\(|untilRelease|lease\.#begin\(\)$/,
+    /pauseAfterRefusal\(|untilRelease|lease\.#begin\(\)$/,
     /allSettled\(\[\.\.\.this\.#held|^service\/held-sessions.* delay\(|new Promise\(\(\) => \{\}\)/,
     // A token in the URL of a service without an acquire request; a connection opened ahead.
     /^service\/client.* this\.#inTime\(options, \(abort\) => this\.#currentToken|^service\/spare-connection.* opening$/,

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { writeCsv } from '../../src/cli/map-csv.js';
+import { writeCsv } from '../../src/cli/map-out.js';
 
 it('the rows of the CSV are in the order of the inputs, also of equal indexes, and other than ASCII', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'csv-'));

@@ -1,0 +1,156 @@
+import type { Command } from 'commander';
+import type { Connector } from '../connect/connector.js';
+import { playwright } from '../connect/playwright.js';
+import { puppeteer } from '../connect/puppeteer.js';
+import { prepareFolder } from '../lease/artifact-files.js';
+import type { MapOptions } from '../map/options.js';
+import { faultOfAddress } from '../map/queue/redis.js';
+import { environment } from '../shared/environment.js';
+import { CliError, EXIT } from './errors.js';
+import { createLeaseLog } from './lease.js';
+import type { MapReport } from './map-report.js';
+import {
+  addAcquireOptions,
+  choice,
+  exposeOption,
+  leaseSettings,
+  time,
+  wholeNumber,
+  type LeaseCommandOptions,
+} from './options.js';
+
+type TaskFlag =
+  | 'concurrency'
+  | 'pagesPerLease'
+  | 'tasksPerLease'
+  | 'taskTimeout'
+  | 'hostConcurrency'
+  | 'hostDelay'
+  | 'isolation'
+  | 'protocol';
+
+/** Options of each command that runs the task of a script: those of the library with a flag of the same name, and others. */
+export interface TaskOptions extends LeaseCommandOptions, Pick<MapOptions, TaskFlag> {
+  library: 'playwright' | 'puppeteer';
+  /** Folder. */
+  artifacts?: string;
+  artifactsOn: 'failure' | 'always';
+  trace?: true;
+  redis?: string;
+}
+
+export function addTaskOptions(command: Command): Command {
+  return addAcquireOptions(command)
+    .option('--name <name>', 'the leases are called <name>-1, <name>-2, …')
+    .option('--concurrency <n>', 'browsers to lease at once', wholeNumber(1), 4)
+    .option('--pages-per-lease <n>', 'tasks at once in one browser', wholeNumber(1), 1)
+    .option('--tasks-per-lease <n>', 'tasks after which another browser is leased', wholeNumber(1))
+    .option('--host-concurrency <n>', 'tasks at once for one host', wholeNumber(1))
+    .option('--host-delay <time>', 'time between the starts of two tasks for one host: 500ms, 2s', time)
+    .option('--task-timeout <time>', 'timeout of each attempt: 500ms, 30s, 5m', time)
+    .addOption(
+      choice('--isolation <kind>', 'isolation between the tasks in one browser', [
+        'context',
+        'storage',
+        'none',
+      ]),
+    )
+    .addOption(
+      choice('--library <name>', 'library of the page that the task gets', ['playwright', 'puppeteer']),
+    )
+    .addOption(choice('--protocol <name>', 'protocol of the library; bidi: Puppeteer only', ['cdp', 'bidi']))
+    .addOption(
+      choice('--release <choice>', 'at the end; auto: reuse a browser that is healthy and cleaned up', [
+        'auto',
+        'reuse',
+        'destroy',
+      ]),
+    )
+    .addOption(
+      choice('--replays <choice>', 'links of the recordings, on stderr; record: record each lease', [
+        'list',
+        'record',
+        'off',
+      ]),
+    )
+    .addOption(exposeOption())
+    .option('--artifacts <folder>', 'folder for a screenshot and the console log of each failed attempt')
+    .addOption(choice('--artifacts-on <when>', 'with --artifacts: of which attempts', ['failure', 'always']))
+    .option('--trace', 'with --artifacts: also a trace of Playwright')
+    .option('--redis <url>', 'address of Redis, if it needs no password (default: REDIS_URL)');
+}
+
+export const ABOUT_REDIS = `
+The address of Redis is in the environment variable REDIS_URL: redis://user:password@host:6379, or
+rediss:// with TLS. For one without a password, --redis is enough: every user of a machine can read
+the arguments of its processes.`;
+
+/** The options of the library for a command that runs tasks. Events and progress go to the report. */
+export function settingsOf(
+  command: TaskOptions,
+  report: MapReport,
+): Omit<MapOptions, 'retries' | 'checkpoint'> {
+  const { concurrency, pagesPerLease, tasksPerLease, taskTimeout, hostConcurrency, hostDelay } = command;
+  const { isolation, protocol, exposeNetwork, artifacts: folder, artifactsOn: on, trace = false } = command;
+  const log = createLeaseLog(command.acquireTimeout, report.note);
+  return {
+    ...leaseSettings(command),
+    concurrency,
+    pagesPerLease,
+    tasksPerLease,
+    taskTimeout,
+    hostConcurrency,
+    hostDelay,
+    isolation,
+    protocol,
+    exposeNetwork,
+    artifacts: folder === undefined ? undefined : { folder, on, trace },
+    onEvent: (event) => {
+      // No message while other leases work: the pool may be smaller than --concurrency.
+      if (event.type !== 'waiting' || event.error || report.leases === 0) log(event);
+      if (event.type === 'replays') report.addReplays(event);
+    },
+    onProgress: (progress) => report.show(progress),
+  };
+}
+
+/** How long an input of a queue waits here for a browser, in ms, at most: another worker may have one. */
+const LONGEST_WAIT = 60_000;
+
+/** The same for a worker of a queue. Its browsers are released even if it is killed. */
+export function workSettingsOf(command: TaskOptions, report: MapReport): ReturnType<typeof settingsOf> {
+  const acquireTimeout = Math.min(command.acquireTimeout, LONGEST_WAIT);
+  return { ...settingsOf(command, report), acquireTimeout, releaseOnCrash: true };
+}
+
+export async function checkArtifacts({ artifacts, trace, artifactsOn }: TaskOptions): Promise<void> {
+  if (artifacts !== undefined) return prepareFolder(artifacts, '--artifacts');
+  if (trace) throw new CliError('--trace needs --artifacts, a folder for the traces.', EXIT.usage);
+  if (artifactsOn === 'always') throw new CliError('--artifacts-on needs --artifacts, a folder.', EXIT.usage);
+}
+
+/** Loads the library now: a missing library must fail before a browser is leased. */
+export async function loadConnector(library: TaskOptions['library']): Promise<Connector> {
+  const connector = library === 'playwright' ? playwright() : puppeteer();
+  await connector.load();
+  return connector;
+}
+
+/** The address of Redis. A password is accepted only from the environment. */
+export function redisOf({ redis }: { readonly redis?: string }): string {
+  const address = redis ?? environment.redisUrl();
+  if (address === undefined) throw new CliError(NO_REDIS, EXIT.usage);
+  const fault = faultOfAddress(address);
+  const source = redis === undefined ? 'REDIS_URL' : '--redis';
+  if (fault !== undefined) throw new CliError(`${source} ${fault}.`, EXIT.usage);
+  if (redis !== undefined && new URL(redis).password !== '') throw new CliError(PASSWORD, EXIT.usage);
+  return address;
+}
+
+const NO_REDIS =
+  'The address of Redis is missing: set REDIS_URL, such as redis://127.0.0.1:6379, or pass --redis. Debian has Redis in ' +
+  'the package redis-server.';
+
+const PASSWORD =
+  '--redis must not contain a password, because every user of a machine can read the arguments of its processes. Set ' +
+  'the environment variable REDIS_URL instead.';
