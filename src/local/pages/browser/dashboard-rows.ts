@@ -8,22 +8,26 @@ export function endedRow(row: EndedRow): HTMLElement {
   const label = `Open the replay of the ended lease ${nameOf(row)}`;
   const links = row.replays.map((url) => newTabLink('Replay', label, url));
   const length = `ran ${seconds(row.duration)}`;
-  return rowOf(row, LEASE_OUTCOMES[row.outcome], length, timeOf('ended', row.endedAt), links);
+  const time = timeOf('ended', row.endedAt);
+  return rowOf(row, { badge: LEASE_OUTCOMES[row.outcome], length, time, links });
 }
 
 export function replayRow(row: ReplayRow): HTMLElement {
   const link = newTabLink('Open', `Open the replay of ${nameOf(row)}`, row.viewUrl);
   const length = row.duration === undefined ? '' : clock(row.duration);
-  return rowOf(row, RECORDING_STATES[row.state], length, timeOf('started', row.startedAt), [link]);
+  const time = timeOf('started', row.startedAt);
+  return rowOf(row, { badge: RECORDING_STATES[row.state], length, time, links: [link] });
 }
 
-function rowOf(
-  row: EndedRow | ReplayRow,
-  [text, kind]: Badge,
-  length: string,
-  time: HTMLElement,
-  links: readonly HTMLElement[],
-): HTMLElement {
+interface Cells {
+  readonly badge: Badge;
+  readonly length: string;
+  readonly time: HTMLElement;
+  readonly links: readonly HTMLElement[];
+}
+
+function rowOf(row: EndedRow | ReplayRow, { badge, length, time, links }: Cells): HTMLElement {
+  const [text, kind] = badge;
   const names = nameAndTags(row);
   const name = names.length > 0 ? names : [make('span', { class: 'dim' }, 'no name')];
   return make(
