@@ -120,9 +120,9 @@ it('collects artifacts of a failed task, and adds their paths to its result', as
   const { code, stdout, stderr } = await run(words);
   expect(code).toBe(1);
   const found = parse(stdout).map(({ artifacts = [] }) => artifacts.map((path) => basename(path)));
-  expect(found).toEqual([[], ['console.jsonl', 'screenshot.png']]);
+  expect(found).toEqual([[], ['screenshot.png']]);
   expect(readdirSync(evidence)).toEqual([expect.stringMatching(/^task-1-attempt-1-\w{6}$/)]);
-  expect(stderr).toContain(`pooled-browser: Artifacts: 2 files in ${evidence}\n`);
+  expect(stderr).toContain(`pooled-browser: Artifacts: 1 file in ${evidence}\n`);
 });
 
 it('stops its tasks at SIGTERM, releases all browsers, prints how to continue, and exits with 143', async () => {
