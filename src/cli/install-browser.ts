@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { environment } from '../shared/environment.js';
 import { BrowserNotFoundError } from '../shared/lease-errors.js';
 import { findBrowser } from '../local/browser/find-browser.js';
-import { findXvfb, lacksDisplay } from '../local/display/virtual-display.js';
+import { findXvfb, lacksDisplay } from '../local/browser/virtual-display.js';
 import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { printable } from '../shared/redact.js';

@@ -5,12 +5,11 @@ import { hideSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
-import { lacksDisplay, VirtualDisplay } from './display/virtual-display.js';
+import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
 import type { LocalPoolStats, Log } from './events.js';
 import { PoolServer } from './http/server.js';
 import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
-import type { PoolHost } from './pool/chromium-pool.js';
-import { PoolSet } from './pool/pool-set.js';
+import { PoolSet, type LaunchBrowser } from './pool/pool-set.js';
 
 /** A running local pool. Its server keeps the process alive until `close()`. */
 export interface LocalPool extends AsyncDisposable {
@@ -69,13 +68,13 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   const server = new PoolServer();
   await server.listen(checked.port);
   const display = new VirtualDisplay(checked.pools);
-  const launch: PoolHost['launch'] = async ({ headless, viewport }, signal) => {
+  const launch: LaunchBrowser = async ({ headless, viewport }, signal) => {
     const screen = headless || !lacksDisplay() ? undefined : await display.start();
     return await launchChromium({ executablePath, args: checked.args, headless, viewport, screen }, signal);
   };
   const pools = new PoolSet(checked, { host: server.host, log, launch });
   const dashboard = new DashboardFeed(pools);
-  const pool = new RunningPool({ server, pools, display });
+  const pool = new RunningPool(server, pools, display);
   server.serve({ pools, dashboard });
   try {
     await pools.fill();
@@ -87,37 +86,35 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   return pool;
 }
 
-interface Parts {
-  readonly server: PoolServer;
-  readonly pools: PoolSet;
-  readonly display: VirtualDisplay;
-}
-
 class RunningPool implements LocalPool {
   readonly baseUrl: string;
   readonly pools: readonly string[];
-  readonly #parts: Parts;
+  readonly #server: PoolServer;
+  readonly #pools: PoolSet;
+  readonly #display: VirtualDisplay;
   readonly #unregister: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(parts: Parts) {
-    this.baseUrl = `http://${parts.pools.host}`;
+  constructor(server: PoolServer, pools: PoolSet, display: VirtualDisplay) {
+    this.baseUrl = `http://${pools.host}`;
     this.#unregister = beforeProcessEnds({ servedOrigin: this.baseUrl });
-    this.pools = parts.pools.names;
-    this.#parts = parts;
+    this.pools = pools.names;
+    this.#server = server;
+    this.#pools = pools;
+    this.#display = display;
   }
 
   get token(): string {
-    return this.#parts.pools.token;
+    return this.#pools.token;
   }
 
   get dashboardUrl(): string {
-    return `${this.baseUrl}/?token=${this.#parts.pools.dashboardToken}`;
+    return `${this.baseUrl}/?token=${this.#pools.dashboardToken}`;
   }
 
   stats(pool?: string): LocalPoolStats {
-    if (pool === undefined) return this.#parts.pools.stats;
-    const found = this.#parts.pools.find(pool);
+    if (pool === undefined) return this.#pools.stats;
+    const found = this.#pools.find(pool);
     if (found) return found.stats;
     throw new InvalidOptionError('pool', `There is no pool ${pool}. There are: ${this.pools.join(', ')}.`);
   }
@@ -136,12 +133,11 @@ class RunningPool implements LocalPool {
   }
 
   async #close(): Promise<void> {
-    const { server, pools, display } = this.#parts;
-    server.refuse();
-    await pools.close();
-    await display.close();
-    await server.close();
+    this.#server.refuse();
+    await this.#pools.close();
+    await this.#display.close();
+    await this.#server.close();
     this.#unregister();
-    pools.log({ type: 'closed' });
+    this.#pools.log({ type: 'closed' });
   }
 }

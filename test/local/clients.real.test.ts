@@ -55,6 +55,22 @@ it('loads no pages of Chromium itself beside those of a client', async () => {
   expect(await api.release(session)).toBe(204);
 });
 
+it('runs a shared worker of a data: URL', async () => {
+  const session = await api.lease();
+  const answer = await drive(session, async (page) => {
+    await page.goto(site);
+    return await page.evaluate(
+      `new Promise((resolve) => {
+        const worker = new SharedWorker('data:text/javascript,onconnect = ({ ports: [port] }) => port.postMessage(1)');
+        worker.port.onmessage = ({ data }) => resolve(data);
+        worker.onerror = () => resolve('failed');
+      })`,
+    );
+  });
+  expect(answer).toBe(1);
+  await api.release(session);
+});
+
 it('serves both protocols at the same time', async () => {
   const session = await api.lease();
   const bidi = await overBidi(session);

@@ -66,22 +66,9 @@ describe('acquire', () => {
     ]);
   });
 
-  const invalid = { code: 'bad_request', details: [{ code: 'invalid_input' }] };
-
-  it.each<[unknown, object]>([
-    [{ name: '' }, invalid],
-    [{ name: 'x'.repeat(256) }, invalid],
-    [{ name: 7 }, invalid],
-    [{ name: null }, invalid],
-    [{ tags: { a: 1 } }, invalid],
-    [{ tags: ['a'] }, invalid],
-    [{ acquire_timeout_seconds: -1 }, invalid],
-    [{ acquire_timeout_seconds: '1' }, invalid],
-    [{ start_url: '/relative' }, invalid],
-    ...['{', '[]', '"text"', 'null', '7'].map((body): [string, object] => [body, { code: 'bad_request' }]),
-  ])('refuses %j', async (body, error) => {
+  it.each(['{', '[]', '"text"', 'null', '7'])('refuses the body %s', async (body) => {
     const reply = await api.call('POST', '/browser_pools/default/acquire', { body });
-    expect(reply).toMatchObject({ status: 400, body: error });
+    expect(reply).toMatchObject({ status: 400, body: { code: 'bad_request' } });
   });
 
   it('refuses a huge body with 413', async () => {

@@ -44,12 +44,7 @@ describe('close', () => {
 describe('a process that ends without close leaves no process and no profile', () => {
   it.concurrent.each<[how: string, way: string, end: [code: number | null, signal: NodeJS.Signals | null]]>([
     ['by process.exit', 'exit', [7, null]],
-    ['by an uncaught exception', 'throw', [1, null]],
-    ['by an unhandled rejection', 'reject', [1, null]],
-    ['by SIGINT', 'wait', [null, 'SIGINT']],
-    ['by SIGTERM', 'wait', [null, 'SIGTERM']],
     ['by SIGTERM, also when the package signal-exit listens', 'signal-exit', [null, 'SIGTERM']],
-    ['by SIGHUP', 'wait', [null, 'SIGHUP']],
     ['by SIGKILL, which leaves its profile', 'wait', [null, 'SIGKILL']],
   ])('%s', async (_how, way, end) => {
     const child = await startChild(way);

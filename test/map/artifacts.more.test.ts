@@ -88,16 +88,14 @@ it('records a trace of each task of Playwright', async () => {
   expect(outcomes.map(namesOf)).toEqual([['trace.zip'], ['trace.zip'], ['trace.zip']]);
 });
 
-it('collects the screenshot and the log of a task that timed out', async () => {
-  const [outcome] = await withPlaywright(['slow'], { taskTimeout: 3000, artifacts: { folder } });
-  expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'TaskTimeoutError' } });
-  expect(namesOf(outcome!)).toEqual(['console.jsonl', 'screenshot.png']);
-});
-
-it('collects the log of a task that lost its browser', async () => {
-  const [outcome] = await withPlaywright(['lost'], { artifacts: { folder } });
-  expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'BrowserLostError' } });
-  expect(namesOf(outcome!)).toEqual(['console.jsonl']);
+it('collects the screenshot and the log of a task that timed out, and the log of one that lost its browser', async () => {
+  const options = { ordered: true, taskTimeout: 3000, artifacts: { folder } };
+  const outcomes = await withPlaywright(['slow', 'lost'], options);
+  expect(outcomes).toMatchObject([
+    { status: 'rejected', reason: { name: 'TaskTimeoutError' } },
+    { status: 'rejected', reason: { name: 'BrowserLostError' } },
+  ]);
+  expect(outcomes.map(namesOf)).toEqual([['console.jsonl', 'screenshot.png'], ['console.jsonl']]);
 });
 
 it('refuses a folder that can not be written before anything is sent', async ({ bench }) => {

@@ -1,21 +1,13 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContext as PlaywrightContext, Page as PlaywrightPage } from 'playwright-core';
 import type { BrowserContext as PuppeteerContext, Page as PuppeteerPage } from 'puppeteer-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  InvalidOptionError,
-  type BrowserPool,
-  type Isolation,
-  type MapOptions,
-  type Outcomes,
-} from '../../src/index.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Isolation, MapOptions, Outcomes } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
-import { kill, processesOf } from '../support/processes.js';
+import { useSite } from '../support/site.js';
 import { collect, valuesOf } from './support.js';
 
 /** The part of the pages and contexts of both libraries that these tests use. */
@@ -34,22 +26,23 @@ type Step = (task: AnyTask) => Promise<unknown>;
 
 interface Driver {
   name: string;
-  map(pool: BrowserPool, steps: Step[], isolation: Isolation, options?: MapOptions): Outcomes<Step, unknown>;
-  allowLocation(task: AnyTask, origin: string): Promise<unknown>;
+  map(steps: Step[], isolation: Isolation, options?: MapOptions): Outcomes<Step, unknown>;
+  allowLocation(task: AnyTask): Promise<unknown>;
   pages(task: AnyTask): number | Promise<number>;
   /** Collects the download events of the automation library. */
   listen(task: AnyTask): Promise<string[]>;
 }
 
+const used = useLocalPool();
 const run = ({ input, ...task }: AnyTask & { input: Step }) => input(task);
 const ONE_PAGE = { concurrency: 1, ordered: true, taskTimeout: 240_000 } as const;
 
 const PLAYWRIGHT: Driver = {
   name: 'Playwright over CDP',
-  map: (pool, steps, isolation, options) =>
-    playwright.mapPooledBrowsers(pool, steps, run, { ...ONE_PAGE, ...(options as object), isolation }),
-  allowLocation: ({ context }, origin) =>
-    (context as PlaywrightContext).grantPermissions(['geolocation'], { origin }),
+  map: (steps, isolation, options) =>
+    playwright.mapPooledBrowsers(used.pool, steps, run, { ...ONE_PAGE, ...(options as object), isolation }),
+  allowLocation: ({ context }) =>
+    (context as PlaywrightContext).grantPermissions(['geolocation'], { origin: site.url }),
   pages: ({ context }) => (context as PlaywrightContext).pages().length,
   listen: async ({ page }) => {
     const seen: string[] = [];
@@ -59,10 +52,10 @@ const PLAYWRIGHT: Driver = {
 };
 const PUPPETEER: Driver = {
   name: 'Puppeteer over CDP',
-  map: (pool, steps, isolation, options) =>
-    puppeteer.mapPooledBrowsers(pool, steps, run as never, { ...ONE_PAGE, ...options, isolation }),
-  allowLocation: ({ context }, origin) =>
-    (context as PuppeteerContext).setPermission(origin, {
+  map: (steps, isolation, options) =>
+    puppeteer.mapPooledBrowsers(used.pool, steps, run as never, { ...ONE_PAGE, ...options, isolation }),
+  allowLocation: ({ context }) =>
+    (context as PuppeteerContext).setPermission(site.url, {
       permission: { name: 'geolocation' },
       state: 'granted',
     }),
@@ -82,6 +75,55 @@ const PUPPETEER: Driver = {
     });
     return seen;
   },
+};
+
+/** Number of requests of each path. */
+const requests = new Map<string, number>();
+/** The responses that have not ended. */
+const held = new Set<ServerResponse>();
+beforeEach(() => requests.clear());
+
+const SCRIPTS: Record<string, string> = {
+  '/worker.js': '',
+  '/busy-worker.js': `onfetch = () => {}; setInterval(() => fetch('/cookie'), 5);`,
+  // Counts its pages, and does not end while it has one.
+  '/counter.js': `let pages = 0;
+onconnect = ({ ports: [port] }) => port.postMessage(++pages);
+setInterval(() => new BroadcastChannel('left').postMessage('worker'), 50);`,
+};
+const BODY = '<p>text</p><a id=file href=/file download>file</a><a id=late href=/late download>late</a>';
+const site = useSite(({ url = '', headers }, response) => {
+  requests.set(url, (requests.get(url) ?? 0) + 1);
+  if (url in SCRIPTS) return response.setHeader('content-type', 'text/javascript').end(SCRIPTS[url]);
+  if (/^\/(cookie|held)$/.test(url)) response.setHeader('set-cookie', 'left=1; path=/');
+  if (/^\/(file|late|held)$/.test(url)) {
+    held.add(response.once('close', () => held.delete(response)));
+    return url === '/file' && beginFile(response);
+  }
+  if (url === '/cached') return response.writeHead(200, { 'cache-control': 'max-age=600' }).end('cached');
+  if (url === '/members/login' && !headers.authorization)
+    return response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end();
+  const title = url === '/members/page' && headers.authorization ? 'member' : 'page';
+  return response.setHeader('content-type', 'text/html').end(`<title>${title}</title>${BODY}`);
+});
+
+/** The file is never complete. */
+function beginFile(response: ServerResponse): void {
+  const disposition = { 'content-disposition': 'attachment; filename=file.bin' };
+  response.writeHead(200, { 'content-type': 'application/octet-stream', ...disposition });
+  response.write('x'.repeat(1000));
+}
+
+/** Opens the page of the site, and runs a script in it. */
+const evaluate =
+  (script: string): Step =>
+  async ({ page }) => (await page.goto(site.url), page.evaluate(script));
+const inOther =
+  (script: string): Step =>
+  async ({ page }) => (await page.goto(site.as('localhost')), page.evaluate(script));
+const title: Step = async ({ page }) => (await page.goto(site.url), page.title());
+const isRequested = async (path: string) => {
+  await expect.poll(() => requests.get(path)).toBeGreaterThan(0);
 };
 
 /** Stores data in every way that a site can. */
@@ -116,6 +158,7 @@ const LOOK = `(async () => ({
   workers: (await navigator.serviceWorker.getRegistrations()).length,
   location: (await navigator.permissions.query({ name: 'geolocation' })).state,
 }))()`;
+const look = evaluate(LOOK);
 
 const NOTHING = { cookie: '', caches: [], databases: [], workers: 0 };
 const LEFT = {
@@ -129,11 +172,6 @@ const LEFT = {
   location: 'granted',
 };
 
-/** A worker that counts its pages, and does not end while it has one. */
-const COUNTER = `let pages = 0;
-onconnect = ({ ports: [port] }) => port.postMessage(++pages);
-setInterval(() => new BroadcastChannel('left').postMessage('worker'), 50);`;
-
 const COUNT = `new Promise((resolve) => {
   new SharedWorker('/counter.js').port.onmessage = ({ data }) => resolve(data);
 })`;
@@ -145,101 +183,52 @@ const LISTEN = `new Promise((resolve) => {
   setTimeout(resolve, 500, received);
 })`;
 
-/** The responses to downloads whose files are never complete. */
-const downloads = new Set<ServerResponse>();
-function beginFile(response: ServerResponse): void {
-  const disposition = { 'content-disposition': 'attachment; filename=file.bin' };
-  response.writeHead(200, { 'content-type': 'application/octet-stream', ...disposition });
-  response.write('x'.repeat(1000));
-}
-
-/** Number of requests of each path. */
-const requests = new Map<string, number>();
-const BODY = '<p>text</p><a id=file href=/file download>file</a><a id=late href=/late download>late</a>';
-const server = createServer(({ url = '', headers }, response) => {
-  requests.set(url, (requests.get(url) ?? 0) + 1);
-  if (url === '/file' || url === '/late') {
-    downloads.add(response);
-    response.once('close', () => downloads.delete(response));
-    return url === '/file' && beginFile(response);
-  }
-  const script = { 'content-type': 'text/javascript' };
-  if (url === '/worker.js') return response.writeHead(200, script).end('');
-  if (url === '/counter.js') return response.writeHead(200, script).end(COUNTER);
-  if (url === '/cached') return response.writeHead(200, { 'cache-control': 'max-age=600' }).end('cached');
-  if (url === '/members/login' && !headers.authorization)
-    return response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end();
-  const title = url === '/members/page' && headers.authorization ? 'member' : 'page';
-  return response.writeHead(200, { 'content-type': 'text/html' }).end(`<title>${title}</title>${BODY}`);
-});
-let origin: string;
-let other: string;
-
-beforeAll(async () => {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  [origin, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
-});
-afterEach(() => server.closeAllConnections());
-afterAll(() => once(server.close(), 'close'));
-
-const used = useLocalPool();
-
-/** Opens the page of the server, and runs a script in it. */
-const evaluate =
-  (script: string): Step =>
-  async ({ page }) => (await page.goto(origin), page.evaluate(script));
-const look = evaluate(LOOK);
-const title: Step = async ({ page }) => (await page.goto(origin), page.title());
-
 describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, listen }) => {
-  beforeEach(() => requests.clear());
-
   const results = (isolation: Isolation, ...steps: Step[]): Promise<unknown[]> =>
-    valuesOf(map(used.pool, steps, isolation));
+    valuesOf(map(steps, isolation));
 
   const leave: Step = async (task) => {
-    await task.page.goto(origin);
-    await allowLocation(task, origin);
+    await task.page.goto(site.url);
+    await allowLocation(task);
     await task.page.evaluate(LEAVE);
   };
 
   it.each(['context', 'storage'] as const)(
     '%s: a task sees no data that two origins stored in the previous task',
     async (isolation) => {
-      const leaveAtBoth: Step = async (task) => {
-        await task.page.goto(other);
-        await task.page.evaluate(LEAVE);
-        await leave(task);
-      };
-      const lookAtOther: Step = async ({ page }) => (await page.goto(other), page.evaluate(LOOK));
-      const [before, , after, afterOther] = await results(isolation, look, leaveAtBoth, look, lookAtOther);
+      const leaveAtBoth: Step = async (task) => (await inOther(LEAVE)(task), leave(task));
+      const [before, , after, other] = await results(isolation, look, leaveAtBoth, look, inOther(LOOK));
       expect(before).toMatchObject(NOTHING);
       expect(after).toEqual(before);
-      expect(afterOther).toEqual({ ...(before as Seen), history: (afterOther as Seen).history });
+      expect(other).toEqual({ ...(before as Seen), history: (other as Seen).history });
     },
   );
 
-  it('none: a task sees all data that a site stored in the previous task', async () => {
+  it('none: a task sees all data that a site stored in the previous task, and the next job sees none', async () => {
     const [before, , after] = await results('none', look, leave, look);
     expect(after).toMatchObject(LEFT);
     expect((after as Seen).history).toBeGreaterThan((before as Seen).history);
+    // The browser has the first page of the lease, and that of the task.
+    const [later, count] = await results('none', look, async (task) => pages(task));
+    expect([later, count]).toEqual([before, 2]);
   });
 
   it.each([
     ['context', 3],
     ['storage', 1],
     ['none', 1],
-  ] as const)('%s: three tasks run in %i page(s)', async (isolation, count) => {
-    const page: Step = async (task) => (await evaluate(`localStorage.left = '1'`)(task), task.page);
-    expect(new Set(await results(isolation, page, page, page)).size).toBe(count);
+  ] as const)('%s: three tasks that store data of two sites run in %i page(s)', async (isolation, count) => {
+    const visit: Step = async (task) => {
+      await inOther(`localStorage.left = '1'`)(task);
+      await evaluate(`fetch('/cookie', { keepalive: true }).then((response) => response.text())`)(task);
+      return task.page;
+    };
+    expect(new Set(await results(isolation, visit, visit, visit)).size).toBe(count);
   });
 
-  const tick: Step = async ({ page }) => {
-    await page.goto(origin);
-    requests.set('/tick', 0);
-    await page.evaluate(`setInterval(() => fetch('/tick'), 20), 0`);
-    await expect.poll(() => requests.get('/tick')).toBeGreaterThan(0);
+  const tick: Step = async (task) => {
+    await evaluate(`setInterval(() => fetch('/tick'), 20), 0`)(task);
+    await isRequested('/tick');
   };
   /** With 'context', the previous context closes while the next task runs. */
   const expectSilence: Step = async ({ page }) => {
@@ -252,11 +241,11 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     return 'silence';
   };
   const openPopUp: Step = async (task) => {
-    await evaluate(`window.open('${origin}/pop-up'), 0`)(task);
+    await evaluate(`window.open('/pop-up'), 0`)(task);
     await expect.poll(() => pages(task)).toBe(2);
   };
   const askBeforeUnload: Step = async ({ page }) => {
-    await page.goto(origin);
+    await page.goto(site.url);
     await page.click('body');
     await page.evaluate(`addEventListener('beforeunload', (event) => event.preventDefault()), 0`);
   };
@@ -269,22 +258,22 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     (link: 'file' | 'late'): Step =>
     async (task) => {
       const seen = await listen(task);
-      await task.page.goto(origin);
+      await task.page.goto(site.url);
       await task.page.click(`#${link}`);
-      await expect.poll(() => downloads.size).toBe(1);
-      if (link === 'file') await expect.poll(() => seen).toContain(`${origin}/file`);
+      await expect.poll(() => held.size).toBe(1);
+      if (link === 'file') await expect.poll(() => seen).toContain(`${site.url}/file`);
     };
   const eventsAfterCancel: Step = async (task) => {
     const seen = await listen(task);
-    await task.page.goto(origin);
-    await expect.poll(() => downloads.size).toBe(0);
+    await task.page.goto(site.url);
+    await expect.poll(() => held.size).toBe(0);
     return seen;
   };
-  const countLater: Step = async (task) => (await title(task), await sleep(300), downloads.size);
+  const countLater: Step = async (task) => (await title(task), await sleep(300), held.size);
   const eventsAfterLateAnswer: Step = async (task) => {
     const seen = await listen(task);
-    await task.page.goto(origin);
-    downloads.forEach(beginFile);
+    await task.page.goto(site.url);
+    held.forEach(beginFile);
     await sleep(500);
     return seen;
   };
@@ -293,8 +282,8 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     await evaluate(COUNT)(task);
     await task.page.evaluate(`setInterval(() => new BroadcastChannel('left').postMessage('page'), 50), 0`);
   };
-  const logIn: Step = ({ page }) => page.goto(`${origin.replace('//', '//user:password@')}/members/login`);
-  const openMembers: Step = async ({ page }) => (await page.goto(`${origin}/members/page`), page.title());
+  const logIn: Step = ({ page }) => page.goto(`${site.url.replace('//', '//user:password@')}/members/login`);
+  const openMembers: Step = async ({ page }) => (await page.goto(`${site.url}/members/page`), page.title());
 
   const both = (seen: unknown) => ({ context: seen, storage: seen });
   /** What the last of several tasks returns, with each isolation. */
@@ -328,40 +317,50 @@ describe.each([PLAYWRIGHT, PUPPETEER])('$name', ({ map, allowLocation, pages, li
     },
   );
 
-  it.each<[string, Step, object]>([
-    ['hangs in a loop', ({ page }) => page.evaluate('while (true);'), { name: 'TaskTimeoutError' }],
-    ['lost its browser, which was killed', killBrowser, { name: 'BrowserLostError' }],
-  ])('a task that %s fails, and the next task has a working page', async (_what, step, reason) => {
-    const outcomes = await collect(map(used.pool, [step, title], 'none', { taskTimeout: 8000 }));
+  it('a task that hangs in a loop fails, and the next task has a working page', async () => {
+    const hang: Step = ({ page }) => page.evaluate('while (true);');
+    const outcomes = await collect(map([hang, title], 'none', { taskTimeout: 8000 }));
+    const reason = { name: 'TaskTimeoutError' };
     expect(outcomes).toMatchObject([{ status: 'rejected', reason }, { value: 'page' }]);
-    await expect.poll(() => used.local.stats().leased).toBe(0);
-  });
-
-  it('leaves no page of a job in the released browser', async () => {
-    await results('context', look, look);
-    const own: Step = async (task) => pages(task);
-    // These are the first page and the page of the task itself.
-    expect(await results('none', own)).toEqual([2]);
   });
 });
 
-describe('Puppeteer over BiDi', () => {
-  const map = (steps: Step[], isolation: Isolation) =>
-    PUPPETEER.map(used.pool, steps, isolation, { protocol: 'bidi' });
+const onPageHide = (script: string) => `addEventListener('pagehide', () => { ${script} })`;
 
-  it.each(['context', 'none'] as const)('supports isolation %s', async (isolation) => {
-    expect(await valuesOf(map([title, title], isolation))).toEqual(['page', 'page']);
-  });
-
-  it('rejects isolation storage, because BiDi has no commands for it', () => {
-    expect(() => map([], 'storage')).toThrow(InvalidOptionError);
-    expect(() => map([], 'storage')).toThrow(/BiDi.*isolation 'context'/);
-  });
+// These are independent of the automation library, except the service worker.
+it.each<[what: string, script: string, then?: () => Promise<unknown>, drivers?: Driver[]]>([
+  ['a sendBeacon when the page is left', onPageHide(`navigator.sendBeacon('/held')`)],
+  ['a fetch with keepalive when the page is left', onPageHide(`fetch('/held', { keepalive: true })`)],
+  ['an open sendBeacon', `navigator.sendBeacon('/held')`, () => isRequested('/held')],
+  ['an open fetch with keepalive', `fetch('/held', { keepalive: true })`, () => isRequested('/held')],
+  ['an open fetch', `fetch('/held')`, () => isRequested('/held')],
+  ['fetches of a timer', `setInterval(() => fetch('/cookie'), 5)`, () => sleep(50)],
+  ['a window.name that is set when the page is left', onPageHide(`window.name = 'left'`)],
+  [
+    'a service worker with a timer',
+    `navigator.serviceWorker.register('/busy-worker.js')`,
+    () => sleep(200),
+    [PLAYWRIGHT, PUPPETEER],
+  ],
+])('storage: %s does not reach the next task', async (_what, script, then, drivers = [PLAYWRIGHT]) => {
+  const leave: Step = async (task) => {
+    await evaluate(`{ ${script}; 0 }`)(task);
+    await then?.();
+  };
+  const lookLater: Step = async (task) => {
+    for (const response of held) response.end();
+    await sleep(100);
+    const SEEN = `[document.cookie, localStorage.left, sessionStorage.left, window.name].join()`;
+    return [await evaluate(SEEN)(task), await inOther(SEEN)(task)];
+  };
+  for (const { map } of drivers) {
+    // Requests that were open at the end of a job count in the next one, so each job has a fresh browser.
+    const values = await valuesOf(map([leave, lookLater], 'storage', { release: 'destroy' }));
+    expect(values.at(-1)).toEqual([',,,', ',,,']);
+  }
 });
 
-/** Kills the main process of the browser, and waits for the end of the task. */
-async function killBrowser(): Promise<void> {
-  const processes = processesOf(process.env['TMPDIR']!);
-  kill(processes.find(({ command }) => command.includes('--user-data-dir') && !command.includes('--type='))!);
-  await new Promise(() => {});
-}
+it.each(['context', 'none'] as const)('Puppeteer over BiDi supports isolation %s', async (isolation) => {
+  const outcomes = PUPPETEER.map([title, title], isolation, { protocol: 'bidi' });
+  expect(await valuesOf(outcomes)).toEqual(['page', 'page']);
+});

@@ -65,6 +65,13 @@ it('refuses downloads of several pages over WebDriver BiDi, which does not name 
   );
 });
 
+it('refuses isolation storage over WebDriver BiDi, which has no commands for it', ({ bench }) => {
+  const map = () =>
+    puppeteer.mapPooledBrowsers(bench.pool, [], () => {}, { protocol: 'bidi', isolation: 'storage' });
+  expect(map).toThrow(InvalidOptionError);
+  expect(map).toThrow(/BiDi.*isolation 'context'/);
+});
+
 it.for([undefined, null, 5, 'https://example.com', {}])('rejects %s as inputs', (inputs, { bench }) => {
   const refusal = expect.objectContaining({ option: 'inputs' }) as Error;
   expect(() => bench.map(inputs as never, () => {})).toThrow(refusal);

@@ -7,6 +7,8 @@ class Price {
   constructor(amount: number) {
     this.amount = amount;
   }
+  /** Methods are not part of the result. */
+  discount(): void {}
 }
 /** As Puppeteer's keyboard over CDP. */
 class Keyboard {
@@ -47,14 +49,22 @@ it.each<[unknown, string]>([
   await expect(refused).rejects.toBeInstanceOf(TaskResultError);
 });
 
-it('a value with optional fields, dates or numbers is stored as it is', async () => {
-  const value = {
-    a: undefined,
-    at: new Date(0),
-    n: [-1.5, 0],
-    _id: 'of a database',
-    match: /(?<x>a)/.exec('a'),
-  };
+const SHARED = { a: 1 };
+
+it.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['null', null],
+  ['a nested array', { rows: [[1, 'a', true, null]] }],
+  ['an object without a prototype', Object.assign(Object.create(null), { a: 1 })],
+  ['the same object twice', [SHARED, SHARED]],
+  ['a URL', new URL('https://a.test')],
+  ['an object of its own class', new Price(1)],
+  ['data with the name of a method', { on: 'monday' }],
+  ['optional fields', { a: undefined }],
+  ['dates and numbers', { at: new Date(0), n: [-1.5, 0] }],
+  ['an internal name of a plain object', { _id: 'of a database' }],
+  ['a match', /(?<x>a)/.exec('a')],
+])('accepts %s', async (_what, value) => {
   await expect(run(value)).resolves.toBe(value);
 });
 

@@ -1,10 +1,8 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { tracingChannel } from 'node:diagnostics_channel';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import type { RunEvent, StageTrace } from '../../src/index.js';
 import { it } from './it.js';
-import { range, valuesOf } from './support.js';
+import { range } from './support.js';
 
 const CHANNEL = 'pooled-browser:callback';
 
@@ -52,16 +50,4 @@ it('traces each attempt of a task, with its error', async ({ bench }) => {
     ['start', 0, undefined],
     ['asyncEnd', 0, undefined],
   ]);
-});
-
-it('makes a store bound to the channel available in each of the tasks that run at once', async ({
-  bench,
-}) => {
-  const store = new AsyncLocalStorage<string>();
-  const { start } = tracingChannel<string, StageTrace>(CHANNEL);
-  start.bindStore(store, ({ index }) => `inside ${index}`);
-  onTestFinished(() => void start.unbindStore(store));
-  const task = () => sleep(5).then(() => store.getStore());
-  const values = await valuesOf(bench.map(range(3), task, { pagesPerLease: 3, ordered: true }));
-  expect(values).toEqual(['inside 0', 'inside 1', 'inside 2']);
 });

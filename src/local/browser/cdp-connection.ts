@@ -1,5 +1,6 @@
 import { isRecord } from '../../shared/json.js';
-import type { CdpBrowser, CdpClient } from './cdp-pipe.js';
+import type { CdpClient, CdpMessage } from './cdp-pipe.js';
+import type { Chromium } from './chromium.js';
 
 /** An event from Chromium. `sessionId` is undefined for events of the browser itself. */
 export interface CdpEvent {
@@ -44,11 +45,11 @@ export class CdpConnection {
 
   /** Rejects when the browser has ended. */
   static async open(
-    browser: CdpBrowser,
+    { pipe }: Chromium,
     onEvent: (event: CdpEvent) => void = () => {},
   ): Promise<CdpConnection> {
     const connection = new CdpConnection(onEvent);
-    connection.#client = await browser.connect({
+    connection.#client = await pipe.connect({
       onMessage: (message) => connection.#receive(message),
       onEnd: () => connection.#onClosed(),
     });
@@ -60,7 +61,7 @@ export class CdpConnection {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { sessionId, resolve, reject });
-      this.#client.send(JSON.stringify({ id, method, params, sessionId }));
+      this.#client.send({ id, method, params, sessionId });
     });
   }
 
@@ -71,9 +72,7 @@ export class CdpConnection {
     this.#onClosed();
   }
 
-  #receive(data: Buffer): void {
-    const message: unknown = JSON.parse(data.toString());
-    if (!isRecord(message)) return;
+  #receive(message: CdpMessage): void {
     const { id, method, params, sessionId } = message;
     if (typeof id === 'number') return this.#settle(id, message);
     const event = {
@@ -85,7 +84,7 @@ export class CdpConnection {
     if (method === 'Target.detachedFromTarget') this.#rejectSession(event.params['sessionId']);
   }
 
-  #settle(id: number, { error, result }: Record<string, unknown>): void {
+  #settle(id: number, { error, result }: CdpMessage): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     if (error) pending?.reject(new CdpFault(error as { code: number; message: string }));

@@ -1,4 +1,4 @@
-import type { Screen } from '../display/virtual-display.js';
+import type { Screen } from './virtual-display.js';
 import type { LocalPoolViewport } from '../options.js';
 
 export interface LaunchOptions {

@@ -9,9 +9,9 @@ import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
-import type { Screen } from '../display/virtual-display.js';
+import type { Screen } from './virtual-display.js';
 import { CdpConnection } from './cdp-connection.js';
-import { CdpPipe, type CdpBrowser, type CdpClient, type CdpReceiver } from './cdp-pipe.js';
+import { CdpPipe } from './cdp-pipe.js';
 import { chromiumFlags, type LaunchOptions } from './chromium-flags.js';
 
 /**
@@ -45,13 +45,13 @@ const REMOVE_TRIES = 100;
 const REMOVE_PAUSE = 50;
 
 /** A Chromium process with its profile. */
-export class Chromium implements CdpBrowser {
+export class Chromium {
   /** Resolves when the process has ended, for any reason. */
   readonly exited: Promise<unknown>;
+  readonly pipe: CdpPipe;
   readonly #child: ChildProcess;
   readonly #profile = mkdtempSync(join(tmpdir(), PROFILE_PREFIX));
   readonly #unguard = beforeProcessEnds({ atExit: () => this.#killNow() });
-  readonly #pipe: CdpPipe;
   /** The end of its output, for the message about a failed start. */
   #output = '';
   #killed: Promise<void> | undefined;
@@ -72,15 +72,11 @@ export class Chromium implements CdpBrowser {
     this.#child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
       this.#output = (this.#output + chunk).slice(-LONGEST_OUTPUT);
     });
-    this.#pipe = new CdpPipe(this.#child.stdio[3] as Writable, this.#child.stdio[4] as Readable);
+    this.pipe = new CdpPipe(this.#child.stdio[3] as Writable, this.#child.stdio[4] as Readable);
   }
 
   get pid(): number {
     return this.#child.pid!;
-  }
-
-  connect(receiver: CdpReceiver): Promise<CdpClient> {
-    return this.#pipe.connect(receiver);
   }
 
   /** Resolves when the browser answers commands, because an idle browser must be usable immediately. */

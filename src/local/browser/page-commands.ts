@@ -1,7 +1,7 @@
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { withRetries } from '../../shared/retry.js';
 import { CdpConnection, CdpFault } from './cdp-connection.js';
-import type { CdpBrowser } from './cdp-pipe.js';
+import type { Chromium } from './chromium.js';
 
 /** A slow page must not delay the lease: the page continues to load. */
 const LOAD_TIMEOUT = 3_000;
@@ -10,7 +10,7 @@ const LOAD_TIMEOUT = 3_000;
  * Opens a URL in the browser's first page. Waits at most 3 s for the page to load, and never rejects: a failed navigation
  * does not fail the lease.
  */
-export async function openUrl(browser: CdpBrowser, url: string, signal?: AbortSignal): Promise<void> {
+export async function openUrl(browser: Chromium, url: string, signal?: AbortSignal): Promise<void> {
   let onLoad!: () => void;
   const loaded = new Promise<void>((resolve) => (onLoad = resolve));
   let isNavigated = false;

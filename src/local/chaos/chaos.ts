@@ -8,6 +8,7 @@ import type { Log } from '../events.js';
 import { contentOf, faultAnswer, HttpFault, toFault, type Answer, type Content } from '../http/answer.js';
 import type { Lease } from '../pool/lease.js';
 import {
+  FAULTS,
   faultsAt,
   type ChaosPlan,
   type FaultPlace,
@@ -16,7 +17,7 @@ import {
 } from './faults.js';
 
 /** A fault with all its values. */
-type ChosenFault = Pick<LocalPoolFault, 'fault' | 'at' | 'nth'> & { status: number; milliseconds: number };
+type ChosenFault = LocalPoolFault & { status: number; milliseconds: number };
 
 const STATUSES = [429, 500, 502, 503, 504];
 /** In milliseconds. */
@@ -111,24 +112,19 @@ export class Chaos {
 function choose({ seed, rates, faults }: ChaosPlan, at: FaultPlace, nth: number): ChosenFault | undefined {
   const digest = createHash('sha256').update(`${seed} ${at} ${nth}`).digest();
   const [first, second, third] = [0, 4, 8].map((offset) => digest.readUInt32BE(offset) / 2 ** 32);
-  const defaults = {
-    at,
-    nth,
-    status: STATUSES[Math.floor(second! * STATUSES.length)]!,
-    milliseconds: Math.ceil(third! * LONGEST_DELAY),
-  };
   const listed = faults.find((one) => one.at === at && one.nth === nth);
-  if (listed) return { ...defaults, ...(listed as Pick<ChosenFault, 'fault'>) };
   let rest = first!;
-  const fault = faultsAt(at).find((name) => (rest -= rates[name]) < 0);
-  return fault && { ...defaults, fault };
+  const fault = listed?.fault ?? faultsAt(at).find((name) => (rest -= rates[name]) < 0);
+  if (!fault) return undefined;
+  const status = listed?.status ?? STATUSES[Math.floor(second! * STATUSES.length)]!;
+  const milliseconds = listed?.milliseconds ?? Math.ceil(third! * LONGEST_DELAY);
+  return { fault, at, nth, status, milliseconds };
 }
 
-/** Without the values that mean nothing to this fault. */
-function shown({ status, milliseconds, ...fault }: ChosenFault): LocalPoolFault {
-  if (['status', 'refuseUpgrade'].includes(fault.fault)) return { ...fault, status };
-  if (['resetBefore', 'resetAfter', 'truncate', 'noAnswer', 'noUpgrade'].includes(fault.fault)) return fault;
-  return { ...fault, milliseconds };
+/** Only with the value that the fault has. */
+function shown({ fault, at, nth, ...values }: ChosenFault): LocalPoolFault {
+  const [, value] = FAULTS[fault];
+  return { fault, at, nth, ...(value && { [value]: values[value] }) };
 }
 
 function injected({ status }: ChosenFault): HttpFault {

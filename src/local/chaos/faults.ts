@@ -130,25 +130,34 @@ export interface LocalPoolChaos {
   faults?: LocalPoolFaultRates | readonly LocalPoolFault[] | undefined;
 }
 
-/** The faults of one request, in the order in which the rates are applied. */
-const requestFaults = {
-  status: rate(),
-  delay: rate(),
-  resetBefore: rate(),
-  resetAfter: rate(),
-  truncate: rate(),
-  noAnswer: rate(),
+/** What each fault happens to, in the order in which the rates are applied; and the value that the fault has. */
+export const FAULTS: Readonly<
+  Record<FaultName, readonly [of: 'request' | 'socket' | 'lease', value?: 'status' | 'milliseconds']>
+> = {
+  status: ['request', 'status'],
+  delay: ['request', 'milliseconds'],
+  resetBefore: ['request'],
+  resetAfter: ['request'],
+  truncate: ['request'],
+  noAnswer: ['request'],
+  refuseUpgrade: ['socket', 'status'],
+  noUpgrade: ['socket'],
+  resetSocket: ['socket', 'milliseconds'],
+  muteSocket: ['socket', 'milliseconds'],
+  killBrowser: ['lease', 'milliseconds'],
+  expireLease: ['lease', 'milliseconds'],
 };
 
-/** The faults of one WebSocket of a client. */
-const socketFaults = { refuseUpgrade: rate(), noUpgrade: rate(), resetSocket: rate(), muteSocket: rate() };
+const faultNames = Object.keys(FAULTS) as FaultName[];
 
-/** The faults of one lease. */
-const leaseFaults = { killBrowser: rate(), expireLease: rate() };
+const rate = optional(
+  check<number>('a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1),
+  0,
+);
 
-const rates = checksOf<LocalPoolFaultRates>()({ ...requestFaults, ...socketFaults, ...leaseFaults });
-
-const faultNames = Object.keys(rates) as FaultName[];
+const rates = checksOf<LocalPoolFaultRates>()(
+  Object.fromEntries(faultNames.map((name) => [name, rate])) as Record<FaultName, typeof rate>,
+);
 
 const faultChecks = checksOf<LocalPoolFault>()({
   fault: oneOf(...faultNames),
@@ -186,8 +195,8 @@ export function readChaos({ seed = randomInt(2 ** 32), faults }: Checked<typeof 
 
 function readRates(given: LocalPoolFaultRates): ChaosPlan['rates'] {
   const read = readOption(group(rates), 'chaos.faults', given);
-  for (const kind of [requestFaults, socketFaults, leaseFaults]) {
-    const names = Object.keys(kind) as FaultName[];
+  for (const place of ['acquire', 'socket', 'lease'] as const) {
+    const names = faultsAt(place);
     const sum = names.reduce((all, name) => all + read[name], 0);
     if (sum <= 1) continue;
     const message = `The rates of ${names.join(', ')} must not add up to more than 1, not ${sum.toFixed(2)}.`;
@@ -198,26 +207,15 @@ function readRates(given: LocalPoolFaultRates): ChaosPlan['rates'] {
 
 function readFault(given: LocalPoolFault, index: number): LocalPoolFault {
   const option = `chaos.faults[${index}]`;
-  const { status, milliseconds, ...fault } = readOption(group(faultChecks), option, given);
-  if (!faultsAt(fault.at).includes(fault.fault)) {
-    const message = `${option}: ${fault.fault} cannot happen at ${showValue(fault.at)}. Possible there: ${faultsAt(fault.at).join(', ')}.`;
-    throw new InvalidOptionError(option, message);
-  }
-  return {
-    ...fault,
-    ...(status !== undefined && { status }),
-    ...(milliseconds !== undefined && { milliseconds }),
-  };
+  const read = readOption(group(faultChecks), option, given);
+  const possible = faultsAt(read.at);
+  if (possible.includes(read.fault)) return read;
+  const message = `${option}: ${read.fault} cannot happen at ${showValue(read.at)}. Possible there: ${possible.join(', ')}.`;
+  throw new InvalidOptionError(option, message);
 }
 
-/** The faults that can happen there. */
+/** The faults that can happen at this place. */
 export function faultsAt(place: FaultPlace): FaultName[] {
-  const kinds = { socket: socketFaults, lease: leaseFaults };
-  const faults = place === 'socket' || place === 'lease' ? kinds[place] : requestFaults;
-  return Object.keys(faults) as FaultName[];
-}
-
-function rate() {
-  const isRate = (value: unknown) => typeof value === 'number' && value >= 0 && value <= 1;
-  return optional(check<number>('a number from 0 to 1', isRate), 0);
+  const kind = place === 'socket' || place === 'lease' ? place : 'request';
+  return faultNames.filter((name) => FAULTS[name][0] === kind);
 }

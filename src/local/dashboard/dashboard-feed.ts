@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
-import { WebSocketServer, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { urlOf } from '../http/request.js';
 import { checkDashboardLink } from '../pages/dashboard-page.js';
 import type { PoolSet } from '../pool/pool-set.js';
+import { acceptWebSocket, type Upgrade } from '../sockets/websocket.js';
 import { readDashboard } from './dashboard-state.js';
 import { ShownPages } from './shown-pages.js';
 
@@ -26,10 +25,10 @@ export class DashboardFeed {
   }
 
   /** Opens the WebSocket of a dashboard. @throws HttpFault if the token of its link is not valid. */
-  open(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    checkDashboardLink({ query: urlOf(request).searchParams, pools: this.#pools });
-    const server = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: 1024 });
-    server.handleUpgrade(request, socket, head, (websocket) => this.#add(websocket));
+  open(upgrade: Upgrade): void {
+    checkDashboardLink({ query: urlOf(upgrade[0]).searchParams, pools: this.#pools });
+    // A dashboard sends nothing.
+    acceptWebSocket(upgrade, 1024, (websocket) => this.#add(websocket));
   }
 
   /** Schedules a message; to be called after each event of the pools. */
@@ -41,7 +40,6 @@ export class DashboardFeed {
   #add(socket: WebSocket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.#remove(socket));
-    socket.on('error', () => socket.terminate());
     this.#send();
     if (this.#sockets.size === 1) void this.#refresh();
   }

@@ -1,6 +1,6 @@
 import { raceTimeout } from '../../shared/abort.js';
 import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 
 /** The page that a browser shows. */
@@ -20,7 +20,7 @@ export interface Thumbnail {
 /** Watches the pages of browsers, each through a separate CDP connection, which does not disturb the client. */
 export class ShownPages {
   readonly #onChange: () => void;
-  readonly #watched = new Map<CdpBrowser, WatchedBrowser>();
+  readonly #watched = new Map<Chromium, WatchedBrowser>();
 
   /** @param onChange Called after a page has opened, closed or navigated, or has another title. */
   constructor(onChange: () => void) {
@@ -28,7 +28,7 @@ export class ShownPages {
   }
 
   /** Watches these browsers, and no others. */
-  watch(browsers: readonly CdpBrowser[]): void {
+  watch(browsers: readonly Chromium[]): void {
     for (const [browser, watched] of this.#watched) {
       if (browsers.includes(browser)) continue;
       this.#watched.delete(browser);
@@ -40,11 +40,11 @@ export class ShownPages {
   }
 
   /** The page of a watched browser that was last opened or navigated. */
-  pageOf(browser: CdpBrowser): ShownPage | undefined {
+  pageOf(browser: Chromium): ShownPage | undefined {
     return this.#watched.get(browser)?.page;
   }
 
-  thumbnailOf(browser: CdpBrowser): Thumbnail | undefined {
+  thumbnailOf(browser: Chromium): Thumbnail | undefined {
     const watched = this.#watched.get(browser);
     return watched?.isEmpty ? undefined : watched?.thumbnail;
   }
@@ -85,7 +85,7 @@ class WatchedBrowser {
   /** Ends the session with a page, and its screencast. */
   #detach: () => void = () => {};
 
-  constructor(browser: CdpBrowser, onChange: () => void) {
+  constructor(browser: Chromium, onChange: () => void) {
     this.#onChange = onChange;
     this.#connection = CdpConnection.open(browser, (event) => this.#onEvent(event));
     const params = { discover: true, filter: [{ type: 'page' }, { exclude: true }] };

@@ -50,14 +50,6 @@ export function checkToken({ headers }: IncomingMessage, token: string): void {
   });
 }
 
-/** The fields that a body has after the check. A missing field without a default stays missing. */
-type Body<C extends Checks, Out = Checked<C>> = {
-  readonly [Field in keyof Out as undefined extends Out[Field] ? Field : never]?: Exclude<
-    Out[Field],
-    undefined
-  >;
-} & { readonly [Field in keyof Out as undefined extends Out[Field] ? never : Field]: Out[Field] };
-
 /** Fields of a body that have no check: `drop` them, as the public service does, or `refuse` the request. */
 type UnknownFields = 'drop' | 'refuse';
 
@@ -70,7 +62,7 @@ export async function readBody<C extends Checks>(
   request: IncomingMessage,
   checks: C,
   unknown: UnknownFields = 'drop',
-): Promise<Body<C>> {
+): Promise<Checked<C>> {
   const text = await readText(request);
   const body = text.trim() === '' ? {} : parse(text);
   if (!isRecord(body)) throw badRequest('The body must be a JSON object.', ['body must be an object.']);
@@ -78,7 +70,7 @@ export async function readBody<C extends Checks>(
 }
 
 /** Checks the fields of a body. */
-export function readFields<C extends Checks>(checks: C, body: object, unknown?: UnknownFields): Body<C> {
+export function readFields<C extends Checks>(checks: C, body: object, unknown?: UnknownFields): Checked<C> {
   const given = body as Record<string, unknown>;
   const extra =
     unknown === 'refuse' ? Object.keys(given).filter((field) => !Object.hasOwn(checks, field)) : [];
@@ -88,7 +80,7 @@ export function readFields<C extends Checks>(checks: C, body: object, unknown?: 
     return [field, readField(check, field, own, wrong)] as const;
   });
   if (wrong.length > 0) throw badRequest('The request is not valid.', wrong);
-  return Object.fromEntries(checked.filter(([, value]) => value !== undefined)) as Body<C>;
+  return Object.fromEntries(checked.filter(([, value]) => value !== undefined)) as Checked<C>;
 }
 
 function readField(check: Check, field: string, given: unknown, wrong: string[]): unknown {

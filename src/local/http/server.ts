@@ -4,25 +4,27 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
-import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
+import type { RequestPlace } from '../chaos/faults.js';
 import { callPage } from '../pages/call-page.js';
-import type { PoolSet } from '../pool/pool-set.js';
-import { upgrade } from '../sockets/upgrade.js';
-import { closing, faultAnswer, send, toFault, type Answer } from './answer.js';
-import { checkSource, checkToken, methodOf } from './request.js';
-import { findRoute } from './router.js';
+import {
+  deleteBrowser,
+  describeBrowser,
+  listBrowsers,
+  listReplays,
+  replayVideo,
+  startReplay,
+  stopReplay,
+} from '../routes/browser-routes.js';
+import { acquire, flush, poolRecord, release } from '../routes/pool-routes.js';
+import { upgrade, type Served } from '../sockets/upgrade.js';
+import { closing, faultAnswer, HttpFault, notFound, send, toFault, type Answer } from './answer.js';
+import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';
 
 /** Milliseconds for the last responses while the server closes. */
 const LAST_RESPONSES = 1_000;
 
 /** Status in the log when the client closed its connection before the response. */
 const CLIENT_GONE = 499;
-
-/** What the server serves. */
-interface Served {
-  readonly pools: PoolSet;
-  readonly dashboard: DashboardFeed;
-}
 
 /** The HTTP server of the local pool. It listens on 127.0.0.1 only. */
 export class PoolServer {
@@ -110,5 +112,46 @@ export class PoolServer {
     if (this.#closing) throw closing();
     const { name, call } = findRoute(methodOf(request), path);
     return await pools.chaos.answer(name, response, () => call({ request, pools, signal }));
+  }
+}
+
+type Route = (call: RouteCall) => Answer | Promise<Answer>;
+
+/** All paths of the service. */
+const ROUTES: readonly (readonly [name: RequestPlace, method: string, path: RegExp, route: Route])[] = [
+  ['acquire', 'POST', /^\/browser_pools\/([^/]+)\/acquire$/, acquire],
+  ['release', 'POST', /^\/browser_pools\/([^/]+)\/release$/, release],
+  ['flush', 'POST', /^\/browser_pools\/([^/]+)\/flush$/, flush],
+  ['pool', 'GET', /^\/browser_pools\/([^/]+)$/, poolRecord],
+  ['replays', 'GET', /^\/browsers\/([^/]+)\/replays$/, listReplays],
+  ['start-replay', 'POST', /^\/browsers\/([^/]+)\/replays$/, startReplay],
+  ['video', 'GET', /^\/browsers\/([^/]+)\/replays\/([^/]+)$/, replayVideo],
+  ['stop-replay', 'POST', /^\/browsers\/([^/]+)\/replays\/([^/]+)\/stop$/, stopReplay],
+  ['sessions', 'GET', /^\/browsers$/, listBrowsers],
+  ['session', 'GET', /^\/browsers\/([^/]+)$/, describeBrowser],
+  ['delete', 'DELETE', /^\/browsers\/([^/]+)$/, deleteBrowser],
+];
+
+/** Finds the route of a request. @throws HttpFault 404 or 405 */
+function findRoute(method: string | undefined, path: string) {
+  const matching = ROUTES.filter(([, , pattern]) => pattern.test(path));
+  if (matching.length === 0) throw notFound('There is no such path.');
+  const found = matching.find(([, allowed]) => allowed === method);
+  if (!found) throw wrongMethod(matching.map(([, allowed]) => allowed).join(', '));
+  const [name, , pattern, route] = found;
+  const [id = '', replayId = ''] = pattern.exec(path)!.slice(1).map(decode);
+  const call = async (given: Omit<RouteCall, 'id' | 'replayId'>) => await route({ ...given, id, replayId });
+  return { name, call };
+}
+
+function wrongMethod(allow: string): HttpFault {
+  return new HttpFault(405, 'method_not_allowed', `This path allows ${allow}.`, { headers: { allow } });
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw notFound('The path has an invalid percent-encoding.');
   }
 }

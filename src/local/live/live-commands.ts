@@ -72,6 +72,32 @@ export function readCommand(message: string): LiveCommand | undefined {
   }
 }
 
+/**
+ * The most commands that the browser has not answered; above it, a new command of this kind is dropped. A page that does not
+ * respond, or has an open dialog, answers no input, and a command such as reload must not wait for the page.
+ */
+const MOST_UNANSWERED = { move: 32, input: 256, other: 288 };
+
+/**
+ * Returns a function that performs the commands of one viewer, unless too many are unanswered.
+ *
+ * @param perform May reject, for example for a key press in a page that has just closed.
+ */
+export function withLimits(perform: (command: LiveCommand) => Promise<void>): (command: LiveCommand) => void {
+  let unanswered = 0;
+  return (command) => {
+    if (unanswered >= MOST_UNANSWERED[kindOf(command)]) return;
+    unanswered++;
+    const onEnd = () => void unanswered--;
+    perform(command).then(onEnd, onEnd);
+  };
+}
+
+function kindOf(command: LiveCommand): keyof typeof MOST_UNANSWERED {
+  if (command.type === 'mouse' && command.action === 'mouseMoved') return 'move';
+  return ['mouse', 'wheel', 'key', 'text'].includes(command.type) ? 'input' : 'other';
+}
+
 /** Sends a CDP command to the page in the live view. */
 type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>;
 

@@ -1,15 +1,12 @@
-import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
-import { urlOf } from '../http/request.js';
 import { liveViewUrl } from '../pages/live-page.js';
-import type { Lease, OpenSocket } from '../pool/lease.js';
+import type { Lease, LiveRight } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { acceptWebSockets, closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
-import { CommandQueue } from './command-queue.js';
-import { performCommand, readCommand, type LiveCommand } from './live-commands.js';
+import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
+import { performCommand, readCommand, withLimits, type LiveCommand } from './live-commands.js';
 
 /** A message from the server to the live view page. Binary messages are JPEG pictures. */
 export type LiveMessage =
@@ -34,21 +31,10 @@ export interface LiveTab {
   readonly url: string;
 }
 
-/** Maximum size of a command, in bytes. Pasted text can be long. */
-const MAX_COMMAND = 1024 * 1024;
-
-/** Returns a function that opens the WebSockets of live views. */
-export function prepareLiveView(pools: PoolSet, { mayControl }: { mayControl: boolean }): OpenSocket {
-  return acceptWebSockets(MAX_COMMAND, (websocket, lease, request) => {
-    const mode = mayControl ? chosenMode(pools, lease, request) : { readOnly: true };
-    const view = new LiveView(websocket, lease.browser.chromium, mode);
-    return () => view.end();
-  });
-}
-
-/** Viewers with control choose the mode: `?readOnly=true` in the URL only shows the browser. */
-function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage): LiveMode {
-  const readOnly = (urlOf(request).searchParams.get('readOnly') ?? 'false') !== 'false';
+/** The mode of a viewer with this right. Viewers with control choose: `?readOnly=true` in the URL only shows the browser. */
+export function modeOf(pools: PoolSet, lease: Lease, right: LiveRight, query: URLSearchParams): LiveMode {
+  if (right === 'watch') return { readOnly: true };
+  const readOnly = (query.get('readOnly') ?? 'false') !== 'false';
   return { readOnly, otherUrl: liveViewUrl(pools, lease, readOnly ? 'control' : 'watch') };
 }
 
@@ -56,7 +42,7 @@ function chosenMode(pools: PoolSet, lease: Lease, request: IncomingMessage): Liv
  * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which
  * does not disturb the client.
  */
-class LiveView {
+export class LiveView {
   readonly #socket: WebSocket;
   readonly #mode: LiveMode;
   readonly #tabs = new Map<string, LiveTab>();
@@ -65,28 +51,28 @@ class LiveView {
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: CdpBrowser, mode: LiveMode) {
+  constructor(socket: WebSocket, browser: Chromium, mode: LiveMode) {
     this.#socket = socket;
     this.#mode = mode;
     send(socket, { type: 'mode', ...mode });
     this.#open(browser).catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
-    const commands = new CommandQueue((command) => this.#perform(command));
+    const perform = withLimits((command) => this.#perform(command));
     socket.on('message', (data: Buffer, isBinary) => {
       const command = isBinary ? undefined : readCommand(data.toString());
-      if (command) commands.add(command);
+      if (command) perform(command);
     });
     socket.once('close', () => this.#connection?.close());
   }
 
   /** Ends the view with its lease: no further picture is sent, and no further command performed. */
-  end(): void {
+  cut(): void {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: CdpBrowser): Promise<void> {
+  async #open(browser: Chromium): Promise<void> {
     const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
     this.#connection = connection;
-    void connection.closed.then(() => this.end());
+    void connection.closed.then(() => this.cut());
     // The view may have ended meanwhile.
     if (this.#socket.readyState !== this.#socket.OPEN) connection.close();
     const filter = [{ type: 'page' }, { exclude: true }];

@@ -1,32 +1,26 @@
 import type { Chromium } from '../browser/chromium.js';
 import { openUrl } from '../browser/page-commands.js';
-import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
+import type { DestroyReason, LocalPoolStats } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
-import type { CheckedOptions, CheckedSettings } from '../options.js';
-import { Filler, type StartLimit } from './filler.js';
-import type { LeaseHistory, LeaseOutcome } from './lease-history.js';
-import { Lease, nameOf, PooledChromium, waitInQueue, type LeaseRequest, type Waiter } from './lease.js';
-import { WaitHistory } from './wait-history.js';
-
-/** The parts that all pools of a server share. */
-export interface PoolHost {
-  readonly log: Log;
-  readonly quirks: CheckedOptions['quirks'];
-  readonly startLimit: StartLimit;
-  readonly history: LeaseHistory;
-  readonly launch: (
-    settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
-    signal: AbortSignal,
-  ) => Promise<Chromium>;
-  /** @returns The error for an acquire request whose name an active lease of any pool has. */
-  readonly nameConflict: (name: string | undefined) => HttpFault | undefined;
-}
+import type { CheckedSettings } from '../options.js';
+import { Filler } from './filler.js';
+import {
+  Lease,
+  nameOf,
+  PooledChromium,
+  waitInQueue,
+  type LeaseOutcome,
+  type LeaseRequest,
+  type Waiter,
+} from './lease.js';
+import type { PoolSet } from './pool-set.js';
 
 /** One pool: its idle browsers, its leases, and its waiting acquire requests. */
 export class ChromiumPool {
   readonly settings: CheckedSettings;
   readonly createdAt = new Date().toISOString();
-  readonly #host: PoolHost;
+  /** All pools of the server. */
+  readonly #pools: PoolSet;
   readonly #idle: PooledChromium[] = [];
   readonly #leases = new Map<string, Lease>();
   /** The waiting acquire requests, in the order of their arrival. */
@@ -37,12 +31,12 @@ export class ChromiumPool {
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #closed = false;
 
-  constructor(settings: CheckedSettings, host: PoolHost) {
+  constructor(settings: CheckedSettings, pools: PoolSet) {
     this.settings = settings;
-    this.#host = host;
+    this.#pools = pools;
     this.#filler = new Filler({
       settings,
-      limit: host.startLimit,
+      limit: pools.startLimit,
       missing: () => this.#missing,
       start: (signal) => this.#start(signal),
       onStarted: (chromium) => this.#onStarted(chromium),
@@ -99,10 +93,10 @@ export class ChromiumPool {
   async acquire(request: LeaseRequest, wait: number, signal: AbortSignal): Promise<Lease | undefined> {
     if (this.#closed) throw closing();
     signal.throwIfAborted();
-    const refusal = this.#host.nameConflict(request.name) ?? this.#startFailure();
+    const refusal = this.#pools.nameConflict(request.name) ?? this.#startFailure();
     if (refusal) throw refusal;
     if (this.#idle.length === 0 && wait > 0) {
-      this.#host.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
+      this.#pools.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
     }
     const asked = performance.now();
     const lease = waitInQueue(this.#queue, request, wait, signal);
@@ -116,7 +110,7 @@ export class ChromiumPool {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#host.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
+    this.#pools.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
     if (reuse) this.#putBack(lease, 'reused');
     else this.#destroy(lease.browser, 'released');
     return true;
@@ -159,7 +153,7 @@ export class ChromiumPool {
   #serveQueue(): void {
     for (const waiter of this.#queue) {
       if (this.#idle.length === 0) return;
-      const conflict = this.#host.nameConflict(waiter.request.name);
+      const conflict = this.#pools.nameConflict(waiter.request.name);
       if (conflict) waiter.refuse(conflict);
       else this.#grant(waiter, this.#idle.shift()!);
     }
@@ -174,7 +168,7 @@ export class ChromiumPool {
     });
     this.#leases.set(sessionId, lease);
     this.#totals.granted++;
-    this.#host.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
+    this.#pools.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
     grant(lease);
   }
 
@@ -182,9 +176,9 @@ export class ChromiumPool {
   #putBack(lease: Lease, outcome?: LeaseOutcome): void {
     const { browser } = lease;
     this.#leases.delete(browser.sessionId);
-    if (outcome) this.#host.history.add(this.settings.name, lease, outcome);
+    if (outcome) this.#pools.history.add(this.settings.name, lease, outcome);
     lease.end();
-    if (!this.#host.quirks.keepsSessionId) browser.renewSession();
+    if (!this.#pools.quirks.keepsSessionId) browser.renewSession();
     browser.idleSince = performance.now();
     this.#idle.push(browser);
     this.#serveQueue();
@@ -196,10 +190,10 @@ export class ChromiumPool {
     const place = this.#idle.indexOf(browser);
     if (place !== -1) this.#idle.splice(place, 1);
     else if (!this.#leases.delete(sessionId)) return;
-    if (lease) this.#host.history.add(this.settings.name, lease, reason);
+    if (lease) this.#pools.history.add(this.settings.name, lease, reason);
     lease?.end();
     this.#totals.destroyed++;
-    this.#host.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
+    this.#pools.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
     this.#kill(chromium);
     if (!this.#closed) this.#filler.refill();
   }
@@ -210,7 +204,7 @@ export class ChromiumPool {
   }
 
   async #start(signal: AbortSignal): Promise<Chromium> {
-    const chromium = await this.#host.launch(this.settings, signal);
+    const chromium = await this.#pools.launch(this.settings, signal);
     const { startUrl } = this.settings;
     if (startUrl !== undefined) await openUrl(chromium, startUrl, signal);
     return chromium;
@@ -221,13 +215,13 @@ export class ChromiumPool {
     const browser = new PooledChromium(chromium);
     void chromium.exited.then(() => this.#destroy(browser, 'exited'));
     const { sessionId } = browser;
-    this.#host.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
+    this.#pools.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
     this.#idle.push(browser);
     this.#serveQueue();
   }
 
   #onFailed(error: Error): void {
-    this.#host.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
+    this.#pools.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
     const failure = this.#startFailure();
     if (failure) for (const waiter of this.#queue) waiter.refuse(failure);
   }
@@ -239,4 +233,38 @@ export class ChromiumPool {
     const inner_error = { code: 'browser_start_failed', message: failure.message };
     return new HttpFault(500, 'internal_error', 'No browser could be started.', { inner_error });
   }
+}
+
+/** Milliseconds that one value of the history stands for. */
+const SLOT = 10_000;
+
+/** Number of values: ten minutes. */
+const SLOTS = 60;
+
+/** How long acquire requests waited during the last ten minutes. */
+class WaitHistory {
+  /** The longest wait in each slot, in ms. */
+  readonly #longest = new Map<number, number>();
+
+  /** Adds a wait that has just ended. */
+  note(milliseconds: number): void {
+    const now = currentSlot();
+    this.#longest.set(now, Math.max(milliseconds, this.#longest.get(now) ?? 0));
+    for (const slot of this.#longest.keys()) if (slot <= now - SLOTS) this.#longest.delete(slot);
+  }
+
+  /**
+   * Returns the longest wait in each ten seconds, in ms; the oldest first.
+   *
+   * @param longestNow Milliseconds that the first request in the queue has waited so far, or 0.
+   */
+  read(longestNow: number): readonly number[] {
+    const first = currentSlot() - SLOTS + 1;
+    const waits = Array.from({ length: SLOTS }, (_, index) => this.#longest.get(first + index) ?? 0);
+    return waits.with(SLOTS - 1, Math.max(longestNow, waits.at(-1)!)).map(Math.round);
+  }
+}
+
+function currentSlot(): number {
+  return Math.floor(performance.now() / SLOT);
 }

@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { AcquireRequest } from '../../service/services/kernel.js';
 import type { Chromium } from '../browser/chromium.js';
+import type { DestroyReason } from '../events.js';
 import { newId, newLinkToken } from '../options.js';
 
 /** The fields of an acquire request that belong to the lease. */
@@ -109,13 +108,47 @@ export class Lease {
   }
 }
 
+/** How a lease ended: the pool kept its browser (`reused`), or destroyed the browser for this reason. */
+export type LeaseOutcome = 'reused' | DestroyReason;
+
+/** A lease that has ended. */
+export interface EndedLease {
+  readonly id: string;
+  readonly sessionId: string;
+  /** Name of the pool. */
+  readonly pool: string;
+  readonly request: LeaseRequest;
+  readonly links: LiveLinks;
+  readonly outcome: LeaseOutcome;
+  readonly endedAt: Date;
+  /** In milliseconds. */
+  readonly duration: number;
+}
+
+/** Number of ended leases to keep. The oldest are dropped. */
+const MAX_ENDED = 100;
+
+/** The leases that ended last. */
+export class LeaseHistory {
+  readonly #ended: EndedLease[] = [];
+
+  /** The last lease first. */
+  get list(): readonly EndedLease[] {
+    return this.#ended;
+  }
+
+  add(pool: string, { id, browser, request, links, since }: Lease, outcome: LeaseOutcome): void {
+    const duration = Math.round(performance.now() - since);
+    const { sessionId } = browser;
+    this.#ended.unshift({ id, sessionId, pool, request, links, outcome, endedAt: new Date(), duration });
+    this.#ended.splice(MAX_ENDED);
+  }
+}
+
 /** The name for an event. */
 export function nameOf({ name }: LeaseRequest): { name?: string } {
   return name === undefined ? {} : { name };
 }
-
-/** Completes a checked upgrade request. @returns A function that closes the connection when the lease ends. */
-export type OpenSocket = (lease: Lease, request: IncomingMessage, socket: Socket, head: Buffer) => () => void;
 
 /** A waiting acquire request. */
 export interface Waiter {

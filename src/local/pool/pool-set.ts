@@ -1,22 +1,28 @@
 import { Chaos } from '../chaos/chaos.js';
-import type { LocalPoolStats } from '../events.js';
+import type { Chromium } from '../browser/chromium.js';
+import type { LocalPoolStats, Log } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
-import { newLinkToken, type CheckedOptions } from '../options.js';
+import { newLinkToken, type CheckedOptions, type CheckedSettings } from '../options.js';
 import { Recorder } from '../replays/recorder.js';
 import { LeaseTokens } from '../sockets/jwt.js';
-import { ChromiumPool, type PoolHost } from './chromium-pool.js';
+import { ChromiumPool } from './chromium-pool.js';
 import { StartLimit } from './filler.js';
-import { LeaseHistory } from './lease-history.js';
-import type { Lease } from './lease.js';
+import { LeaseHistory, type Lease } from './lease.js';
+
+/** Starts a browser with the settings of a pool. */
+export type LaunchBrowser = (
+  settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
+  signal: AbortSignal,
+) => Promise<Chromium>;
 
 /** All pools of a server, and the parts that they share. The name of a lease is unique among them. */
-export class PoolSet implements PoolHost {
+export class PoolSet {
   readonly token: string;
-  readonly quirks: PoolHost['quirks'];
+  readonly quirks: CheckedOptions['quirks'];
   /** `127.0.0.1:<port>` of the server. */
   readonly host: string;
-  readonly log: PoolHost['log'];
-  readonly launch: PoolHost['launch'];
+  readonly log: Log;
+  readonly launch: LaunchBrowser;
   readonly startLimit = new StartLimit();
   readonly history = new LeaseHistory();
   readonly tokens = new LeaseTokens();
@@ -88,12 +94,13 @@ export class PoolSet implements PoolHost {
     return others.reduce(add, first!);
   }
 
-  readonly nameConflict: PoolHost['nameConflict'] = (name) => {
+  /** @returns The error for an acquire request whose name an active lease of any pool has. */
+  nameConflict(name: string | undefined): HttpFault | undefined {
     if (name === undefined || this.leases.every(({ request }) => request.name !== name)) return undefined;
     return new HttpFault(this.quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
       details: [{ code: 'name_in_use', message: `name: an active session has the name ${name}` }],
     });
-  };
+  }
 
   async close(): Promise<void> {
     await Promise.all(this.#pools.map((pool) => pool.close()));

@@ -1,5 +1,5 @@
 import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 
 interface RecordedPagesOptions {
@@ -26,7 +26,7 @@ export class RecordedPages {
     this.#options = options;
   }
 
-  static async open(browser: CdpBrowser, options: RecordedPagesOptions): Promise<RecordedPages> {
+  static async open(browser: Chromium, options: RecordedPagesOptions): Promise<RecordedPages> {
     const pages = new RecordedPages(options);
     const connection = await CdpConnection.open(browser, (event) => pages.#onEvent(event));
     pages.#connection = connection;

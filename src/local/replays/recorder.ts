@@ -38,21 +38,22 @@ export class Recorder {
   async start(lease: Lease, plan: RecordingPlan): Promise<Recording> {
     const running = this.list(lease.browser.sessionId).filter(({ ended }) => !ended);
     if (running.length >= MAX_PER_LEASE) throw tooMany();
-    const recording = this.#createRecording(lease, plan);
-    const { sessionId, replayId } = recording;
-    this.#store.add(recording);
-    this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
+    const onFinished = (recording: Recording, reason: RecordingEnd) => this.#onFinished(recording, reason);
+    let recording: Recording | undefined;
     try {
+      recording = new Recording(lease, plan, { store: this.#store, writer: this.#writer, onFinished });
+      this.#store.add(recording);
+      const { sessionId, replayId } = recording;
+      this.#log({ type: 'recording-started', pool: plan.pool, sessionId, replayId });
       // Before the response: its link opens at once.
       await saveReplayPage(recording);
       await recording.start(lease.browser.chromium);
+      return recording;
     } catch (error) {
-      await recording.stop('browser-gone');
-      this.#store.remove(recording);
-      if ((error as NodeJS.ErrnoException).syscall !== undefined) throw this.#cannotWrite(error);
-      throw new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
+      await recording?.stop('browser-gone');
+      if (recording) this.#store.remove(recording);
+      throw this.#refusal(error as NodeJS.ErrnoException);
     }
-    return recording;
   }
 
   /** The recordings of one session, or of all sessions; the oldest first. */
@@ -80,25 +81,14 @@ export class Recorder {
     await this.#store.close();
   }
 
-  #createRecording(lease: Lease, plan: RecordingPlan): Recording {
-    const onFinished = (recording: Recording, reason: RecordingEnd) => this.#onFinished(recording, reason);
-    try {
-      return new Recording(lease, plan, { store: this.#store, writer: this.#writer, onFinished });
-    } catch (error) {
-      throw this.#cannotWrite(error);
-    }
-  }
-
-  #cannotWrite(error: unknown): HttpFault {
+  #refusal(error: NodeJS.ErrnoException): HttpFault {
+    const { code, message, syscall } = error;
+    if (syscall === undefined) return new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
     if (isDiskFull(error))
       return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no space for a video.');
-    const { code, message } = error as NodeJS.ErrnoException;
-    const where = this.#folder === undefined ? 'The video' : `The recording in ${this.#folder}`;
-    return new HttpFault(
-      500,
-      'internal_error',
-      `${where} cannot be written (${code ?? message}).${this.#folder === undefined ? '' : ELSEWHERE}`,
-    );
+    const [where, advice] =
+      this.#folder === undefined ? ['The video', ''] : [`The recording in ${this.#folder}`, ELSEWHERE];
+    return new HttpFault(500, 'internal_error', `${where} cannot be written (${code ?? message}).${advice}`);
   }
 
   #onFinished(recording: Recording, reason: RecordingEnd): void {

@@ -1,31 +1,59 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import type { CheckedOptions } from '../options.js';
 import type { Recording } from './recording.js';
-import { RecordingsFolder, type RecordingFiles } from './recordings-folder.js';
+
+/** Paths of the files of a recording. */
+export interface RecordingFiles {
+  /** The frames, until the video is written. */
+  readonly frames: string;
+  /** The picture for the time before the video plays. */
+  readonly poster: string;
+  readonly video: string;
+  /** The page that shows the recording without the local pool; missing in a temporary folder. */
+  readonly page?: string;
+}
+
+/** A recording of an earlier process, or of another one, in the folder of the options. */
+interface Earlier {
+  readonly path: string;
+  readonly bytes: number;
+}
 
 /** All recordings, the oldest first, and their files. Finished recordings are removed when they exceed the limits. */
 export class RecordingStore {
   readonly #limits: CheckedOptions['recording'];
+  /** The folder of the options. */
+  readonly #folder: string | undefined;
   readonly #recordings: Recording[] = [];
-  /** Missing if the recordings end with the pool. */
-  readonly #folder: RecordingsFolder | undefined;
+  /** The oldest first. Undefined until this process records into the folder of the options. */
+  #earlier: Earlier[] | undefined;
   #temporaryFolder: string | undefined;
   #unguard: (() => void) | undefined;
 
   constructor(limits: CheckedOptions['recording']) {
     this.#limits = limits;
-    this.#folder = limits.folder === undefined ? undefined : new RecordingsFolder(limits.folder);
+    this.#folder = limits.folder === undefined ? undefined : resolve(limits.folder);
   }
 
   /** Chooses the files of a recording. @throws if the folder of the options cannot be written. */
   createFiles(recording: Recording): RecordingFiles {
+    const folder = this.#folder;
     const at = (ending: string) => join(this.#temporary, `${recording.replayId}.${ending}`);
-    const files = this.#folder?.create(recording) ?? { poster: at('jpg'), video: at('webm') };
-    return { ...files, frames: at('frames') };
+    const frames = at('frames');
+    if (folder === undefined) return { frames, poster: at('jpg'), video: at('webm') };
+    this.#earlier ??= openFolder(folder);
+    const own = join(folder, nameOf(recording));
+    mkdirSync(own, { mode: 0o700 });
+    return {
+      frames,
+      page: join(own, 'index.html'),
+      video: join(own, 'video.webm'),
+      poster: join(own, 'poster.jpg'),
+    };
   }
 
   add(recording: Recording): void {
@@ -46,7 +74,7 @@ export class RecordingStore {
 
   /** Removes the oldest finished recordings above the limit `keep`. */
   prune(): void {
-    const count = () => this.#recordings.filter(isFinished).length + this.#earlier.length;
+    const count = () => this.#recordings.filter(isFinished).length + (this.#earlier?.length ?? 0);
     while (count() > this.#limits.keep) this.#removeOldest();
   }
 
@@ -65,22 +93,16 @@ export class RecordingStore {
     this.#unguard?.();
   }
 
-  get #earlier(): RecordingsFolder['earlier'] {
-    return this.#folder?.earlier ?? [];
-  }
-
   get #bytes(): number {
-    return [...this.#recordings, ...this.#earlier].reduce((sum, { bytes }) => sum + bytes, 0);
+    return [...this.#recordings, ...(this.#earlier ?? [])].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   #removeOldest(): boolean {
-    if (this.#earlier.length > 0) {
-      this.#folder!.removeOldest();
-      return true;
-    }
-    const oldest = this.#recordings.find(isFinished);
+    const earlier = this.#earlier?.shift();
+    const oldest = earlier ? undefined : this.#recordings.find(isFinished);
+    if (earlier) rmSync(earlier.path, { recursive: true, force: true });
     if (oldest) this.remove(oldest);
-    return oldest !== undefined;
+    return (earlier ?? oldest) !== undefined;
   }
 
   /** A temporary folder, created at the first use, that only this user can read. */
@@ -94,4 +116,35 @@ export class RecordingStore {
 
 function isFinished({ finishedAt }: Recording): boolean {
   return finishedAt !== undefined;
+}
+
+/** Creates the folder of the options, and lists its recordings. */
+function openFolder(path: string): Earlier[] {
+  const isNew = mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined;
+  // Videos are large, and can show what no repository must contain.
+  if (isNew) writeFileSync(join(path, '.gitignore'), '*\n');
+  const names = readdirSync(path).filter((name) => NAME.test(name));
+  const paths = names.toSorted().map((name) => join(path, name));
+  return paths.map((path) => ({ path, bytes: sizeOf(path) }));
+}
+
+/** The name of the folder of a recording. It begins with the date, so that the names are in the order of time. */
+const NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[\w.-]*[0-9a-f]{8}$/;
+
+/** Characters of the name of a lease in the name of a folder. */
+const LONGEST_NAME = 60;
+
+function nameOf({ replayId, startedAt, leaseName }: Recording): string {
+  const time = startedAt.toISOString().replace(/\..*/, 'Z').replaceAll(':', '-');
+  const lease = leaseName === undefined ? [] : [leaseName.slice(0, LONGEST_NAME)];
+  return [time, ...lease, replayId.slice(0, 8)].join('-');
+}
+
+/** Bytes of the files in a folder, which another process can remove meanwhile. */
+function sizeOf(folder: string): number {
+  try {
+    return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  } catch {
+    return 0;
+  }
 }

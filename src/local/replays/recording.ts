@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { TelemetryCategory } from '../../service/services/kernel.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import type { RecordingEnd } from '../events.js';
 import { newId, newLinkToken } from '../options.js';
 import { saveReplayPage } from '../pages/replay-file.js';
@@ -10,7 +10,7 @@ import type { Lease } from '../pool/lease.js';
 import { FrameFile, FrameSampler, type Frame } from './frames.js';
 import { PageEvents } from './page-events.js';
 import { RecordedPages } from './recorded-pages.js';
-import type { RecordingFiles } from './recordings-folder.js';
+import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline, type TimelineEntry } from './timeline.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
 import type { VideoWriter } from './video-writer.js';
@@ -23,7 +23,7 @@ export interface RecordingRequest {
   /** Frames per second. */
   readonly framerate: number;
   /** Seconds after which the recording ends. Default: none. */
-  readonly max_duration_in_seconds?: number;
+  readonly max_duration_in_seconds?: number | undefined;
 }
 
 /** The plan of a recording. */
@@ -35,12 +35,7 @@ export interface RecordingPlan {
 
 /** The parts that recordings share. */
 interface RecordingHost {
-  /** Chooses the files of a recording, and limits their size. */
-  readonly store: {
-    createFiles(recording: Recording): RecordingFiles;
-    remove(recording: Recording): void;
-    hasRoom(recording: Recording, bytes: number): boolean;
-  };
+  readonly store: RecordingStore;
   readonly writer: VideoWriter;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }
@@ -155,7 +150,7 @@ export class Recording {
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
-  async start(browser: CdpBrowser): Promise<void> {
+  async start(browser: Chromium): Promise<void> {
     const events = new PageEvents(this.#timeline);
     let onFirst!: () => void;
     const first = new Promise<void>((resolve) => (onFirst = resolve));

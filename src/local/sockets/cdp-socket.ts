@@ -1,28 +1,18 @@
 import type { WebSocket } from 'ws';
-import type { CdpBrowser, CdpClient } from '../browser/cdp-pipe.js';
-import type { OpenSocket } from '../pool/lease.js';
-import { acceptWebSockets, closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
+import type { CdpClient, CdpMessage } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
+import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
 
-/** Largest command of a client, in bytes. */
-const MOST_BYTES = 256 * 1024 * 1024;
 /** Bytes that wait for a client that does not read. Beyond it the client is disconnected. */
 const MOST_UNREAD = 512 * 1024 * 1024;
 
-/** Opens the CDP WebSockets of leases. */
-export function prepareCdp(): OpenSocket {
-  return acceptWebSockets(MOST_BYTES, (websocket, { browser: { chromium } }) => {
-    const opened = new CdpSocket(websocket, chromium);
-    return () => opened.cut();
-  });
-}
-
 /** The CDP WebSocket of a client: a client of the browser's pipe. */
-class CdpSocket {
+export class CdpSocket {
   readonly #socket: WebSocket;
   readonly #early: string[] = [];
   #client: CdpClient | undefined;
 
-  constructor(socket: WebSocket, browser: CdpBrowser) {
+  constructor(socket: WebSocket, browser: Chromium) {
     this.#socket = socket;
     socket.on('message', (data: Buffer) => this.#send(data.toString()));
     socket.once('close', () => this.#client?.close());
@@ -35,23 +25,28 @@ class CdpSocket {
     this.#socket.terminate();
   }
 
-  async #open(browser: CdpBrowser): Promise<void> {
-    const client = await browser.connect({
+  async #open(browser: Chromium): Promise<void> {
+    const client = await browser.pipe.connect({
       onMessage: (message) => this.#receive(message),
       onEnd: () => closeWebSocket(this.#socket, GOING_AWAY, 'The browser has ended.'),
     });
     if (this.#socket.readyState !== this.#socket.OPEN) return client.close();
     this.#client = client;
-    for (const command of this.#early.splice(0)) client.send(command);
+    for (const command of this.#early.splice(0)) this.#send(command);
   }
 
   #send(command: string): void {
-    if (this.#client) this.#client.send(command);
-    else this.#early.push(command);
+    if (!this.#client) return void this.#early.push(command);
+    try {
+      this.#client.send(JSON.parse(command));
+    } catch {
+      // No JSON, or nested too deeply to be passed on.
+      this.#client.send(undefined);
+    }
   }
 
-  #receive(message: Buffer): void {
-    this.#socket.send(message, { binary: false }, () => {});
+  #receive(message: CdpMessage): void {
+    this.#socket.send(JSON.stringify(message), () => {});
     if (this.#socket.bufferedAmount > MOST_UNREAD) this.#socket.terminate();
   }
 }

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { prepareBidi } from '../bidi/bidi-socket.js';
-import { prepareCdp } from './cdp-socket.js';
+import type { WebSocket } from 'ws';
+import { loadBidiLibrary } from './bidi-session.js';
+import { BidiSocket } from './bidi-socket.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
 import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
 import { checkSource, urlOf } from '../http/request.js';
-import { prepareLiveView } from '../live/live-view.js';
+import { LiveView, modeOf } from '../live/live-view.js';
 import { rightOf } from '../pages/live-page.js';
 import { invalidLink, tokenOf } from '../pages/page.js';
-import type { Lease, OpenSocket } from '../pool/lease.js';
+import type { Lease } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { refuseUpgrade } from '../../shared/loopback-server.js';
+import { CdpSocket } from './cdp-socket.js';
 import type { Audience } from './jwt.js';
+import { acceptWebSocket, type Upgrade } from './websocket.js';
 
-/** An upgrade request, as Node's HTTP server passes it on. */
-export type Upgrade = [request: IncomingMessage, socket: Socket, head: Buffer];
-
-interface Served {
+/** What the server serves. */
+export interface Served {
   readonly pools: PoolSet;
   readonly dashboard: DashboardFeed;
 }
@@ -29,7 +29,7 @@ export async function upgrade({ pools, dashboard }: Served, ...received: Upgrade
   try {
     checkSource(request, pools.host);
     const url = urlOf(request);
-    if (url.pathname === '/') dashboard.open(...received);
+    if (url.pathname === '/') dashboard.open(received);
     else if (url.pathname === '/live') await openSocket(pools, findLiveView(pools, url), received);
     else await openSocket(pools, await findLeaseSocket(pools, url), received);
   } catch (error) {
@@ -41,8 +41,22 @@ export async function upgrade({ pools, dashboard }: Served, ...received: Upgrade
 interface FoundSocket {
   readonly lease: Lease;
   readonly protocol: Protocol;
-  readonly prepare: () => OpenSocket | Promise<OpenSocket>;
+  /** Loads what the protocol needs. */
+  readonly prepare: () => Promise<(websocket: WebSocket) => OpenSocket>;
 }
+
+/** An open WebSocket of a lease. */
+interface OpenSocket {
+  /** Ends the connection. No further command reaches the browser. */
+  cut(): void;
+}
+
+/** Maximum size of a message of a client, in bytes. Text that is pasted into a live view can be long. */
+const MOST_BYTES: Readonly<Record<Protocol, number>> = {
+  cdp: 256 * 1024 * 1024,
+  bidi: 256 * 1024 * 1024,
+  'live-view': 1024 * 1024,
+};
 
 /** The last part of the path of a protocol's WebSocket. */
 const PATHS: Readonly<Record<Audience, string>> = { cdp: 'cdp', bidi: 'session' };
@@ -55,16 +69,24 @@ async function findLeaseSocket(pools: PoolSet, url: URL): Promise<FoundSocket> {
   const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
   // The session may have a later lease: the jwt is valid only for its own lease.
   if (!lease || lease.id !== holder?.leaseId) throw unauthorized();
-  const prepare = () => (protocol === 'cdp' ? prepareCdp() : prepareBidi(pools.quirks.bidiSession));
+  const prepare = async () => {
+    if (protocol === 'cdp') return (socket: WebSocket) => new CdpSocket(socket, lease.browser.chromium);
+    const library = await loadBidiLibrary();
+    return (socket: WebSocket) => new BidiSocket(socket, library, lease, pools.quirks.bidiSession);
+  };
   return { lease, protocol, prepare };
 }
 
-function findLiveView(pools: PoolSet, url: URL): FoundSocket {
-  const token = tokenOf(url.searchParams);
-  const lease = pools.leases.find(({ links }) => rightOf(links, token));
-  if (!lease) throw invalidLink('live');
-  const mayControl = rightOf(lease.links, token) === 'control';
-  return { lease, protocol: 'live-view', prepare: () => prepareLiveView(pools, { mayControl }) };
+function findLiveView(pools: PoolSet, { searchParams: query }: URL): FoundSocket {
+  const token = tokenOf(query);
+  for (const lease of pools.leases) {
+    const right = rightOf(lease.links, token);
+    if (!right) continue;
+    const mode = modeOf(pools, lease, right, query);
+    const open = (socket: WebSocket) => new LiveView(socket, lease.browser.chromium, mode);
+    return { lease, protocol: 'live-view', prepare: async () => open };
+  }
+  throw invalidLink('live');
 }
 
 async function openSocket(pools: PoolSet, found: FoundSocket, received: Upgrade): Promise<void> {
@@ -75,12 +97,15 @@ async function openSocket(pools: PoolSet, found: FoundSocket, received: Upgrade)
   if (!onOpen) return;
   const open = await prepare();
   if (lease.ended || socket.destroyed) throw unauthorized();
-  const disconnect = lease.connect(open(lease, ...received));
-  onOpen(lease, disconnect);
-  pools.log({ type: 'connected', sessionId, protocol });
-  socket.once('close', () => {
-    disconnect();
-    pools.log({ type: 'disconnected', sessionId, protocol });
+  acceptWebSocket(received, MOST_BYTES[protocol], (websocket) => {
+    const opened = open(websocket);
+    const disconnect = lease.connect(() => opened.cut());
+    onOpen(lease, disconnect);
+    pools.log({ type: 'connected', sessionId, protocol });
+    socket.once('close', () => {
+      disconnect();
+      pools.log({ type: 'disconnected', sessionId, protocol });
+    });
   });
 }
 

@@ -1,30 +1,31 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { Lease, OpenSocket } from '../pool/lease.js';
 
 /** WebSocket close codes. */
 export const NORMAL = 1000;
 export const GOING_AWAY = 1001;
 export const SERVER_ERROR = 1011;
 
-/** Handles an open WebSocket of a lease. @returns A function that closes the WebSocket when the lease ends. */
-type Serve = (websocket: WebSocket, lease: Lease, request: IncomingMessage) => () => void;
+/** An upgrade request, as Node's HTTP server passes it on. */
+export type Upgrade = readonly [request: IncomingMessage, socket: Socket, head: Buffer];
 
 /**
- * Returns a function that completes the upgrade requests of WebSockets.
+ * Completes an upgrade request.
  *
  * @param maxPayload Maximum size of a message, in bytes.
+ * @param onOpen Called at once, unless the request is no valid WebSocket handshake: then the client receives an error.
  */
-export function acceptWebSockets(maxPayload: number, serve: Serve): OpenSocket {
+export function acceptWebSocket(
+  upgrade: Upgrade,
+  maxPayload: number,
+  onOpen: (websocket: WebSocket) => void,
+): void {
   const server = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload });
-  return (lease, request, socket, head) => {
-    let end = (): void => void socket.destroy();
-    server.handleUpgrade(request, socket, head, (websocket) => {
-      websocket.on('error', () => websocket.terminate());
-      end = serve(websocket, lease, request);
-    });
-    return () => end();
-  };
+  server.handleUpgrade(...upgrade, (websocket) => {
+    websocket.on('error', () => websocket.terminate());
+    onOpen(websocket);
+  });
 }
 
 /** Closes a WebSocket within 500 ms, also when the peer does not answer the close frame. */

@@ -10,11 +10,6 @@ process.stdout.write('ready\n');
 
 const ways: Record<string, () => void> = {
   exit: () => process.exit(7),
-  throw: () =>
-    setImmediate(() => {
-      throw new Error('not caught');
-    }),
-  reject: () => void Promise.reject(new Error('not awaited')),
   wait: () => {},
   windows: () => {},
   'own-listener': () =>

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { startLocalPool, type LocalPoolOptions } from '../../../src/local.js';
 import type { BrowserSession } from '../../../src/index.js';
 import { Api, drive, startApi } from '../support.js';
-import { borrow, NOISE, RAINBOW, Replays } from './support.js';
+import { borrow, RAINBOW, Replays } from './support.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'videos-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -18,9 +18,7 @@ async function begin(recording: LocalPoolOptions['recording'] = {}) {
 }
 
 it.each<[string, string, (api: Api, session: BrowserSession) => unknown]>([
-  ['released', 'lease-ended', (api, session) => api.release(session)],
   ['released without reuse', 'lease-ended', (api, session) => api.release(session, false)],
-  ['deleted', 'lease-ended', (api, session) => api.call('DELETE', `/browsers/${session.session_id}`)],
   ['killed', 'browser-gone', (api) => process.kill(api.eventsOf('browser-started')[0]!.pid, 'SIGKILL')],
 ])('keeps the video of a browser that is %s during the recording', async (_what, reason, end) => {
   const { api, replays, session, ends } = await begin();
@@ -66,23 +64,6 @@ it('ends at the size limit, and keeps the video until then', async () => {
     await replays.video(session, await replays.start(session));
   });
   expect(ends()).toMatchObject([{ reason: 'disk-limit' }]);
-});
-
-it('removes the oldest videos when all videos exceed the size limit', async () => {
-  const limit = 3 * 1024 * 1024;
-  const { replays, session, ends } = await begin({ maxBytes: limit, maxTotalBytes: limit });
-  const ids: string[] = [];
-  await drive(session, async (page) => {
-    await page.goto(NOISE);
-    // Both grow up to the limit, so there is no room for the first video beside the second.
-    for (let count = 0; count < 2; count++) {
-      ids.push(await replays.start(session));
-      await replays.video(session, ids.at(-1)!);
-    }
-  });
-  expect(ends().map(({ reason }) => reason)).toEqual(['disk-limit', 'disk-limit']);
-  expect(await replays.ids(session)).toEqual([ids[1]]);
-  expect((await replays.get(session, ids[0]!)).status).toBe(404);
 });
 
 it('keeps as many of the last videos as the option says, and the recordings that still run', async () => {

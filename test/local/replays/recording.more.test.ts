@@ -241,9 +241,6 @@ it('refuses wrong fields, each with the reason', async () => {
   const session = await borrow(api);
   const whole = 'must be a whole number,';
   for (const [body, ...messages] of [
-    [{ framerate: 0 }, `framerate ${whole} from 1 to 60, not 0.`],
-    [{ framerate: 2.5 }, `framerate ${whole} from 1 to 60, not 2.5.`],
-    [{ framerate: '10' }, `framerate ${whole} from 1 to 60, not '10'.`],
     [{ record_audio: true }, 'record_audio must be false: the local pool records no audio.'],
     [
       { framerate: 61, max_duration_in_seconds: -1, frame_rate: 10 },

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Queue } from 'bullmq';
 import { expect } from 'vitest';
 import type { TaskCallback } from '../../../src/index.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
-import { it, warningsOfTest } from '../it.js';
+import { it } from '../it.js';
 import { gate, MapBench, range, type Handles } from '../support.js';
 import { TestQueue } from './support.js';
 
@@ -53,30 +52,6 @@ describeWithRedis('a queue', () => {
     expect(await worker.end()).toEqual({ done: 4, failed: 3 });
   });
 
-  it('limits the tasks for each host in a worker, and runs those of other hosts meanwhile', async ({
-    bench,
-  }) => {
-    const queue = queueOf('hosts');
-    const inputs = range(20).map((id) => ({ id, url: `http://${id % 4 === 0 ? 'other' : 'limited'}/${id}` }));
-    await queue.add(inputs);
-    const running: string[] = [];
-    let most = 0;
-    const mixed = new Set<string>();
-    const task: Task = async ({ input }) => {
-      const { host } = new URL((input as { url: string }).url);
-      running.push(host);
-      most = Math.max(most, running.filter((one) => one === 'limited').length);
-      mixed.add([...running].toSorted((one, other) => one.localeCompare(other)).join());
-      await sleep(20);
-      running.splice(running.indexOf(host), 1);
-    };
-    await using worker = queue.work(bench, task, { concurrency: 2, pagesPerLease: 2, hostConcurrency: 1 });
-    expect(await queue.collect()).toHaveLength(20);
-    expect(most).toBe(1);
-    expect([...mixed]).toContain('limited,other');
-    expect(await worker.end()).toEqual({ done: 20, failed: 0 });
-  });
-
   it('adds an input once, however often, and again after its outcome was collected', async ({ bench }) => {
     const queue = queueOf('twice');
     const ran: unknown[] = [];
@@ -97,13 +72,10 @@ describeWithRedis('a queue', () => {
     };
     const adding = queue.add(inputs(), { maxJobs: 1000 });
     await expect.poll(() => pulled).toBe(1500);
-    const warnings = warningsOfTest();
     await using worker = queue.work(bench, () => 'done', { pagesPerLease: 10 });
     const outcomes = await queue.collect();
     expect([await adding, outcomes.length]).toEqual([3000, 3000]);
     await worker.end();
-    // Node's warning of a leak, with many tasks at once.
-    expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
   });
 
   it('returns the inputs of the running tasks to the queue when a worker is stopped', async ({ bench }) => {
@@ -152,18 +124,16 @@ describeWithRedis('a queue', () => {
     expect(await working.end()).toEqual({ done: 6, failed: 0 });
   });
 
-  it('fails a job that another program added, and ends with the error of the service', async ({ bench }) => {
-    const queue = queueOf('foreign');
-    const jobs = new Queue(queue.name, { connection: { host: '127.0.0.1', port: used.redis.port } });
-    await jobs.add('mail', { to: 'somebody' });
+  it('ends with the error of the service, and returns the input to the queue', async ({ bench }) => {
+    const queue = queueOf('refused');
     bench.service.script('acquire', { status: 403, json: { code: 'forbidden', message: 'no' } });
-    await using worker = queue.work(bench, () => 'never');
-    const reason = async () => (await jobs.getFailed())[0]?.failedReason;
-    await expect.poll(reason).toMatch(/not added by enqueueInputs/);
     await queue.add([1]);
-    await expect(worker.ended).rejects.toMatchObject({ name: 'PoolServiceError', status: 403 });
-    expect(await jobs.getWaitingCount()).toBe(1);
-    await jobs.close();
+    await using refused = queue.work(bench, () => 'never');
+    await expect(refused.ended).rejects.toMatchObject({ name: 'PoolServiceError', status: 403 });
+    await using other = await MapBench.start();
+    await using worker = queue.work(other, ({ attempt }) => attempt);
+    expect(await queue.collect()).toMatchObject([{ value: 1, attempts: 1 }]);
+    await worker.end();
   });
 
   it('runs inputs with a lower priority number first', async ({ bench }) => {

@@ -1,4 +1,4 @@
-import type { LeaseOutcome } from '../../pool/lease-history.js';
+import type { LeaseOutcome } from '../../pool/lease.js';
 import type { RecordingState } from '../../replays/recording.js';
 
 /** The text and the badge class of each state of a recording. */

@@ -1,28 +1,17 @@
 import type { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
 import type { CheckedOptions } from '../options.js';
-import type { Lease, OpenSocket } from '../pool/lease.js';
-import { acceptWebSockets, closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from '../sockets/websocket.js';
-import { BidiSession, loadBidiLibrary, type BidiLibrary, type Message } from './bidi-session.js';
-
-const MOST_BYTES = 256 * 1024 * 1024;
+import type { Lease } from '../pool/lease.js';
+import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
+import { BidiSession, type BidiLibrary, type Message } from './bidi-session.js';
 
 type SessionKind = CheckedOptions['quirks']['bidiSession'];
-
-/** Loads chromium-bidi. @returns A function that opens BiDi WebSockets. */
-export async function prepareBidi(kind: SessionKind): Promise<OpenSocket> {
-  const library = await loadBidiLibrary();
-  return acceptWebSockets(MOST_BYTES, (websocket, lease) => {
-    const opened = new BidiSocket(websocket, library, lease, kind);
-    return () => opened.cut();
-  });
-}
 
 /**
  * The BiDi WebSocket of a client. It answers `session.new`, `session.status` and `session.end` itself: chromium-bidi ends
  * no session and reports none in its status. chromium-bidi answers all other commands.
  */
-class BidiSocket {
+export class BidiSocket {
   readonly #socket: WebSocket;
   readonly #library: BidiLibrary;
   readonly #lease: Lease;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { startLocalPool } from '../../../src/local.js';
-import { findXvfb, VirtualDisplay } from '../../../src/local/display/virtual-display.js';
+import { findXvfb, VirtualDisplay } from '../../../src/local/browser/virtual-display.js';
 import { processesOf } from '../../support/processes.js';
 import { expectNothingLeft, spawnChild, type Child } from '../children/child.js';
 import { usePerson } from '../pages/support.js';

@@ -8,7 +8,7 @@ import { environment } from '../../shared/environment.js';
 import { lazy } from '../../shared/lazy.js';
 import { withRetries } from '../../shared/retry.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
-import { isExecutable } from '../browser/find-browser.js';
+import { isExecutable } from './find-browser.js';
 import type { CheckedSettings, LocalPoolViewport } from '../options.js';
 
 /** A screen to open windows on. */

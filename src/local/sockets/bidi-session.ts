@@ -1,6 +1,6 @@
 import type { BidiMapper } from 'chromium-bidi';
 import { CdpConnection, CdpSessionGone, type CdpEvent } from '../browser/cdp-connection.js';
-import type { CdpBrowser } from '../browser/cdp-pipe.js';
+import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
 
 /** A BiDi message of either direction. */
@@ -65,7 +65,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
   /** Connects to the browser. The session then expects the command `session.new`. */
   static async open(
     library: BidiLibrary,
-    browser: CdpBrowser,
+    browser: Chromium,
     onMessage: (message: Message) => void,
   ): Promise<BidiSession> {
     const session = new BidiSession(library, onMessage);

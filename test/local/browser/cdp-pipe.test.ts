@@ -1,0 +1,96 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { CdpPipe, type CdpClient, type CdpMessage } from '../../../src/local/browser/cdp-pipe.js';
+
+/** A pipe to a Chromium that the test plays. */
+function openPipe() {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const pipe = new CdpPipe(input, output);
+  const say = (message: object) => void output.write(`${JSON.stringify(message)}\0`);
+  /** The commands that have arrived since the last call. */
+  const read = () => {
+    const parts = String(input.read() ?? '').split('\0');
+    return parts.slice(0, -1).map((part) => JSON.parse(part) as { id: number } & CdpMessage);
+  };
+  /** Connects a client with this browser session. */
+  const connect = async (sessionId: string) => {
+    const received: CdpMessage[] = [];
+    const onEnd = () => void received.push({ method: 'the end' });
+    const opening = pipe.connect({ onMessage: (message) => received.push(message), onEnd });
+    say({ id: read()[0]!.id, result: { sessionId } });
+    return { client: await opening, received };
+  };
+  return { pipe, output, say, read, connect };
+}
+
+it.each<[what: string, command: CdpMessage, sessionId: string]>([
+  ['of a page', { id: 1, method: 'A.b', params: { id: 2 }, sessionId: 'PAGE' }, 'PAGE'],
+  ['without a session', { id: 1, method: 'A.b', params: { sessionId: 'OTHER' } }, 'BROWSER'],
+  ['with an empty session', { id: 1, method: 'A.b', sessionId: '' }, 'BROWSER'],
+  // NUL ends a message on the pipe: it must not hide another command.
+  ['with a NUL', { id: 1, method: 'A.b', params: { text: '\0{"id":9}\0' } }, 'BROWSER'],
+])(
+  'sends a command %s with another id, and its response with the own one',
+  async (_what, command, sessionId) => {
+    const { connect, read, say } = openPipe();
+    const { client, received } = await connect('BROWSER');
+    client.send(command);
+    const [sent, ...others] = read();
+    expect(others).toEqual([]);
+    expect(sent).toEqual({ ...command, id: expect.any(Number), sessionId });
+    expect(sent!.id).not.toBe(1);
+    say({ id: sent!.id, result: { x: 'ä' }, sessionId });
+    await expect.poll(() => received).toHaveLength(1);
+    const session = sessionId === 'BROWSER' ? {} : { sessionId };
+    expect(received).toEqual([{ id: 1, result: { x: 'ä' }, ...session }]);
+  },
+);
+
+it.each([undefined, null, [], 5, {}, { id: '1', method: 'A.b' }, { method: 'A.b' }])(
+  'answers %j, which is no command, with an error',
+  async (command) => {
+    const { connect, read } = openPipe();
+    const { client, received } = await connect('BROWSER');
+    client.send(command);
+    expect(received).toMatchObject([{ error: { code: -32_600 } }]);
+    expect(read()).toEqual([]);
+  },
+);
+
+it('separates the clients: each receives the events and responses of its own sessions, until it closes', async () => {
+  const { connect, read, say, output } = openPipe();
+  const [one, two] = [await connect('ONE'), await connect('TWO')];
+  const attach = (to: string, sessionId: string) =>
+    say({ method: 'Target.attachedToTarget', params: { sessionId: to }, sessionId });
+  const ask = ({ client }: { client: CdpClient }) => (client.send({ id: 7, method: 'A.b' }), read()[0]!.id);
+  attach('PAGE', 'TWO');
+  say({ method: 'A.happened', params: { sessionId: 'ONE' }, sessionId: 'PAGE' });
+  say({ method: 'A.ofTheBrowser', params: {} });
+  const [asked, late] = [ask(one), ask(one)];
+  say({ id: asked, result: {}, sessionId: 'ONE' });
+  await expect.poll(() => one.received).toEqual([{ id: 7, result: {} }]);
+  expect(two.received).toEqual([
+    { method: 'Target.attachedToTarget', params: { sessionId: 'PAGE' } },
+    { method: 'A.happened', params: { sessionId: 'ONE' }, sessionId: 'PAGE' },
+  ]);
+  one.client.close();
+  expect(read()).toMatchObject([{ method: 'Target.detachFromTarget', params: { sessionId: 'ONE' } }]);
+  one.client.send({ id: 8, method: 'A.b' });
+  expect(read()).toEqual([]);
+  say({ id: late, result: {}, sessionId: 'ONE' });
+  say({ method: 'Target.detachedFromTarget', params: { sessionId: 'PAGE' }, sessionId: 'TWO' });
+  say({ method: 'A.happened', params: {}, sessionId: 'PAGE' });
+  output.end();
+  await expect.poll(() => two.received.at(-1)).toEqual({ method: 'the end' });
+  expect(two.received).toHaveLength(4);
+  expect(one.received).toHaveLength(1);
+});
+
+it('rejects a client when Chromium ends before it answers, and afterwards', async () => {
+  const { pipe, output } = openPipe();
+  const receiver = { onMessage: () => {}, onEnd: () => {} };
+  const connecting = pipe.connect(receiver);
+  output.destroy();
+  await expect(connecting).rejects.toThrow('The browser has ended.');
+  await expect(pipe.connect(receiver)).rejects.toThrow('The browser has ended.');
+});

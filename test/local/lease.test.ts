@@ -1,0 +1,45 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Lease, type PooledChromium } from '../../src/local/pool/lease.js';
+import { LeaseTokens } from '../../src/local/sockets/jwt.js';
+import { useFakeClock } from '../support/fake-clock.js';
+
+function newLease(timeout: number, onInactive = () => {}): Lease {
+  const lease = new Lease({ sessionId: 's1' } as PooledChromium, {}, timeout, onInactive);
+  onTestFinished(() => lease.end());
+  return lease;
+}
+
+it('expires without a connection, not before the timeout after the last one, and not after its end', () => {
+  useFakeClock();
+  const onInactive = vi.fn();
+  const lease = newLease(1_000, onInactive);
+  vi.advanceTimersByTime(999);
+  const [first, second] = [lease.connect(() => {}), lease.connect(() => {})];
+  first();
+  vi.advanceTimersByTime(5_000);
+  second();
+  // A connection is removed once.
+  first();
+  vi.advanceTimersByTime(999);
+  expect(onInactive).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(onInactive).toHaveBeenCalledOnce();
+  const cut = vi.fn();
+  const other = newLease(1_000, onInactive);
+  const disconnect = other.connect(cut);
+  other.end();
+  expect(cut).toHaveBeenCalledOnce();
+  disconnect();
+  vi.advanceTimersByTime(5_000);
+  expect(onInactive).toHaveBeenCalledOnce();
+});
+
+it('has jwts that are valid until they expire, by a clock that does not jump with the wall clock', async () => {
+  const lease = newLease(1e9);
+  const tokens = new LeaseTokens(60_000);
+  const jwt = await tokens.sign(lease, 'cdp');
+  vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 24 * 3_600_000);
+  expect(await tokens.verify(jwt, 'cdp')).toEqual({ sessionId: 's1', leaseId: lease.id });
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
+  expect(await tokens.verify(jwt, 'cdp')).toBeUndefined();
+});
