@@ -1,7 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
-import type { Socket } from './socket.js';
+import type { OpenCdp } from './socket.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
 const SLOW_CONNECT = 4000;
@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT = 2000;
  * @param onClosed Called with the URLs of the closed pages.
  */
 export function closeUnresponsivePages(
-  open: (signal: AbortSignal) => Promise<Socket>,
+  open: OpenCdp,
   connectTimeout: number,
   onClosed: (urls: string[]) => void,
 ): { wereClosed(): boolean; stop(): void } {
