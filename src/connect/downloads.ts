@@ -218,6 +218,8 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   async leaveNothing(): Promise<void> {
+    // The file of a download is emptied after its copy.
+    await Promise.all(this.#finished.values());
     // More files can be added meanwhile.
     for (const emptied of this.#emptied) await emptied;
     await this.#uploads.leaveNothing();

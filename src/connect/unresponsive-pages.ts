@@ -30,8 +30,12 @@ export function closeUnresponsivePages(
       stopped.signal.throwIfAborted();
       if (pages.length === 0) return;
       wereClosed = true;
-      await Promise.all(pages.map(({ targetId }) => cdp.send('Target.closeTarget', { targetId })));
-      onClosed(pages.map(({ url }) => url));
+      const close = ({ targetId, url }: Target) =>
+        cdp.send('Target.closeTarget', { targetId }).then(() => url);
+      const closed = await Promise.allSettled(pages.map(close));
+      // A page may have closed itself meanwhile.
+      const urls = closed.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+      if (urls.length > 0) onClosed(urls);
     } finally {
       socket.cut('closed-by-us');
     }
