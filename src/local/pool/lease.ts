@@ -84,7 +84,7 @@ export class Lease {
     this.#connections.add(cut);
     clock.clearTimeout(this.#timer);
     return () => {
-      if (this.#connections.delete(cut) && this.#connections.size === 0 && !this.ended) this.#countDown();
+      if (this.#connections.delete(cut) && this.#connections.size === 0) this.#countDown();
     };
   }
 
