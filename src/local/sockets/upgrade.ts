@@ -91,7 +91,7 @@ function findLiveView(pools: PoolSet, { searchParams: query }: URL): FoundSocket
 
 async function openSocket(pools: PoolSet, found: FoundSocket, received: Upgrade): Promise<void> {
   const { lease, protocol, prepare } = found;
-  const { sessionId } = lease.browser;
+  const { sessionId } = lease;
   const [, socket] = received;
   const onOpen = protocol === 'live-view' ? () => {} : pools.chaos.upgrade(socket);
   if (!onOpen) return;
@@ -116,7 +116,7 @@ export async function websocketUrl(
   audience: Audience,
 ): Promise<string> {
   const jwt = await tokens.sign(lease, audience);
-  return `ws://${host}/browsers/${lease.browser.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
+  return `ws://${host}/browsers/${lease.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
 }
 
 function unauthorized(): HttpFault {
