@@ -10,10 +10,10 @@ import { processesOf } from '../support/processes.js';
 import { realSession } from '../support/real-session.js';
 import { ASKS, inOrder, Jobs, LIBRARY, parse } from './jobs.js';
 import { SLOW_START } from '../support/program.js';
-import { hasTerminals, startAtTerminal, startClient } from './support.js';
+import { hasTerminals, runHere, startAtTerminal, startClient } from './support.js';
 
 const jobs = new Jobs();
-const { file, script, inputs, map, results } = jobs;
+const { file, script, inputs, map, results, run } = jobs;
 const anyId = expect.any(String) as string;
 
 describe('results', () => {
@@ -30,7 +30,7 @@ describe('results', () => {
     const list = file('urls.txt', `\uFEFF${titled('a')}\r\n\r\n  \n${titled('b')}\n${titled('c')}`);
     const flags = ['--concurrency', '1', '--pages-per-lease', '2'];
     const words = ['map', 'test', script(task), list, '--out', jobs.out, ...flags];
-    const { code, stdout, stderr } = await startClient(words, jobs.local).ended;
+    const { code, stdout, stderr } = await runHere(words, jobs.local);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toMatch(/^pooled-browser: Done: 3 fulfilled, 0 failed, in [\d.]+ s\.\n$/m);
     expect(inOrder(results())).toEqual(
@@ -58,12 +58,11 @@ describe('results', () => {
     const task = `${ASKS}\nexport const hostOf = (input) => new URL(input).pathname.split('/')[1];`;
     const list = inputs(...['a/1', 'a/2', 'a/3', 'b/1'].map((path) => `${site.url}/${path}`));
     const limits = ['--host-concurrency', '1', '--host-delay', '100ms'];
-    const { code, stdout, stderr } = await map([script(task), list, '--pages-per-lease', '4', ...limits])
-      .ended;
+    const { code, stdout, stderr } = await run([script(task), list, '--pages-per-lease', '4', ...limits]);
     expect(code, stderr).toBe(0);
     expect(parse(stdout)).toHaveLength(4);
     expect(most).toBeLessThanOrEqual(2);
-    const unknown = await map([script(ASKS), inputs('a'), ...limits]).ended;
+    const unknown = await run([script(ASKS), inputs('a'), ...limits]);
     expect(unknown.code).toBe(2);
     expect(unknown.stderr).toContain('pass hostOf, which names the host of an input');
   });
@@ -72,8 +71,7 @@ describe('results', () => {
     await using site = await Site.open((_, response) => response.end('<title>here</title>'));
     const { host } = new URL(site.url);
     const task = 'export default async ({ input, page }) => (await page.goto(input), page.title());';
-    const { code, stdout, stderr } = await map([script(task), inputs(site.url), '--expose-network', host])
-      .ended;
+    const { code, stdout, stderr } = await run([script(task), inputs(site.url), '--expose-network', host]);
     expect(code, stderr).toBe(0);
     expect(parse(stdout)).toMatchObject([{ status: 'fulfilled', value: 'here' }]);
     expect(stderr).toContain(`The browser reaches ${host} through this machine.`);
@@ -104,7 +102,7 @@ describe('results', () => {
     };`;
     const list = inputs('odd', 'one', 'good', 'object', 'three', 'seventeen');
     const flags = ['--retries', '1', '--ordered', '--concurrency', '1'];
-    const { code, stdout, stderr } = await map([script(task), list, ...flags]).ended;
+    const { code, stdout, stderr } = await run([script(task), list, ...flags]);
     expect(code).toBe(1);
     expect(parse(stdout).slice(1, 4)).toEqual([
       {
@@ -153,7 +151,7 @@ it.each([
     if (input === 'bad') throw new Error('not good');
   };`;
     const words = [script(task), inputs(...list), '--artifacts', evidence, '--ordered', ...flags];
-    const { code, stdout, stderr } = await map(words).ended;
+    const { code, stdout, stderr } = await run(words);
     expect(code).toBe(list.length - 1);
     const found = parse(stdout).map(({ artifacts = [] }) => artifacts.map((path) => basename(path)));
     expect(found).toEqual(names);
@@ -219,7 +217,7 @@ it.each([
     // Takes long enough for a recording to start.
     const task = script('export default () => new Promise((resolve) => setTimeout(resolve, 500));');
     const words = ['map', 'pool', ...LIBRARY, task, inputs('a', 'b'), '--concurrency', '1', ...flags];
-    const { code, stdout, stderr } = await startClient(words, service.options).ended;
+    const { code, stdout, stderr } = await runHere(words, service.options);
     expect(code).toBe(0);
     expect(parse(stdout).map((result) => [result.input, result.sessionId, result.replays])).toEqual([
       ['a', sessionId, replays],

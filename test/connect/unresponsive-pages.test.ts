@@ -53,13 +53,6 @@ it.each([
   await until(() => browser.open === 0);
 });
 
-it('sends nothing during a fast connect', async () => {
-  const pages = watch();
-  pages.stop();
-  expect(vi.getTimerCount()).toBe(0);
-  expect(pages.wereClosed()).toBe(false);
-});
-
 it('closes the pages that do not respond, and reports their URLs', async () => {
   playPages(browser, { good: 'answers', stuck: 'unresponsive', other: 'unresponsive' });
   const pages = await watchSlowConnect();

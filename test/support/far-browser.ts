@@ -62,11 +62,9 @@ export async function startBehindPaths(): Promise<FarBrowser> {
   await once(server, 'listening');
   server.on('connection', (client) => {
     const browser = new WebSocket(String(session['cdp_ws_url']), { perMessageDeflate: false });
-    const early: string[] = [];
-    const toBrowser = (text: string) =>
-      browser.readyState === browser.OPEN ? browser.send(text) : early.push(text);
-    client.on('message', (data: RawData) => toBrowser(move(String(data), (path) => `${root}${path}`)));
-    browser.on('open', () => early.forEach((text) => browser.send(text)));
+    client.pause();
+    browser.on('open', () => client.resume());
+    client.on('message', (data: RawData) => browser.send(move(String(data), (path) => `${root}${path}`)));
     browser.on('message', (data: RawData) =>
       client.send(move(String(data), (path) => (path.startsWith(root) ? path.slice(root.length) : path))),
     );
