@@ -85,14 +85,6 @@ it('shows a short, redacted excerpt of an error page', async ({ refuse }) => {
   expect(error.message.length).toBeLessThan(600);
 });
 
-it('shows no part of a secret at the end of the excerpt', async ({ refuse }) => {
-  for (let padding = 160; padding <= 200; padding++)
-    await refuse({
-      status: 500,
-      text: `${'x'.repeat(padding - 1)} ${TOKEN} is the token that you sent`,
-    });
-});
-
 it('redacts the token wherever an error response echoes it', async ({ refuse }) => {
   const detail = { code: TOKEN, message: `you sent ${TOKEN}` };
   const json = { ...detail, details: [detail], inner_error: detail };
