@@ -63,7 +63,8 @@ export class ServiceClient {
     const { service, url, token } = settings;
     this.service = service;
     this.#settings = settings;
-    this.#token = url.protocol === 'local:' ? async () => (await this.host.open()).local!.token : token;
+    this.#token =
+      url.protocol === 'local:' ? () => this.host.open().then(({ local }) => local!.token) : token;
     if (typeof this.#token === 'string') this.#lastToken = this.#token;
     hideParameters(service.secretParameters ?? []);
   }
