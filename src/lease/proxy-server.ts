@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
-import { bidiChannel, cdpChannel, type Channel } from '../connect/relay.js';
+import { channelOf, type Channel } from '../connect/relay.js';
 import { SessionSocket } from '../connect/session-socket.js';
 import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
@@ -271,13 +271,12 @@ async function openChannel(
   { protocol, page }: Place,
   onClose: () => void,
 ): Promise<Channel> {
-  if (protocol === 'bidi') return bidiChannel(socket, onClose);
-  if (page === undefined) return cdpChannel(socket, onClose);
+  if (protocol === 'bidi' || page === undefined) return channelOf(socket, protocol, onClose);
   const session = await SessionSocket.ofPage(socket, page === ANY_PAGE ? undefined : page).catch((error) => {
     throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
   });
   void session.detached.then(onClose);
-  return cdpChannel(session, onClose);
+  return channelOf(session, protocol, onClose);
 }
 
 /** The responses of a debugging port. */

@@ -1,5 +1,5 @@
 import type { Download } from '../lease/run.js';
-import { LinkedAbort } from '../shared/abort.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import type { InputSource, PulledInput } from './input-source.js';
 import { WaitingTasks, type HostLimits } from './waiting-tasks.js';
@@ -91,11 +91,10 @@ export class Backlog<Input> {
       if (signal.aborted) return resolve(undefined);
       const answer = (task: Task<Input> | undefined) => {
         this.#lanes.delete(answer);
-        signal.removeEventListener('abort', onAbort);
+        stopListening();
         resolve(task);
       };
-      const onAbort = () => answer(undefined);
-      signal.addEventListener('abort', onAbort, { once: true });
+      const stopListening = onAbort(signal, () => answer(undefined));
       this.#lanes.add(answer);
       this.dispatch();
     });

@@ -5,11 +5,24 @@ import { printable } from '../shared/redact.js';
 import { openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { lockCheckpoint } from './file-lock.js';
 import type { CheckpointOptions } from './options.js';
-import { isOutcomeRecord, recordOf, type OutcomeRecord, type OutcomeSink } from './outcome.js';
+import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
+/** The file of a job's outcomes. Each outcome is stored before the loop receives it. */
+export interface Checkpoint {
+  /**
+   * Returns true once for each stored outcome of an equal input. Such an input is skipped.
+   *
+   * @param index Position of the input among all inputs, from 0.
+   */
+  has(input: unknown, index: number): boolean;
+  /** Resolves when the outcome is stored. A rejection ends the job. */
+  write(outcome: Outcome<unknown, unknown, object>): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** Opens a file to which outcomes are appended. The inputs of its earlier outcomes are skipped. */
-export async function openCheckpoint(option: string | CheckpointOptions): Promise<OutcomeSink> {
+export async function openCheckpoint(option: string | CheckpointOptions): Promise<Checkpoint> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
   const stored = new StoredOutcomes({ retriesRejected: retryRejected });
   const file = await RecordFile.open(path, (record, start) => stored.add(record, start));

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { isRecord, parseJson } from '../shared/json.js';
+import { recordOf } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 
 /** The process that holds a lock. The start time distinguishes processes with the same id. */
@@ -25,8 +25,8 @@ export async function lockCheckpoint(path: string): Promise<() => Promise<void>>
     const text = await readLock(lock);
     // The other job has just ended.
     if (text === undefined) continue;
-    const holder = readHolder(text);
-    if (!holder || !isOver(holder)) throw inUse(path, holder);
+    const holder = recordOf(text) as Partial<Holder>;
+    if (!isOver(holder)) throw inUse(path, holder);
     await removeLock(lock, text);
   }
 }
@@ -67,18 +67,9 @@ async function removeLock(lock: string, stale: string): Promise<void> {
   else await rename(aside, lock);
 }
 
-function readHolder(text: string): Holder | undefined {
-  try {
-    const holder = parseJson(text);
-    return isRecord(holder) && typeof holder['pid'] === 'number' ? (holder as unknown as Holder) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Processes of other machines can't be checked, so their locks stay. */
-function isOver({ pid, host, started }: Holder): boolean {
-  if (host !== hostname()) return false;
+function isOver({ pid, host, started }: Partial<Holder>): boolean {
+  if (pid === undefined || host !== hostname()) return false;
   if (pid === process.pid) return started !== performance.timeOrigin;
   try {
     process.kill(pid, 0);
@@ -88,8 +79,8 @@ function isOver({ pid, host, started }: Holder): boolean {
   }
 }
 
-function inUse(path: string, holder: Holder | undefined): CheckpointError {
-  const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another job';
+function inUse(path: string, { pid, host }: Partial<Holder>): CheckpointError {
+  const who = pid === undefined ? 'another job' : `process ${pid} on ${host}`;
   return new CheckpointError(
     `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
       `use another file. If that process no longer runs, delete ${path}.lock.`,

@@ -57,8 +57,7 @@ export function iterableSource<Input>(inputs: Iterable<Input> | AsyncIterable<In
     close: async () => {
       if (isOver) return;
       isOver = true;
-      const late = () => new Error('The iterator did not close in time');
-      await raceTimeout(CLOSE_TIMEOUT, async () => iterator?.return?.(), late).catch(() => {});
+      await raceTimeout(CLOSE_TIMEOUT, async () => iterator?.return?.()).catch(() => {});
     },
   };
 }

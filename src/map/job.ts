@@ -1,14 +1,16 @@
 import type { Connector } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoff, nextTurn } from '../shared/clock.js';
 import { Backlog, type Task } from './backlog.js';
+import type { Checkpoint } from './checkpoint.js';
 import { hostNames, retryAfterOf } from './host-of.js';
 import type { InputSource } from './input-source.js';
 import type { MapSummary } from './map-pooled-browsers.js';
 import type { MapSettings } from './options.js';
-import { isRetryable, type Outcome, type OutcomeSink, type TaskCallback } from './outcome.js';
+import { isRetryable, type Outcome, type TaskCallback } from './outcome.js';
 import { factsOf, Progress } from './progress.js';
 import { taskContexts, type TaskContext } from './task-context.js';
 
@@ -19,8 +21,6 @@ export interface JobPlan<Handles, Input, Value> {
   fn: TaskCallback<Handles, Input, Value, object>;
   settings: MapSettings;
   source: InputSource<Input>;
-  /** Opens the store for outcomes when the job begins. */
-  openSink?: (() => Promise<OutcomeSink>) | undefined;
 }
 
 /** The state of one job: its tasks, its outcomes, and whether it was stopped. The workers and lanes share it. */
@@ -33,8 +33,8 @@ export class Job<Handles, Input, Value> {
 
   /** The outcomes that the loop has not received yet, by position. */
   readonly #outcomes = new Map<number, Outcome<Input, Value, object>>();
-  readonly #abort = new AbortController();
-  #sink: OutcomeSink | undefined;
+  readonly #abort = new LinkedAbort();
+  #checkpoint: Checkpoint | undefined;
   #delivered = 0;
   /** Number of inputs that failed. */
   #failures = 0;
@@ -66,23 +66,22 @@ export class Job<Handles, Input, Value> {
     return this.#abort.signal;
   }
 
-  /** Runs the workers, with an open sink, and then closes everything. Never rejects: the loop receives the error. */
+  /** Runs the workers, with an open checkpoint, and then closes everything. Never rejects: the loop receives the error. */
   async run(work: () => Promise<void>): Promise<void> {
-    const { source, openSink, settings } = this.plan;
-    const { signal } = settings;
-    const onAbort = () => this.fail(signal!.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) onAbort();
+    const { source, settings } = this.plan;
+    const { signal, checkpoint } = settings;
+    const stopListening = onAbort(signal, () => this.fail(signal!.reason));
     try {
-      this.#sink = await openSink?.();
+      if (checkpoint !== undefined)
+        this.#checkpoint = await (await import('./checkpoint.js')).openCheckpoint(checkpoint);
       await work();
     } catch (error) {
       this.fail(error);
     }
-    signal?.removeEventListener('abort', onAbort);
+    stopListening();
     this.#failure ??= this.backlog.failure;
     await source.close();
-    await this.#sink?.close().catch((error: unknown) => (this.#failure ??= { error }));
+    await this.#checkpoint?.close().catch((error: unknown) => (this.#failure ??= { error }));
     this.progress.end();
     this.#endLoop();
   }
@@ -177,7 +176,7 @@ export class Job<Handles, Input, Value> {
     const results = { replays: made?.started ?? [], artifacts, downloads };
     const outcome = { ...attempt, index, input, session, sessionId, attempts, ...results };
     if (settle && !(await settle(outcome))) return this.#leaveToSource();
-    await this.#sink?.write(outcome);
+    await this.#checkpoint?.write(outcome);
     this.progress.add({ done: 1, failed: attempt.status === 'rejected' ? 1 : 0 });
     if (attempt.status === 'rejected') this.#countFailure(attempt.reason);
     this.#outcomes.set(position, outcome);
@@ -200,7 +199,7 @@ export class Job<Handles, Input, Value> {
   }
 
   #isStored(input: Input, index: number): boolean {
-    const isStored = this.#sink?.has(input, index) ?? false;
+    const isStored = this.#checkpoint?.has(input, index) ?? false;
     if (isStored) this.progress.add({ skipped: 1 });
     return isStored;
   }

@@ -57,18 +57,14 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(rest, connector);
-  const { checkpoint } = settings;
-  const source = iterableSource(inputs);
   const task = fn as TaskCallback<Handles, Input, Value, object>;
-  const plan = { pool: resolvePool(pool), connector, settings, source };
-  const outcomes =
-    checkpoint === undefined
-      ? startLater({ ...plan, fn: task })
-      : startLater({
-          ...plan,
-          fn: returningData(task),
-          openSink: async () => (await loadCheckpoint()).openCheckpoint(checkpoint),
-        });
+  const outcomes = startLater({
+    pool: resolvePool(pool),
+    connector,
+    fn: settings.checkpoint === undefined ? task : returningData(task),
+    settings,
+    source: iterableSource(inputs),
+  });
   return outcomes as Outcomes<Input, Value, Session>;
 }
 
@@ -81,12 +77,10 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
  * @throws `CheckpointError` when the file does not exist or is not a checkpoint.
  */
 export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
-  const { readRecords } = await loadCheckpoint();
+  // An import of this library loads no functions for files.
+  const { readRecords } = await import('./checkpoint.js');
   yield* readRecords(path);
 }
-
-/** Loaded with the first checkpoint: an import of this library loads no functions for files. */
-const loadCheckpoint = () => import('./checkpoint.js');
 
 /** Loaded with the first use of a job: an import of this library loads only its options. */
 export const loadJob = lazy(() => import('./run-job.js'));

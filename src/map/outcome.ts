@@ -88,19 +88,6 @@ export function isRetryable(reason: unknown): boolean {
   return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
 }
 
-/** A store for outcomes, such as a checkpoint file. Each outcome is stored before the loop receives it. */
-export interface OutcomeSink {
-  /**
-   * Returns true once for each stored outcome of an equal input. Such an input is skipped.
-   *
-   * @param index Position of the input among all inputs, from 0.
-   */
-  has(input: unknown, index: number): boolean;
-  /** Resolves when the outcome is stored. A rejection ends the job. */
-  write(outcome: Outcome<unknown, unknown, object>): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** @inline */
 interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'input' | 'attempts'> {
   /** Session of the last attempt. `pooled-browser replays` lists its recordings. */

@@ -65,14 +65,15 @@ type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'lea
 
 /** Counts what happens in a job and reports it to the caller's listener. */
 export class Progress {
-  readonly #counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
+  /** The counts of the whole job. */
+  readonly counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
   readonly #running = new Map<Task<unknown>, { attempt: AttemptFacts; start: number }>();
   readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
   readonly #waiting: () => number;
   readonly #hosts = new Map<string, HostProgress>();
-  #lastFailure: FailedAttempt | undefined;
+  lastFailure: FailedAttempt | undefined;
   /** The timer of the next report. */
   #timer: NodeJS.Timeout | undefined;
   /** Whether there is something new to report. */
@@ -90,7 +91,7 @@ export class Progress {
 
   /** Adds to the counts, and schedules a report. */
   add(changes: Partial<Counts>): void {
-    for (const [name, change] of Object.entries(changes)) this.#counts[name as keyof Counts] += change;
+    for (const [name, change] of Object.entries(changes)) this.counts[name as keyof Counts] += change;
     if (!this.#listener || this.#hasChanged) return;
     this.#hasChanged = true;
     this.#schedule(INTERVAL);
@@ -104,17 +105,8 @@ export class Progress {
   endAttempt(task: Task<unknown>, result: PromiseSettledResult<unknown>): void {
     this.#countTime(task);
     this.#running.delete(task);
-    if (result.status === 'rejected') this.#lastFailure = { ...factsOf(task), error: result.reason };
+    if (result.status === 'rejected') this.lastFailure = { ...factsOf(task), error: result.reason };
     this.add({});
-  }
-
-  /** The counts of the whole job. */
-  get counts(): Readonly<Counts> {
-    return this.#counts;
-  }
-
-  get lastFailure(): FailedAttempt | undefined {
-    return this.#lastFailure;
   }
 
   #countTime(task: Task<unknown>): void {
@@ -150,22 +142,24 @@ export class Progress {
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
-    const { done, skipped } = this.#counts;
+    const { done, skipped } = this.counts;
     const now = performance.now();
     const rate = (done / (now - this.#began)) * 1000;
     const total = this.#total;
+    // The caller may expect fewer inputs than there are.
+    const left = total === undefined ? undefined : Math.max(0, total - skipped - done);
     const running = [...this.#running.values()];
     const slowestHost = this.#slowestHost;
     const progress = {
-      ...this.#counts,
+      ...this.counts,
       running: running.length,
       attempts: running.map(({ attempt, start }) => ({ ...attempt, elapsed: now - start })),
-      ...(this.#lastFailure && { lastFailure: this.#lastFailure }),
+      ...(this.lastFailure && { lastFailure: this.lastFailure }),
       ...(slowestHost && { slowestHost }),
       waiting: this.#waiting(),
       rate,
       ...(total !== undefined && { total }),
-      ...(total !== undefined && rate > 0 && { timeLeft: ((total - skipped - done) / rate) * 1000 }),
+      ...(left !== undefined && rate > 0 && { timeLeft: (left / rate) * 1000 }),
     };
     callListener(this.#listener, progress, 'onProgress');
   }

@@ -43,7 +43,9 @@ export class WaitingTasks<Input> {
 
   /** Number of tasks that may start now. */
   get startable(): number {
-    return this.#sum((host) => Math.min(host.waiting.length, this.#capacity(host)));
+    let sum = 0;
+    for (const host of this.#hosts.values()) sum += Math.min(host.waiting.length, this.#capacity(host));
+    return sum;
   }
 
   add(task: Task<Input>): void {
@@ -139,12 +141,6 @@ export class WaitingTasks<Input> {
 
   #delay(host: Host<Input>, pause: number): void {
     if (pause > 0) host.nextStart = Math.max(host.nextStart, clock.now() + pause);
-  }
-
-  #sum(count: (host: Host<Input>) => number): number {
-    let sum = 0;
-    for (const host of this.#hosts.values()) sum += count(host);
-    return sum;
   }
 
   /** The host with the lowest value, among those that have a task and pass a test. */

@@ -2,6 +2,9 @@ import { expect, it } from 'vitest';
 import type { CdpCarrier } from '../../src/connect/cdp-client.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
 import { rejection } from '../service/support.js';
+import { useFastClock } from '../support/fake-clock.js';
+
+useFastClock();
 
 interface Command {
   id: number;

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
@@ -16,9 +16,8 @@ beforeEach(async () => {
   browser = await PlayedBrowser.start();
   requests = [];
   told = [];
+  return () => browser[Symbol.asyncDispose]();
 });
-
-afterEach(() => browser[Symbol.asyncDispose]());
 
 const CONNECTION: Connection<{ page: string }> = {
   handles: { page: 'a page' },

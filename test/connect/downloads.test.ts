@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { Socket } from '../../src/connect/socket.js';
@@ -28,11 +28,11 @@ beforeEach(async () => {
   files = new Map();
   seen = [];
   await connect();
-});
-afterEach(async () => {
-  socket.cut('closed-by-us');
-  await browser[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  return async () => {
+    socket.cut('closed-by-us');
+    await browser[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  };
 });
 
 async function connect(isElsewhere = false): Promise<void> {

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import * as playwright from '../../src/playwright.js';
@@ -17,6 +16,7 @@ import { DRIVERS, type AnyLease } from '../support/drivers.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
 import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
+import { Site } from '../support/site.js';
 
 /** Browsers that do not reach the servers of this machine by the name localhost. */
 const used = useLocalPool({
@@ -152,17 +152,16 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 
   it('exposes nothing but the hosts that are named, and fails as a local browser if a server is down', async () => {
-    const down = createServer();
-    await once(down.listen(0, 'localhost'), 'listening');
-    const { port: unused } = down.address() as AddressInfo;
-    await once(down.close(), 'close');
+    const down = await Site.open(() => {});
+    const unused = down.as('localhost');
+    await down[Symbol.asyncDispose]();
     const failures = await run(
       used.pool,
       async ({ page }) => {
         const open = async (url: string) => page.goto(url).catch((error: unknown) => String(error));
-        return [await open(`http://localhost:${unused}`), await open(app)];
+        return [await open(unused), await open(app)];
       },
-      { exposeNetwork: `localhost:${unused}`, context: 'new' },
+      { exposeNetwork: new URL(unused).host, context: 'new' },
     );
     expect(failures.value).toEqual([
       expect.stringContaining('ERR_CONNECTION_REFUSED'),
@@ -275,18 +274,6 @@ describe('with Playwright', () => {
     });
     const seen = [`${app} a=1`, 'text', '1,2,255'];
     expect(value).toEqual([seen, seen, [1006], ['mine']]);
-  });
-
-  it('reaches the app in the tasks of a job', async () => {
-    const titleOf = async ({ page, input }: { page: Page; input: string }) => {
-      await page.goto(input);
-      return page.title();
-    };
-    const titles: unknown[] = [];
-    const outcomes = playwright.mapPooledBrowsers(used.pool, [app, app], titleOf, { exposeNetwork });
-    for await (const outcome of outcomes)
-      titles.push(outcome.status === 'fulfilled' ? outcome.value : outcome.reason);
-    expect(titles).toEqual(['app', 'app']);
   });
 
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {

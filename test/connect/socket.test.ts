@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket as NetSocket } from 'node:net';
 import { setImmediate as nextTask } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { ConnectError } from '../../src/index.js';
 import {
@@ -28,11 +28,10 @@ let road: FaultRoad;
 beforeEach(async () => {
   browser = await PlayedBrowser.start({ perMessageDeflate: true });
   road = await FaultRoad.start();
-});
-
-afterEach(async () => {
-  await browser[Symbol.asyncDispose]();
-  await road[Symbol.asyncDispose]();
+  return async () => {
+    await browser[Symbol.asyncDispose]();
+    await road[Symbol.asyncDispose]();
+  };
 });
 
 /** A socket to a server that handles the upgrade in this way. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { socketTransport, withAnySession, type Transport } from '../../src/connect/transport.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 
@@ -6,9 +6,8 @@ let browser: PlayedBrowser;
 
 beforeEach(async () => {
   browser = await PlayedBrowser.start();
+  return () => browser[Symbol.asyncDispose]();
 });
-
-afterEach(() => browser[Symbol.asyncDispose]());
 
 it('passes text in both directions', async () => {
   const { socket, client } = await browser.connect();

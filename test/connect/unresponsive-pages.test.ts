@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { Socket } from '../../src/connect/socket.js';
 import { closeUnresponsivePages } from '../../src/connect/unresponsive-pages.js';
 import { UNREACHABLE } from '../support/fake-service.js';
@@ -12,11 +12,10 @@ beforeEach(async () => {
   browser = await PlayedBrowser.start();
   told = [];
   useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
-});
-
-afterEach(async () => {
-  useRealClock();
-  await browser[Symbol.asyncDispose]();
+  return async () => {
+    useRealClock();
+    await browser[Symbol.asyncDispose]();
+  };
 });
 
 function watch(connectTimeout = 30_000, url = browser.url) {

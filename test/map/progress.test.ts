@@ -67,6 +67,7 @@ it('names the slowest of several hosts', async ({ bench }) => {
 it.for([
   { total: undefined, timeLeft: undefined },
   { total: 3, timeLeft: 0 },
+  { total: 2, timeLeft: 0 },
 ])('with inputs of unknown number and total $total, timeLeft ends at $timeLeft', async (end, { bench }) => {
   const { reports, onProgress } = reporting();
   await bench.run(range(3).values(), () => {}, { onProgress, total: end.total });

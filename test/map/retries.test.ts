@@ -12,7 +12,7 @@ import {
 } from '../../src/index.js';
 import { reply } from '../support/fake-service.js';
 import { it, warningsOfTest } from './it.js';
-import { gate, range, valuesOf } from './support.js';
+import { gate, range, valuesOf, type MapBench } from './support.js';
 
 interface Leased {
   session: { session_id: string };
@@ -42,15 +42,42 @@ it('retries a failed task as often as retries allows', async ({ bench }) => {
   expect(seen.filter(([input]) => input === 0)).toEqual([1, 2, 3].map((attempt) => [0, attempt]));
 });
 
-it('lets many tasks wait for their retries without a warning about a listener leak', async ({ bench }) => {
-  const warnings = warningsOfTest();
-  const task = ({ attempt }: { attempt: number }) => {
-    if (attempt === 1) throw new Error('of the first attempt');
-  };
-  const retry = { minTimeout: 200, randomize: false };
-  const outcomes = await bench.run(range(15), task, { pagesPerLease: 5, retries: 1, retry });
-  expect(outcomes.map(({ attempts }) => attempts)).toEqual(range(15).map(() => 2));
-  expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
+describe('without a warning about a listener leak', () => {
+  it.for<[what: string, (bench: MapBench) => Promise<unknown>]>([
+    [
+      'many tasks wait for their retries',
+      async (bench) => {
+        const task = ({ attempt }: { attempt: number }) => {
+          if (attempt === 1) throw new Error('of the first attempt');
+        };
+        const retry = { minTimeout: 200, randomize: false };
+        const outcomes = await bench.run(range(15), task, { pagesPerLease: 5, retries: 1, retry });
+        expect(outcomes.map(({ attempts }) => attempts)).toEqual(range(15).map(() => 2));
+      },
+    ],
+    [
+      'many browsers fail at once',
+      async (bench) => {
+        let opened = 0;
+        bench.openPage = async () => {
+          if (++opened <= 15) throw new Error('no page');
+        };
+        const retry = { minTimeout: 200, randomize: false };
+        expect(await bench.run(range(15), () => sleep(50), { concurrency: 15, retry })).toHaveLength(15);
+      },
+    ],
+    [
+      'many jobs share a signal',
+      async (bench) => {
+        const { signal } = new AbortController();
+        await Promise.all(range(15).map(() => bench.run([1], () => sleep(50), { signal })));
+      },
+    ],
+  ])('%s', async ([, run], { bench }) => {
+    const warnings = warningsOfTest();
+    await run(bench);
+    expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
+  });
 });
 
 describe('shouldRetry', () => {

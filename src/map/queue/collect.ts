@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import { LinkedAbort } from '../../shared/abort.js';
+import { delay } from '../../shared/clock.js';
 import { readOptions } from '../../shared/options.js';
 import { CollectorLock } from './collector-lock.js';
 import { forgetLists, openQueue, readLists, type InputQueue } from './input-lists.js';
@@ -87,7 +87,7 @@ export class Collector implements AsyncDisposable {
         if (areComplete && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === foreign)
           return await forgetLists(queue);
         await reporter.report();
-        await sleep(PAUSE, undefined, { signal }).catch(() => signal.throwIfAborted());
+        await delay(PAUSE, signal);
       }
     } finally {
       abort.dispose();

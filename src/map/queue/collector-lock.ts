@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { delay } from '../../shared/clock.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import type { InputQueue } from './input-lists.js';
 
@@ -39,7 +39,7 @@ export class CollectorLock implements AsyncDisposable {
       // A live process renews its lock.
       if (timeLeft > last) throw lock.#inUse(holder);
       last = timeLeft;
-      await sleep(PAUSE, undefined, { signal });
+      await delay(PAUSE, signal);
     }
     lock.#timer = setInterval(() => void lock.#keep(), RENEWAL);
     return lock;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { raceAbort } from '../../shared/abort.js';
+import { delay } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { readOptions } from '../../shared/options.js';
 import { iterableSource, type InputSource, type PulledInput } from '../input-source.js';
@@ -48,8 +49,8 @@ export async function addList(
   let batch: QueuedInput[] = [];
   await beginList(queue, list);
   try {
-    for (let next = await source.pull(); next; next = await source.pull()) {
-      signal?.throwIfAborted();
+    const pull = () => raceAbort(source.pull(), signal);
+    for (let next = await pull(); next; next = await pull()) {
       expectData(next);
       batch.push({ index: next.index, input: next.input, list });
       count++;
@@ -79,15 +80,13 @@ async function addBatch(
   { attempts, backoff, priority, maxJobs, signal }: EnqueueSettings,
 ): Promise<void> {
   if (maxJobs < Number.POSITIVE_INFINITY) {
-    while ((await redis.guard(queue.getJobCountByTypes())) >= maxJobs)
-      await sleep(FULL_PAUSE, undefined, { signal });
+    while ((await redis.guard(queue.getJobCountByTypes())) >= maxJobs) await delay(FULL_PAUSE, signal);
   }
-  signal?.throwIfAborted();
-  const { delay, exponential } = backoff;
+  const type = backoff.exponential ? 'exponential' : 'fixed';
   const retries = attempts > 1 && {
     attempts,
     // Without jitter, inputs that failed together would be retried together.
-    backoff: { type: exponential ? 'exponential' : 'fixed', delay, jitter: 0.5 },
+    backoff: { type, delay: backoff.delay, jitter: 0.5 },
   };
   const opts = { ...retries, ...(priority !== undefined && { priority }) };
   await redis.guard(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import { delay } from '../../shared/clock.js';
 import type { InputSource, PulledInput } from '../input-source.js';
 import { isRetryable, type Outcome } from '../outcome.js';
 import { loadBullMQ } from './bullmq.js';
@@ -79,8 +79,7 @@ export class QueueSource<Input> implements InputSource<Input> {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    const late = () => new Error('Redis does not answer');
-    await raceTimeout(CLOSE_TIMEOUT, () => this.#end(), late).catch(() => {});
+    await raceTimeout(CLOSE_TIMEOUT, () => this.#end()).catch(() => {});
     clearInterval(this.#renewal);
   }
 
@@ -100,7 +99,7 @@ export class QueueSource<Input> implements InputSource<Input> {
       throw error;
     });
     const isPaused = !job && performance.now() - began < EMPTY_ANSWER;
-    if (isPaused) await sleep(EMPTY_PAUSE, undefined, { signal }).catch(() => {});
+    if (isPaused) await delay(EMPTY_PAUSE, signal).catch(() => {});
     return job;
   }
 

@@ -93,8 +93,7 @@ export class RedisLink implements AsyncDisposable {
     clearTimeout(this.#timer);
     const { client } = this;
     client.off('close', this.#onClose);
-    const late = () => new Error('Redis does not answer');
-    if (client.status === 'ready') await raceTimeout(QUIT_TIMEOUT, () => client.quit(), late).catch(() => {});
+    if (client.status === 'ready') await raceTimeout(QUIT_TIMEOUT, () => client.quit()).catch(() => {});
     client.disconnect();
   }
 

@@ -8,6 +8,11 @@ import { TestQueue } from './support.js';
 
 type Task = TaskCallback<Handles, unknown, unknown>;
 
+async function* neverEnding() {
+  yield 1;
+  await new Promise(() => {});
+}
+
 describeWithRedis('a queue', () => {
   const used = useRedis();
   const queueOf = (name: string) => new TestQueue(name, used.redis.url);
@@ -76,6 +81,28 @@ describeWithRedis('a queue', () => {
     const outcomes = await queue.collect();
     expect([await adding, outcomes.length]).toEqual([3000, 3000]);
     await worker.end();
+  });
+
+  it.each<[what: string, wait: (queue: TestQueue, signal: AbortSignal) => Promise<unknown>]>([
+    ['room for inputs', (queue, signal) => queue.add([1], { maxJobs: 1, signal })],
+    ['the next input', (queue, signal) => queue.add(neverEnding() as never, { signal })],
+    ['an outcome', (queue, signal) => queue.outcomes({ signal }).next()],
+    ['the lock of a dead collector', (queue, signal) => queue.outcomes({ signal }).next()],
+  ])('ends the wait for %s with the reason of the signal', async (what, wait) => {
+    const queue = queueOf('waiting');
+    await queue.add(['the queue is full']);
+    const client = await used.redis.connect();
+    if (what.startsWith('the lock'))
+      await client.set('bull:waiting:pooled-browser:collector', 'another', 'PX', 9000);
+    const abort = new AbortController();
+    const waiting = wait(queue, abort.signal);
+    waiting.catch(() => {});
+    await sleep(300);
+    const reason = new Error('enough');
+    abort.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await client.flushall();
+    client.disconnect();
   });
 
   it('returns the inputs of the running tasks to the queue when a worker is stopped', async ({ bench }) => {
