@@ -40,22 +40,21 @@ it('writes a column of CSV for each path in the results, and resumes from the JS
   expect(results(`${out}.jsonl`)).toHaveLength(2);
 });
 
-it('stops with --stop-after-failures, and shouldRetry of the script decides about retries', async () => {
-  const task = `${TASK}
-    export const shouldRetry = (error, { input }) => input !== 'bad 2';`;
-  const args = [inputs('good', 'bad 1', 'bad 2', 'more', 'and more'), '--out', jobs.out];
-  const flags = ['--concurrency', '1', '--retries', '1', '--stop-after-failures', '2'];
-  const { code, stderr } = await run([script(task), ...args, ...flags]);
+it('stops with --stop-after-failures, and continues with --resume', async () => {
+  const words = [inputs('good', 'bad 1', 'bad 2', 'more', 'and more'), '--out', jobs.out];
+  const { code, stderr } = await run([
+    script(TASK),
+    ...words,
+    '--concurrency',
+    '1',
+    '--stop-after-failures',
+    '2',
+  ]);
   expect(code).toBe(1);
   expect(stderr).toContain('The job stopped, because 2 inputs failed');
   expect(stderr).toContain('To continue, add --resume to the same command.');
-  const failed = { status: 'rejected' };
-  expect(results()).toContainEqual(expect.objectContaining({ ...failed, input: 'bad 1', attempts: 2 }));
-  expect(results()).toContainEqual(expect.objectContaining({ ...failed, input: 'bad 2', attempts: 1 }));
-  expect(await run([script(FIXED), ...args, '--resume'])).toMatchObject({ code: 0 });
-  const stored = results().map(({ input, status }) => `${input}: ${status}`);
-  const all = ['and more', 'bad 1', 'bad 2', 'good', 'more'];
-  expect(stored.toSorted()).toEqual(all.map((input) => `${input}: fulfilled`));
+  expect(await run([script(FIXED), ...words, '--resume'])).toMatchObject({ code: 0 });
+  expect(results().map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'fulfilled'));
 });
 
 it('refuses other inputs with --resume before anything is leased, unless they are at the end, or with --force', async () => {
