@@ -73,7 +73,7 @@ export class Collector implements AsyncDisposable {
   }
 
   async *outcomes(): AsyncGenerator<QueuedOutcome, void, undefined> {
-    const { queue } = this;
+    const { queue, redis } = this.queue;
     const abort = new LinkedAbort(this.#signal);
     const { signal } = abort;
     const { lost } = this.#lock;
@@ -82,12 +82,12 @@ export class Collector implements AsyncDisposable {
     try {
       for (;;) {
         // Read before the counts: nothing is added after the last list is complete.
-        const { exist, areComplete } = await readLists(queue, areKnown);
+        const { exist, areComplete } = await readLists(this.queue, areKnown);
         areKnown = exist;
         let foreign = 0;
         for (const state of STATES) foreign += yield* this.#takeAll(state, signal);
-        if (areComplete && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === foreign)
-          return await forgetLists(queue);
+        const isEmpty = areComplete && (await redis.guard(queue.getJobCountByTypes())) === foreign;
+        if (isEmpty && (await forgetLists(this.queue))) return;
         await this.#reporter.report();
         await delay(PAUSE, signal);
       }
