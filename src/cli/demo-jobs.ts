@@ -11,8 +11,9 @@ import { withPooledBrowser as withPlaywright } from '../lease/playwright.js';
 import { withPooledBrowser as withPuppeteer } from '../lease/puppeteer.js';
 import { runOf, type FailedRun, type Run } from '../lease/run.js';
 import { BrowserPool } from '../service/browser-pool.js';
+import { CliError } from './errors.js';
 import { BIDI_LIBRARY, startPool } from './service.js';
-import type { Format } from './terminal.js';
+import { counted, type Format } from './terminal.js';
 
 type PrintStep = (who: string, what: string, format?: Format) => void;
 
@@ -24,24 +25,49 @@ export interface Outcome {
   error?: Error;
 }
 
-/** The number of browsers for some jobs: one job must wait, unless there is only one. */
-export function browsersFor({ length }: readonly Job[]): number {
-  return Math.max(1, length - 1);
+/** The jobs of the demo. */
+interface Plan {
+  jobs: Job[];
+  /** Number of browsers: one job must wait, unless there is only one. */
+  size: number;
+  headline: string;
+  /** The jobs without their packages, with what to install. */
+  leftOut: string[];
 }
+
+/** @throws CliError if no job can run. */
+export function planJobs(isInstalled: (name: string) => boolean): Plan {
+  const missingOf = ({ needs }: Job) => needs.filter((name) => !isInstalled(name));
+  const jobs = JOBS.filter((job) => missingOf(job).length === 0);
+  if (jobs.length === 0) throw new CliError(NO_LIBRARY);
+  const size = Math.max(1, jobs.length - 1);
+  const headline = `${counted(jobs.length, 'job')}, ${counted(size, 'browser')}`;
+  return {
+    jobs,
+    size,
+    headline: jobs.length > 1 ? `${headline}: one job must wait for a browser.` : headline,
+    leftOut: JOBS.filter((job) => !jobs.includes(job)).map(
+      (job) => `Left out: ${job.name}. To add it: npm install ${missingOf(job).join(' ')}`,
+    ),
+  };
+}
+
+const NO_LIBRARY =
+  'The demo needs Playwright or Puppeteer. Install a library: npm install playwright-core, or npm install puppeteer-core';
 
 /** Runs jobs at once on a local pool, which records each into the folder. Rejects only when the signal aborts. */
 export async function runJobs(
-  jobs: readonly Job[],
+  { jobs, size }: Plan,
   folder: string,
   print: PrintStep,
   signal: AbortSignal,
 ): Promise<Outcome[]> {
   // Loaded first: loading a library later would delay the local pool, which runs in this process.
-  await Promise.all(jobs.map(({ load }) => load()));
-  print('libraries', `loaded: ${[...new Set(jobs.map(({ needs: [library] }) => library))].join(', ')}`);
-  const size = browsersFor(jobs);
+  const libraries = new Set(jobs.map(({ needs: [library] }) => library!));
+  await Promise.all([...libraries].map((library) => import(library)));
+  print('libraries', `loaded: ${[...libraries].join(', ')}`);
   await using local = await startPool({ pools: [{ name: 'demo', size }], recording: { folder } }, signal);
-  print('pool', `${size} ${size === 1 ? 'browser' : 'browsers'} at ${local.baseUrl}`);
+  print('pool', `${counted(size, 'browser')} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);
   await using pool = new BrowserPool('demo', { baseUrl: local.baseUrl, token: local.token });
@@ -125,9 +151,8 @@ interface Order {
 
 export interface Job {
   name: 'playwright cdp' | 'puppeteer cdp' | 'puppeteer bidi';
-  /** The packages without which the job can't run. */
+  /** The library, and the other packages without which the job can't run. */
   needs: readonly string[];
-  load: () => Promise<unknown>;
   format: Format;
   /** Leases a browser and orders in the shop. The value of the run is the receipt. */
   order: (order: Order, options: Omit<RunOptions, 'protocol' | 'connectOptions'>) => Promise<Run<string>>;
@@ -137,7 +162,6 @@ export const JOBS: readonly Job[] = [
   {
     name: 'playwright cdp',
     needs: ['playwright-core'],
-    load: () => import('playwright-core'),
     format: 'cyan',
     order: ({ pool, ...order }, options) =>
       withPlaywright(pool, ({ page }) => orderWithPlaywright(page, order), options),
@@ -145,7 +169,6 @@ export const JOBS: readonly Job[] = [
   ...(['cdp', 'bidi'] as const).map((protocol) => ({
     name: `puppeteer ${protocol}` as const,
     needs: ['puppeteer-core', ...(protocol === 'bidi' ? [BIDI_LIBRARY] : [])],
-    load: () => import('puppeteer-core'),
     format: protocol === 'cdp' ? ('magenta' as const) : ('yellow' as const),
     order: ({ pool, ...order }: Order, options: object) =>
       withPuppeteer(pool, ({ page }) => orderWithPuppeteer(page, order), { ...options, protocol }),

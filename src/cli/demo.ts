@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Job, Outcome } from './demo-jobs.js';
-import { CliError, EXIT } from './errors.js';
+import { CliError } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { isInstalled } from './service.js';
 import { formatTable, paintFor, type Format } from './terminal.js';
@@ -25,33 +25,17 @@ Example:
 
 /** Runs a job with each installed library, on one browser less, and prints each step and a summary. */
 async function demo(signal: AbortSignal): Promise<void> {
-  const { browsersFor, JOBS, runJobs } = await import('./demo-jobs.js');
-  const jobs = JOBS.filter(({ needs }) => missingOf(needs).length === 0);
-  if (jobs.length === 0) throw new CliError(NO_LIBRARY, EXIT.failed);
-  const headline = paint('bold', `${count(jobs.length, 'job')}, ${count(browsersFor(jobs), 'browser')}`);
-  print(jobs.length > 1 ? `${headline}: one job must wait for a browser.` : headline);
-  for (const { name, needs } of JOBS) {
-    const missing = missingOf(needs).join(' ');
-    if (missing !== '') print(paint('yellow', `Left out: ${name}. To add it: npm install ${missing}`));
-  }
+  const { planJobs, runJobs } = await import('./demo-jobs.js');
+  const plan = planJobs(isInstalled);
+  print(paint('bold', plan.headline));
+  for (const line of plan.leftOut) print(paint('yellow', line));
   print('');
   const { recordingsFolder } = await import('../service/local-service.js');
-  const outcomes = await runJobs(jobs, recordingsFolder(), printStep, signal);
+  const outcomes = await runJobs(plan, recordingsFolder(), printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;
   if (failed > 0) throw new CliError(`${failed} of ${outcomes.length} jobs failed.`);
-  print(nextSteps(jobs[0]!));
-}
-
-const NO_LIBRARY =
-  'The demo needs Playwright or Puppeteer. Install a library: npm install playwright-core, or npm install puppeteer-core';
-
-function missingOf(packages: readonly string[]): string[] {
-  return packages.filter((name) => !isInstalled(name));
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
+  print(nextSteps(plan.jobs[0]!));
 }
 
 const paint = paintFor(process.stdout);

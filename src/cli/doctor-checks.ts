@@ -5,16 +5,15 @@ import type { Run } from '../lease/run.js';
 import { routeTo } from '../shared/network.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { INTERNALS } from '../service/pool-internals.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
-import { POLL_TIMEOUT } from './options.js';
+import { POLL_TIMEOUT, type ServiceOptions } from './options.js';
 
 /** The service and the pool to check. */
-export interface Case {
-  baseUrl?: string;
-  service?: string;
+export interface Case extends ServiceOptions {
   /** Id or name of the pool; without a pool, nothing is leased. */
   pool: string | undefined;
   /** Leases one browser, once. */
@@ -174,9 +173,10 @@ async function checkToken(on: Case): Promise<Result> {
   if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
   const { expectSuccess } = await import('../service/response.js');
-  const hasToken = await withService(on, async (client) => {
+  const hasToken = await withService(on, async (pool) => {
+    const { client } = pool[INTERNALS];
     if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});
-    else await client.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
+    else await pool.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
     return client.lastToken !== undefined;
   });
   return ok(hasToken ? 'accepted' : 'not needed');

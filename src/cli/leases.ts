@@ -55,7 +55,7 @@ interface ActiveLease extends ListedSession {
 
 async function leases(options: LeasesOptions): Promise<void> {
   const { release, olderThan, json, pool } = options;
-  const all = await withService(options, (client) => listLeases(client, options.signal));
+  const all = await withService(options, (pool) => listLeases(pool[INTERNALS].client, options.signal));
   // A service may not say which pool a session belongs to.
   const isOfPool = ({ pool: name = pool, poolId }: ActiveLease) =>
     pool === undefined || name === pool || poolId === pool;

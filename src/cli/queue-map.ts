@@ -137,7 +137,7 @@ class QueueReport {
   readonly #total: number | undefined;
   #done = 0;
   #failed = 0;
-  #own: MapProgress | undefined;
+  #own: Partial<MapProgress> = {};
   #queue: QueueProgress | undefined;
 
   /** @param total Number of inputs, if it is known. */
@@ -172,17 +172,15 @@ class QueueReport {
 
   #show(): void {
     if (!this.#queue) return;
-    const { retried = 0, leases = 0, attempts = [], lastFailure, slowestHost } = this.#own ?? {};
     this.#report.show({
+      retried: 0,
+      leases: 0,
+      attempts: [],
+      ...this.#own,
       ...this.#queue,
       done: this.#done,
       failed: this.#failed,
       skipped: this.#known.doneBefore,
-      retried,
-      leases,
-      attempts,
-      ...(lastFailure && { lastFailure }),
-      ...(slowestHost && { slowestHost }),
       ...(this.#total !== undefined && { total: this.#total }),
     });
   }

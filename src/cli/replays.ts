@@ -26,7 +26,7 @@ interface ReplaysOptions extends ServiceOptions {
 }
 
 async function replays(sessionId: string, options: ReplaysOptions, signal: AbortSignal): Promise<void> {
-  const list = await withService(options, (client) => client.replays(sessionId, { signal }));
+  const list = await withService(options, (service) => service.replays(sessionId, { signal }));
   if (options.json) return void printJson(list);
   if (list.length === 0) return note(`Session ${sessionId} has no recordings.`);
   // No field of a replay is required.

@@ -3,8 +3,6 @@ import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { BrowserService } from '../service/browser-service.js';
-import { INTERNALS } from '../service/pool-internals.js';
-import type { ServiceClient } from '../service/client.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import { CliError, EXIT } from './errors.js';
 import type { ServiceOptions } from './options.js';
@@ -58,11 +56,11 @@ export async function openPool(
  */
 export async function withService<T>(
   options: ServiceOptions,
-  use: (client: ServiceClient) => Promise<T>,
+  use: (service: BrowserPool) => Promise<T>,
 ): Promise<T> {
   await refuseLocal(options);
   await using pool = await openPool(NO_POOL, options);
-  return await use(pool[INTERNALS].client);
+  return await use(pool);
 }
 
 /** @throws CliError when the address is missing, or `local`: the browsers of such a pool end with the command. */
@@ -83,7 +81,7 @@ async function tokenOf(
   if (baseUrl === 'local' || service.auth === 'none') return undefined;
   const given = hasToken ? environment.accessToken() : undefined;
   if (given !== undefined) return given;
-  const { usualVariables } = await import('../service/access-token.js');
+  const { usualVariables } = await import('../service/named-service.js');
   const variables = usualVariables(service, checkBaseUrl(baseUrl));
   const token = environment.firstOf(variables)?.[1];
   if (token !== undefined || service.isTokenOptional) return token;

@@ -129,25 +129,14 @@ export class BrowserFiles {
     const part = `${to}.part`;
     const file = await open(part, 'wx', 0o600);
     try {
-      const starts = Array.from({ length: Math.ceil(size / PART) }, (_, index) => index * PART);
-      const reading: Promise<string>[] = [];
-      const readNext = () => {
-        const start = starts.shift();
-        if (start === undefined) return;
-        const next = read(start, start + PART);
-        // A failure is thrown where the part is awaited.
-        next.catch(() => {});
-        reading.push(next);
-      };
-      for (let index = 0; index < PARTS_UNDER_WAY; index++) readNext();
       let copied = 0;
-      for (let text = await reading.shift(); text !== undefined; text = await reading.shift()) {
-        readNext();
+      const begin = (start: number) => read(start, start + PART);
+      await eachPart(size, begin, async (text) => {
         const bytes = Buffer.from(text, 'base64');
         await file.writeFile(bytes);
         copied += bytes.length;
         onPart(copied);
-      }
+      });
       if (copied !== size) throw new Error(`${copied} of ${size} bytes were read`);
       await file.close();
       await rename(part, to);
@@ -181,15 +170,10 @@ export class BrowserFiles {
     const input = await this.#newInput(page);
     const file = await open(path, 'r');
     try {
-      const sending: Promise<unknown>[] = [];
-      for (let start = 0; start < to.size; start += PART) {
+      await eachPart(to.size, async (start) => {
         const { buffer, bytesRead } = await file.read(Buffer.alloc(PART), 0, PART, start);
-        const sent = this.#call(page, input, ADD, start / PART, buffer.toString('base64', 0, bytesRead));
-        // A failure is thrown where the part is awaited.
-        sent.catch(() => {});
-        if (sending.push(sent) >= PARTS_UNDER_WAY) await sending.shift();
-      }
-      await Promise.all(sending);
+        await this.#call(page, input, ADD, start / PART, buffer.toString('base64', 0, bytesRead));
+      });
     } finally {
       await file.close();
     }
@@ -296,6 +280,24 @@ export class BrowserFiles {
 
   #openPage(): Promise<BlankPage> {
     return (this.#page ??= this.#newPage());
+  }
+}
+
+/** Begins the next parts of a file before the first one has ended, and uses their results in order. */
+async function eachPart<T>(
+  size: number,
+  begin: (start: number) => Promise<T>,
+  use: (result: T) => Promise<void> = async () => {},
+): Promise<void> {
+  const begun: Promise<T>[] = [];
+  for (let start = 0; start < size || begun.length > 0;) {
+    if (start < size && begun.length < PARTS_UNDER_WAY) {
+      const part = begin(start);
+      // A failure is thrown where the part is awaited.
+      part.catch(() => {});
+      begun.push(part);
+      start += PART;
+    } else await use(await begun.shift()!);
   }
 }
 

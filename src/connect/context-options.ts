@@ -1,4 +1,5 @@
 import { closestMatch } from 'leven';
+import type { BrowserContextOptions } from 'playwright-core';
 import { InvalidOptionError } from '../shared/errors.js';
 
 /** What is known about the options of a library's contexts. */
@@ -10,6 +11,49 @@ export interface KnownOptions {
   /** Options that the library does not have, and what to do instead. */
   readonly missing: Readonly<Record<string, string>>;
 }
+
+/** The options of a context of Playwright. */
+export const PLAYWRIGHT_OPTIONS = Object.keys({
+  acceptDownloads: 0,
+  baseURL: 0,
+  bypassCSP: 0,
+  clientCertificates: 0,
+  colorScheme: 0,
+  contrast: 0,
+  deviceScaleFactor: 0,
+  extraHTTPHeaders: 0,
+  forcedColors: 0,
+  geolocation: 0,
+  hasTouch: 0,
+  httpCredentials: 0,
+  ignoreHTTPSErrors: 0,
+  isMobile: 0,
+  javaScriptEnabled: 0,
+  locale: 0,
+  logger: 0,
+  offline: 0,
+  permissions: 0,
+  proxy: 0,
+  recordHar: 0,
+  recordVideo: 0,
+  reducedMotion: 0,
+  screen: 0,
+  serviceWorkers: 0,
+  storageState: 0,
+  strictSelectors: 0,
+  timezoneId: 0,
+  userAgent: 0,
+  viewport: 0,
+} satisfies Record<keyof BrowserContextOptions, 0>);
+
+/** Those that only Puppeteer has. */
+export const PUPPETEER_OPTIONS = [
+  'cookies',
+  'credentials',
+  'downloadBehavior',
+  'proxyBypassList',
+  'proxyServer',
+];
 
 /** Options of a browser, not of a context. */
 export const OF_BROWSER = 'The pool starts its browsers: configure them there.';

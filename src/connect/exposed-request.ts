@@ -85,12 +85,9 @@ export class ExposedSender {
 
   async #send(request: ExposedRequest, signal: AbortSignal, mayReuse = true): Promise<ExposedResponse> {
     const response = await this.#request(request, signal, mayReuse);
-    const encodings = (response.headers['content-encoding'] ?? '').toLowerCase().split(/\s*,\s*/);
+    const encodings = (response.headers['content-encoding'] ?? '').toLowerCase().match(/[^\s,]+/g) ?? [];
     const { bytes, isCut } = await this.#read(response, request.isEventSource);
-    const body = await decode(
-      bytes,
-      encodings.filter((each) => each !== '' && each !== 'identity'),
-    );
+    const body = await decode(bytes, encodings);
     const isChanged = isCut || body !== bytes;
     const { rawHeaders } = response;
     const headers = rawHeaders.flatMap((name, index) => {
@@ -173,22 +170,20 @@ class StaleConnectionError extends Error {}
 const lookupLocalhost: LookupFunction = (_hostname, options, callback) =>
   lookup('localhost', options, callback);
 
-type Decoder = (bytes: Buffer, options: zlib.ZlibOptions & zlib.BrotliOptions) => Promise<Buffer>;
+type Decoder = (bytes: Buffer) => Promise<Buffer>;
 
 /** Accept a body that was cut. */
 const CUT = { finishFlush: zlib.constants.Z_SYNC_FLUSH, maxOutputLength: LARGEST_BODY };
 const CUT_BROTLI = { ...CUT, finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH };
 
-const unzip: Decoder = promisify(zlib.unzip);
-const inflateRaw: Decoder = promisify(zlib.inflateRaw);
-const brotli: Decoder = promisify(zlib.brotliDecompress);
+const unzip: Decoder = async (bytes) => promisify(zlib.unzip)(bytes, CUT);
 
-const DECODERS: Readonly<Record<string, (bytes: Buffer) => Promise<Buffer>>> = {
-  gzip: async (bytes) => unzip(bytes, CUT),
-  'x-gzip': async (bytes) => unzip(bytes, CUT),
+const DECODERS: Readonly<Record<string, Decoder>> = {
+  gzip: unzip,
+  'x-gzip': unzip,
   // Some servers send it without its header.
-  deflate: async (bytes) => unzip(bytes, CUT).catch(() => inflateRaw(bytes, CUT)),
-  br: async (bytes) => brotli(bytes, CUT_BROTLI),
+  deflate: async (bytes) => unzip(bytes).catch(() => promisify(zlib.inflateRaw)(bytes, CUT)),
+  br: async (bytes) => promisify(zlib.brotliDecompress)(bytes, CUT_BROTLI),
 };
 
 /** Undoes the encodings of a body. Leaves an encoding that was not requested, as a browser does. */

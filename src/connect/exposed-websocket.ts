@@ -1,5 +1,6 @@
 import type { Browser, BrowserContext, WebSocketRoute } from 'playwright-core';
 import type { RawData, WebSocket } from 'ws';
+import { onAbort } from '../shared/abort.js';
 import { loadWs } from '../shared/lazy.js';
 
 /** The network of this machine that the pages of a lease reach (option `exposeNetwork`), for their WebSockets. */
@@ -41,23 +42,20 @@ export async function openUpstream(
     ...(origin !== undefined && { origin }),
     rejectUnauthorized: !acceptsInsecureCerts,
   });
-  const terminate = () => socket.terminate();
-  signal.addEventListener('abort', terminate);
+  socket.once(
+    'close',
+    onAbort(signal, () => socket.terminate()),
+  );
   // From the start: a message can arrive together with the response to the upgrade.
   socket.on('message', (data: RawData, isBinary) => onMessage(isBinary ? (data as Buffer) : String(data)));
-  let isOpen = false;
   return new Promise<Upstream>((resolve, reject) => {
     socket.on('error', reject);
     socket.once('open', () => {
-      isOpen = true;
+      socket.once('close', (code, reason) => onClose(code, String(reason)));
       resolve({
         send: (message) => socket.send(message),
         close: (code, reason) => socket.close(isAllowed(code) ? code : GOING_AWAY, reason),
       });
-    });
-    socket.once('close', (code, reason) => {
-      signal.removeEventListener('abort', terminate);
-      if (isOpen) onClose(code, String(reason));
     });
   });
 }
@@ -94,34 +92,24 @@ async function join(
   exposed: ExposedWebSockets,
 ): Promise<void> {
   const url = page.url();
-  const waiting: (string | Buffer)[] = [];
-  let upstream: Upstream | undefined;
-  let isClosed = false;
-  page.onMessage((message) => (upstream ? upstream.send(message) : waiting.push(message)));
-  page.onClose((code, reason) => {
-    isClosed = true;
-    upstream?.close(code, reason);
-  });
   const site = url.replace(/^ws/, 'http');
-  const cookies = await context.cookies(site).catch(() => []);
-  try {
-    upstream = await exposed.open({
+  const open = async () => {
+    const cookies = await context.cookies(site).catch(() => []);
+    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    return exposed.open({
       url,
       protocols: page.protocols(),
-      headers: {
-        origin: originOf(context, new URL(site).origin),
-        ...(cookies.length > 0 && {
-          cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
-        }),
-      },
+      headers: { origin: originOf(context, new URL(site).origin), ...(cookie !== '' && { cookie }) },
       onMessage: (message) => page.send(message),
       onClose: (code, reason) => void page.close({ code, reason }),
     });
-    for (const message of waiting) upstream.send(message);
-    if (isClosed) upstream.close();
-  } catch {
-    await page.close({ code: ABNORMAL });
-  }
+  };
+  const opening = open();
+  // What the page sends earlier waits for the server.
+  const onceOpen = (use: (upstream: Upstream) => void) => void opening.then(use, () => {});
+  page.onMessage((message) => onceOpen((upstream) => upstream.send(message)));
+  page.onClose((code, reason) => onceOpen((upstream) => upstream.close(code, reason)));
+  await opening.catch(() => page.close({ code: ABNORMAL }));
 }
 
 /** Playwright does not report which frame opens a WebSocket: a frame of the same origin, or the first one. */

@@ -1,44 +1,11 @@
 import { accessSync, constants } from 'node:fs';
 import type { BrowserContextOptions } from 'playwright-core';
 import { InvalidOptionError } from '../shared/errors.js';
-import { OF_BROWSER, refuseUnknown } from './context-options.js';
-
-const NAMES = {
-  acceptDownloads: 0,
-  baseURL: 0,
-  bypassCSP: 0,
-  clientCertificates: 0,
-  colorScheme: 0,
-  contrast: 0,
-  deviceScaleFactor: 0,
-  extraHTTPHeaders: 0,
-  forcedColors: 0,
-  geolocation: 0,
-  hasTouch: 0,
-  httpCredentials: 0,
-  ignoreHTTPSErrors: 0,
-  isMobile: 0,
-  javaScriptEnabled: 0,
-  locale: 0,
-  logger: 0,
-  offline: 0,
-  permissions: 0,
-  proxy: 0,
-  recordHar: 0,
-  recordVideo: 0,
-  reducedMotion: 0,
-  screen: 0,
-  serviceWorkers: 0,
-  storageState: 0,
-  strictSelectors: 0,
-  timezoneId: 0,
-  userAgent: 0,
-  viewport: 0,
-} satisfies Record<keyof BrowserContextOptions, 0>;
+import { OF_BROWSER, PLAYWRIGHT_OPTIONS, refuseUnknown } from './context-options.js';
 
 const KNOWN = {
   library: 'Playwright',
-  names: Object.keys(NAMES),
+  names: PLAYWRIGHT_OPTIONS,
   missing: {
     args: OF_BROWSER,
     channel: OF_BROWSER,

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import { recordOf } from '../shared/json.js';
-import type { Connector } from './connector.js';
+import type { Connector, Protocol } from './connector.js';
 import type { AnySocket, Frame, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
 
@@ -63,32 +63,29 @@ function wholeSocket(socket: AnySocket): Channel {
   };
 }
 
-/**
- * A browser over CDP that its client can't end, because it belongs to the pool.
- *
- * @param onClose Called instead of `Browser.close`.
- */
-export function cdpChannel(socket: AnySocket, onClose: () => void): Channel {
-  return (toClient) => {
-    const toBrowser = wholeSocket(socket)(toClient);
-    return (data, isBinary) => {
-      const id = idOf(data, 'Browser.close');
-      if (id === undefined) return toBrowser(data, isBinary);
-      toClient(JSON.stringify({ id, result: {} }), false);
-      onClose();
-    };
-  };
-}
-
 /** The same over WebDriver BiDi, whether or not the browser has a session already. */
-export function bidiChannel(socket: AnySocket, onClose: () => void): Channel {
+function bidiSocket(socket: AnySocket): Channel {
   return (toClient) => {
     const transport = socketTransport(socket, 'bidi');
     transport.onmessage = (text) => toClient(text, false);
-    return (data) => {
-      const id = idOf(data, 'browser.close');
-      if (id === undefined) return transport.send(String(data));
-      toClient(JSON.stringify({ type: 'success', id, result: {} }), false);
+    return (data) => transport.send(String(data));
+  };
+}
+
+/**
+ * A browser that its client can't end, because it belongs to the pool.
+ *
+ * @param onClose Called instead of closing the browser.
+ */
+export function channelOf(socket: AnySocket, protocol: Protocol, onClose: () => void): Channel {
+  const isBidi = protocol === 'bidi';
+  const open = isBidi ? bidiSocket(socket) : wholeSocket(socket);
+  return (toClient) => {
+    const toBrowser = open(toClient);
+    return (data, isBinary) => {
+      const id = idOf(data, isBidi ? 'browser.close' : 'Browser.close');
+      if (id === undefined) return toBrowser(data, isBinary);
+      toClient(JSON.stringify({ ...(isBidi && { type: 'success' }), id, result: {} }), false);
       onClose();
     };
   };

@@ -32,8 +32,9 @@ const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: tru
  */
 export async function prepareConnect(pool: BrowserPool<object>, connector: Connector): Promise<void> {
   const { host, service } = pool[INTERNALS].client;
-  if (hasAcquireRequest(service)) await host.connected();
-  (await host.spare()).prepare();
+  const { connections, spare } = await host.open();
+  if (hasAcquireRequest(service)) await connections.connected;
+  spare.prepare();
   await Promise.all([connector.load(), loadConnect()]);
 }
 
@@ -102,8 +103,8 @@ export class Link<Handles> {
     this.#abort.dispose();
     this.#current.dispose();
     const { host } = this.#lease.pool[INTERNALS].client;
-    host.spare().then(
-      (spare) => spare.renew(),
+    host.open().then(
+      ({ spare }) => spare.renew(),
       () => {},
     );
   }
@@ -179,7 +180,7 @@ export class Link<Handles> {
         const plan = {
           settings,
           trust,
-          spare: await host.spare(),
+          spare: (await host.open()).spare,
           pageUrl,
           signal: this.#abort.signal,
           downloads,

@@ -1,3 +1,4 @@
+import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import { LARGEST_DOWNLOAD, type Connector, type ContextChoice, type Protocol } from '../connect/connector.js';
 import { faultInHosts } from '../connect/exposed-hosts.js';
 import type { BrowserPool } from '../service/browser-pool.js';
@@ -520,31 +521,36 @@ function checkContextOptions(options: object, protocol: Protocol, connector?: Ch
 }
 
 /** Options of something else, which a similar name would not help to find, and where they belong. */
-const PLACES: readonly (readonly [names: RegExp, advice: (name: string) => string])[] = [
+const PLACES: readonly (readonly [names: readonly string[], advice: (name: string) => string])[] = [
   [
-    /^(acceptDownloads|baseURL|bypassCSP|clientCertificates|colorScheme|contrast|cookies|credentials|deviceScaleFactor|downloadBehavior|extraHTTPHeaders|forcedColors|geolocation|hasTouch|httpCredentials|ignoreHTTPSErrors|isMobile|javaScriptEnabled|locale|offline|permissions|proxyBypassList|proxyServer|record(Har|Video)|reducedMotion|screen|serviceWorkers|storageState|strictSelectors|timezoneId|userAgent|viewport)$/,
-    (name) => `It is an option of a context: pass contextOptions: { ${name} }.`,
-  ],
-  [
-    /^(headers|slowMo|defaultViewport|protocolTimeout|acceptInsecureCerts|targetFilter|artifactsDir|noDefaults|isLocal)$/,
-    (name) => `It is an option of the automation library: pass connectOptions: { ${name} }.`,
-  ],
-  [
-    /^(token|baseUrl|service|insecure|local|limit|proxy)$/,
+    ['token', 'baseUrl', 'service', 'insecure', 'local', 'limit', 'proxy'],
     (name) => `It is an option of the pool: new BrowserPool(idOrName, { ${name} }).`,
   ],
   [
-    /^(args|channel|executablePath|headless|launchOptions|userDataDir)$/,
-    () => 'The pool starts its browsers: configure them there.',
+    [...PLAYWRIGHT_OPTIONS, ...PUPPETEER_OPTIONS],
+    (name) => `It is an option of a context: pass contextOptions: { ${name} }.`,
   ],
+  [
+    [
+      'headers',
+      'slowMo',
+      'defaultViewport',
+      'protocolTimeout',
+      'acceptInsecureCerts',
+      'targetFilter',
+      'artifactsDir',
+      'noDefaults',
+      'isLocal',
+    ],
+    (name) => `It is an option of the automation library: pass connectOptions: { ${name} }.`,
+  ],
+  [['args', 'channel', 'executablePath', 'headless', 'launchOptions', 'userDataDir'], () => OF_BROWSER],
 ];
 
 function refuseMisplaced(checks: Checks, given: object, caller: string): void {
   for (const name of Object.keys(given)) {
-    const advice = Object.hasOwn(checks, name)
-      ? undefined
-      : PLACES.find(([names]) => names.test(name))?.[1](name);
-    if (advice !== undefined)
-      throw new InvalidOptionError(name, `${caller} has no option ${name}. ${advice}`);
+    if (Object.hasOwn(checks, name)) continue;
+    const [, advice] = PLACES.find(([names]) => names.includes(name)) ?? [];
+    if (advice) throw new InvalidOptionError(name, `${caller} has no option ${name}. ${advice(name)}`);
   }
 }

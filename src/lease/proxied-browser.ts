@@ -18,6 +18,7 @@ import { Refusal } from './proxy-client.js';
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
   readonly settings: LeaseSettings & {
+    readonly port: number;
     readonly secret: boolean;
     readonly keep: number;
     readonly idleTimeout: number;
@@ -57,6 +58,8 @@ export class ProxiedBrowser {
   /** Resolves when the browser is released. */
   readonly ended: Promise<void>;
   isLeased = false;
+  /** Number of clients that use the browser, or wait for it. */
+  clients = 0;
   readonly #plan: ProxyPlan;
   /** Clients come one after the other, or many at once. */
   readonly #isKept: boolean;
@@ -65,7 +68,6 @@ export class ProxiedBrowser {
   readonly #began = clock.now();
   readonly #lease: Promise<Connected>;
   #leasedAt = 0;
-  #clients = 0;
   /** A client uses the socket of a browser that ends with this socket. */
   #isSocketTaken = false;
   #keeping: NodeJS.Timeout | undefined;
@@ -83,18 +85,13 @@ export class ProxiedBrowser {
     this.#lease.catch((error: unknown) => this.end(error));
   }
 
-  /** Number of clients that use the browser, or wait for it. */
-  get clients(): number {
-    return this.#clients;
-  }
-
   /**
    * Waits for the browser, and calls `use` with a socket to it. The last client releases the browser, now or later.
    *
    * @param use Resolves when the client has disconnected; to true if it sent no command for `idleTimeout`.
    */
   async serve(how: HowToServe, use: Use): Promise<void> {
-    this.#clients++;
+    this.clients++;
     clock.clearTimeout(this.#keeping);
     let isIdle = false;
     try {
@@ -118,7 +115,7 @@ export class ProxiedBrowser {
   async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
     const isOnlySocket = lease.grant.endsWithConnection === true && how.protocol === 'cdp';
     if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
-    this.#isSocketTaken = true;
+    if (isOnlySocket) this.#isSocketTaken = true;
     try {
       const socket = await this.#openApart(lease, how, isOnlySocket);
       const cut = () => socket.cut('closed-by-us');
@@ -129,7 +126,7 @@ export class ProxiedBrowser {
         cut();
       });
     } finally {
-      this.#isSocketTaken = false;
+      if (isOnlySocket) this.#isSocketTaken = false;
     }
   }
 
@@ -154,8 +151,8 @@ export class ProxiedBrowser {
   }
 
   #leave(isIdle: boolean): void {
-    this.#clients--;
-    if (this.#clients > 0 || this.over.aborted) return;
+    this.clients--;
+    if (this.clients > 0 || this.over.aborted) return;
     if (isIdle) return void this.end(IDLE);
     if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);
     const { share, keep, idleTimeout } = this.#plan.settings;

@@ -16,7 +16,8 @@ const MOST_EARLY = 64 * 1024;
 const CLOSE_TIMEOUT = 500;
 /** Maximum length of the reason in a close frame, in characters: of one byte each, because the reasons are ours. */
 const LONGEST_REASON = 123;
-const NORMAL = 1000;
+/** Codes of a close frame: the client has closed its browser, or the browser ends. */
+export const NORMAL = 1000;
 const GOING_AWAY = 1001;
 
 /** A request that is refused with an HTTP status. */
@@ -89,11 +90,6 @@ export function hangUp(client: WebSocket, reason: string, code = GOING_AWAY): vo
   client.close(code, reason.slice(0, LONGEST_REASON));
   const timer = clock.setTimeout(() => client.terminate(), CLOSE_TIMEOUT);
   client.once('close', () => clock.clearTimeout(timer));
-}
-
-/** The end of a client that has closed the browser, or the page. */
-export function hangUpAsAsked(client: WebSocket): void {
-  hangUp(client, 'Closed.', NORMAL);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
-import { bidiChannel, cdpChannel, type Channel } from '../connect/relay.js';
+import { channelOf, type Channel } from '../connect/relay.js';
 import { SessionSocket } from '../connect/session-socket.js';
 import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
@@ -15,15 +15,8 @@ import { AcquireTimeoutError } from '../shared/lease-errors.js';
 import { isSameSecret, refuseUpgrade, sourceFault } from '../shared/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
-import { hangUpAsAsked, Refusal, serveClient, WaitingClient } from './proxy-client.js';
+import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
 import type { PoolProxy } from './serve-proxy.js';
-
-/** The settings of `serveProxy`, besides those of its leases. */
-interface ServerPlan extends ProxyPlan {
-  readonly settings: ProxyPlan['settings'] & {
-    readonly port: number;
-  };
-}
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
 const PATH =
@@ -57,6 +50,8 @@ function noticeOf(idleTimeout: number): string {
 
 interface Place {
   readonly name: string | undefined;
+  /** Identifies a browser that has more than one client; `undefined` for one that has not. */
+  readonly key: string | undefined;
   readonly protocol: Protocol;
   /** Id of a page, for a connection to one page only. */
   readonly page: string | undefined;
@@ -66,27 +61,27 @@ interface Place {
 
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
 export class ProxyServer implements PoolProxy {
-  readonly #plan: ServerPlan;
+  readonly #plan: ProxyPlan;
   readonly #server = createServer();
   /** The beginning of each path, which nobody can guess. */
   readonly #prefix: string;
   readonly #browsers = new Set<ProxiedBrowser>();
-  /** Those that a later client can use, by name. */
-  readonly #named = new Map<string, ProxiedBrowser>();
+  /** Those that a later client can use, by key. */
+  readonly #named = new Map<string | undefined, ProxiedBrowser>();
   readonly #connections = new Set<Duplex>();
-  /** Names whose clients were disconnected because they were idle. */
+  /** Keys whose clients were disconnected because they were idle. */
   readonly #idle = new Set<string>();
   readonly #waiting = new Set<WaitingClient>();
   #connected = 0;
   #closed: Promise<void> | undefined;
 
-  static async start(plan: ServerPlan): Promise<ProxyServer> {
+  static async start(plan: ProxyPlan): Promise<ProxyServer> {
     const proxy = new ProxyServer(plan);
     await proxy.#listen();
     return proxy;
   }
 
-  private constructor(plan: ServerPlan) {
+  private constructor(plan: ProxyPlan) {
     this.#plan = plan;
     this.#prefix = plan.settings.secret ? `/${globalThis.crypto.randomUUID()}` : '';
   }
@@ -172,7 +167,8 @@ export class ProxyServer implements PoolProxy {
     const parts = PATH.exec(isTwice ? rest.slice(length) : rest)?.groups;
     if (!parts) throw new Refusal(404, NO_PATH);
     const { name, bidi, page, json } = parts;
-    return { name, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json };
+    const key = this.#plan.settings.share ? '' : name;
+    return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json };
   }
 
   /** Leases a browser for a client, and only then answers. Serves the client until it has disconnected. */
@@ -190,11 +186,11 @@ export class ProxyServer implements PoolProxy {
       // Before a browser is leased.
       if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
       this.#waiting.add(waiting);
-      await this.#handover(place, signal);
+      await this.#handover(place.key, signal);
       const browser = this.#browserOf(place);
       if (!browser.isLeased) emit({ type: 'waiting', ...named });
       await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
-        const onClose = () => hangUpAsAsked(client!);
+        const onClose = () => hangUp(client!, 'Closed.', NORMAL);
         const opening = async () => openChannel(socket, place, onClose);
         const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
         const channel = await raceAbort(raceTimeout(connectTimeout, opening, late), signal);
@@ -219,17 +215,15 @@ export class ProxyServer implements PoolProxy {
   }
 
   /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
-  #browserOf(place: Place): ProxiedBrowser {
+  #browserOf({ name, key, protocol }: Place): ProxiedBrowser {
     if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
-    const { name, protocol } = place;
     const { startUrl, idleTimeout } = this.#plan.settings;
-    const key = this.#keyOf(place);
-    const known = key === undefined ? undefined : this.#named.get(key);
-    if (this.#isInUse(place))
+    if (this.#isInUse(key))
       throw new Refusal(
         409,
         `Another client uses the browser "${name}". Disconnect it, or choose another name.`,
       );
+    const known = this.#named.get(key);
     if (known) return known;
     const isNew = key !== undefined && this.#idle.delete(key) && startUrl === undefined;
     const notice = isNew ? noticeOf(idleTimeout) : undefined;
@@ -246,20 +240,13 @@ export class ProxyServer implements PoolProxy {
   }
 
   /** Waits a moment for the last client of the name. */
-  async #handover(place: Place, signal: AbortSignal): Promise<void> {
+  async #handover(key: Place['key'], signal: AbortSignal): Promise<void> {
     const began = clock.now();
-    while (this.#isInUse(place) && clock.now() - began < HANDOVER) await delay(LOOK, signal);
+    while (this.#isInUse(key) && clock.now() - began < HANDOVER) await delay(LOOK, signal);
   }
 
-  #isInUse(place: Place): boolean {
-    const key = this.#keyOf(place);
-    const known = key === undefined ? undefined : this.#named.get(key);
-    return !this.#plan.settings.share && (known?.clients ?? 0) > 0;
-  }
-
-  /** Identifies a browser that has more than one client; `undefined` for one that has not. */
-  #keyOf({ name }: Pick<Place, 'name'>): string | undefined {
-    return this.#plan.settings.share ? '' : name;
+  #isInUse(key: Place['key']): boolean {
+    return !this.#plan.settings.share && (this.#named.get(key)?.clients ?? 0) > 0;
   }
 
   #noteIdle(key: string): void {
@@ -284,13 +271,12 @@ async function openChannel(
   { protocol, page }: Place,
   onClose: () => void,
 ): Promise<Channel> {
-  if (protocol === 'bidi') return bidiChannel(socket, onClose);
-  if (page === undefined) return cdpChannel(socket, onClose);
+  if (protocol === 'bidi' || page === undefined) return channelOf(socket, protocol, onClose);
   const session = await SessionSocket.ofPage(socket, page === ANY_PAGE ? undefined : page).catch((error) => {
     throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
   });
   void session.detached.then(onClose);
-  return cdpChannel(session, onClose);
+  return channelOf(session, protocol, onClose);
 }
 
 /** The responses of a debugging port. */

@@ -1,10 +1,10 @@
 import { environment } from '../shared/environment.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
-import { readOption, readOptions } from '../shared/options.js';
+import { isRecord } from '../shared/json.js';
+import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
-import { tokenOf } from './access-token.js';
 import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
 import { ServiceClient } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
@@ -12,14 +12,16 @@ import { requestGrant } from './grant.js';
 import { HeldSessions } from './held-sessions.js';
 import { serviceUrl } from './host.js';
 import { leaseMark } from './lease-mark.js';
-import { addressOf, serviceOfEnvironment } from './named-service.js';
+import { addressOf, serviceOfEnvironment, tokenOf } from './named-service.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
   acquireRequestChecks,
+  downloadChecks,
   pathSegment,
   poolChecks,
   releaseChecks,
+  replayRequestChecks,
   requestChecks,
   type AcquireOptions,
   type BrowserPoolOptions,
@@ -107,25 +109,25 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * @throws PoolServiceError with status 404 if the session no longer exists.
    */
   async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
-    const id = readOption(pathSegment(), 'sessionId', sessionId);
-    const { reuse, timeout, signal } = readOptions(releaseChecks, options, 'release');
-    const request = this.#client.service.release(id, { pool: this.idOrName, reuse });
-    const facts = { ...this.#facts(), sessionId };
-    if (request) expectSuccess(await this.#client.send(request, { facts, timeout, signal }), facts);
+    const { reuse, ...how } = this.#read(releaseChecks, options, 'release', sessionId);
+    const request = this.#client.service.release(sessionId, { pool: this.idOrName, reuse });
+    if (request) expectSuccess(await this.#client.send(request, how), how.facts);
   }
 
   /** Destroys all idle browsers of the pool; leased browsers are not affected. */
   async flush(options: RequestOptions = {}): Promise<void> {
     const { signal } = readOptions(requestChecks, options, 'flush');
-    const { pool } = this.#client.service;
     const facts = this.#facts();
-    if (!pool?.flush) throw this.#unsupported('no request that destroys idle browsers');
-    expectSuccess(await this.#client.send(pool.flush(this.idOrName), { facts, signal }), facts);
+    const flush = this.#supported(this.#client.service.pool?.flush, 'no request that destroys idle browsers');
+    expectSuccess(await this.#client.send(flush(this.idOrName), { facts, signal }), facts);
   }
 
   /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
-  replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
-    return this.#client.replays(sessionId, { pool: this.idOrName, ...options });
+  async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
+    const how = this.#read(requestChecks, options, 'replays', sessionId);
+    const { list, read } = this.#supported(this.#client.service.replays, 'no recordings');
+    const response = await this.#client.send(list(sessionId), how);
+    return [...readAs(response, how.facts, (json) => read(json, sessionId))];
   }
 
   /**
@@ -134,13 +136,23 @@ export class BrowserPool<Session extends object = BrowserSession> {
    *
    * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
    */
-  startReplay(sessionId: string, request: ReplayRequest = {}, options: RequestOptions = {}): Promise<Replay> {
-    return this.#client.startReplay(sessionId, request, { pool: this.idOrName, ...options });
+  async startReplay(
+    sessionId: string,
+    request: ReplayRequest = {},
+    options: RequestOptions = {},
+  ): Promise<Replay> {
+    const how = this.#read(requestChecks, options, 'startReplay', sessionId);
+    const recording = readOptions(replayRequestChecks, request, 'startReplay');
+    const start = this.#supported(this.#client.service.replays?.start, 'no request that starts a recording');
+    return readAs(await this.#client.send(start(sessionId, recording), how), how.facts, startedReplay);
   }
 
   /** Stops a recording. The service writes the video some seconds later. */
-  stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
-    return this.#client.stopReplay(sessionId, replayId, { pool: this.idOrName, ...options });
+  async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
+    const how = this.#read(requestChecks, options, 'stopReplay', sessionId);
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const stop = this.#supported(this.#client.service.replays?.stop, 'no request that stops a recording');
+    expectSuccess(await this.#client.send(stop(sessionId, replay), how), how.facts);
   }
 
   /**
@@ -150,22 +162,30 @@ export class BrowserPool<Session extends object = BrowserSession> {
    * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError;
    *   an error of the file system; the error that `onProgress` threw; the signal's reason. No partial file is left.
    */
-  downloadReplay(
+  async downloadReplay(
     sessionId: string,
     replayId: string,
     path: string,
     options: DownloadOptions = {},
   ): Promise<DownloadedReplay> {
-    return this.#client.downloadReplay(sessionId, replayId, path, { pool: this.idOrName, ...options });
+    const how = this.#read(downloadChecks, options, 'downloadReplay', sessionId);
+    if (typeof path !== 'string' || path === '')
+      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const video = this.#supported(this.#client.service.replays?.video, 'no request that downloads a video');
+    // Loaded on demand, because few processes download a video.
+    const { downloadReplay } = await import('./download-replay.js');
+    return downloadReplay(this.#client, video(sessionId, replay), { ...how, replayId, path });
   }
 
   /** Returns the pool's record: its counts and its configuration. */
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
     const { signal } = readOptions(requestChecks, options, 'describe');
-    const { pool } = this.#client.service;
     const facts = this.#facts();
-    if (!pool?.describe || !pool.read) throw this.#unsupported('no record of a pool');
-    return readAs(await this.#client.send(pool.describe(this.idOrName), { facts, signal }), facts, pool.read);
+    const { pool } = this.#client.service;
+    const describe = this.#supported(pool?.describe, 'no record of a pool');
+    const read = this.#supported(pool?.read, 'no record of a pool');
+    return readAs(await this.#client.send(describe(this.idOrName), { facts, signal }), facts, read);
   }
 
   /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
@@ -179,14 +199,34 @@ export class BrowserPool<Session extends object = BrowserSession> {
     return this.close();
   }
 
-  #unsupported(lack: string): InvalidOptionError {
-    const { name } = this.#client.service;
-    return new InvalidOptionError('service', `The service ${name} has ${lack}.`, this.#facts());
+  /** Reads the options of a method for one session. */
+  #read<C extends Checks>(checks: C, options: unknown, caller: string, sessionId: string) {
+    const settings = readOptions(checks, options, caller);
+    const facts = { ...this.#facts(), sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    return { ...settings, facts };
+  }
+
+  /** Throws if the service lacks what a method needs. */
+  #supported<T>(part: T | undefined, lack: string): T {
+    if (part !== undefined) return part;
+    const message = `The service ${this.#client.service.name} has ${lack}.`;
+    throw new InvalidOptionError('service', message, this.#facts());
   }
 
   #facts() {
     return { pool: this.idOrName };
   }
+}
+
+/** The fields of a recording that this library reads. */
+const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];
+
+/** The recording of the response to a request that starts one. A field without a value, or of a wrong type, counts as missing. */
+function startedReplay(json: unknown): Replay {
+  if (!isRecord(json)) throw new Error('is not a JSON object');
+  const isGiven = ([name, value]: [string, unknown]) =>
+    REPLAY_TEXTS.includes(name) ? typeof value === 'string' : value !== null;
+  return Object.fromEntries(Object.entries(json).filter(isGiven));
 }
 
 /** Returns the named pool at the service of the environment. Calls with the same token share the pool. */

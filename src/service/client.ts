@@ -1,30 +1,17 @@
 import type { Readable } from 'node:stream';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
-import { isRecord } from '../shared/json.js';
 import { nextTurn } from '../shared/clock.js';
-import { readOption, readOptions, type Checks } from '../shared/options.js';
 import type { NetworkSettings } from '../shared/network.js';
 import { hideParameters, hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
-import type { BrowserService, Replay, ReplayRequest, ServiceRequest } from './browser-service.js';
-import type { DownloadedReplay } from './download-replay.js';
+import type { BrowserService, ServiceRequest } from './browser-service.js';
 import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
-import {
-  downloadChecks,
-  isToken,
-  pathSegment,
-  replayRequestChecks,
-  requestChecks,
-  type DownloadOptions,
-  type LocalOptions,
-  type RequestOptions,
-  type Token,
-} from './pool-options.js';
+import { isToken, type LocalOptions, type Token } from './pool-options.js';
 import type { Trust } from '../shared/urls.js';
 import { explain, unreachable } from './reachability.js';
-import { expectSuccess, readAs, readResponse, type HttpResponse } from './response.js';
+import { readResponse, type HttpResponse } from './response.js';
 import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
 
 /** Timeout of a request that does not wait for a browser, in ms. */
@@ -47,8 +34,6 @@ export interface SendOptions {
   onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
-type InPool<Options> = Options & { readonly pool?: string };
-
 /** Where a client sends its requests. */
 export interface ClientSettings {
   readonly service: BrowserService;
@@ -63,7 +48,6 @@ export interface ClientSettings {
 /** A client of one service at one address. It opens no connection before the first request. */
 export class ServiceClient {
   readonly service: BrowserService;
-  readonly insecure: boolean;
   readonly #settings: ClientSettings;
   readonly #token: Token | undefined;
   #host: Host | undefined;
@@ -76,11 +60,10 @@ export class ServiceClient {
   #isClosed: Promise<void> | undefined;
 
   constructor(settings: ClientSettings) {
-    const { service, url, token, insecure } = settings;
+    const { service, url, token } = settings;
     this.service = service;
-    this.insecure = insecure;
     this.#settings = settings;
-    this.#token = url.protocol === 'local:' ? () => this.host.localToken() : token;
+    this.#token = url.protocol === 'local:' ? async () => (await this.host.open()).local!.token : token;
     if (typeof this.#token === 'string') this.#lastToken = this.#token;
     hideParameters(service.secretParameters ?? []);
   }
@@ -139,66 +122,9 @@ export class ServiceClient {
     return sending;
   }
 
-  /** Lists all replays of a session. */
-  async replays(sessionId: string, options: InPool<RequestOptions> = {}): Promise<Replay[]> {
-    const how = this.#read('replays', requestChecks, sessionId, options);
-    const { list, read } = this.#supported(this.service.replays, 'no recordings');
-    const response = await this.send(list(sessionId), how);
-    return [...readAs(response, how.facts, (json) => read(json, sessionId))];
-  }
-
-  /** Starts a recording of a leased browser. */
-  async startReplay(
-    sessionId: string,
-    request: ReplayRequest = {},
-    options: InPool<RequestOptions> = {},
-  ): Promise<Replay> {
-    const how = this.#read('startReplay', requestChecks, sessionId, options);
-    const recording = readOptions(replayRequestChecks, request, 'startReplay');
-    const start = this.#supported(this.service.replays?.start, 'no request that starts a recording');
-    return readAs(await this.send(start(sessionId, recording), how), how.facts, startedReplay);
-  }
-
-  /** Stops a recording. */
-  async stopReplay(sessionId: string, replayId: string, options: InPool<RequestOptions> = {}): Promise<void> {
-    const how = this.#read('stopReplay', requestChecks, sessionId, options);
-    const replay = readOption(pathSegment(), 'replayId', replayId);
-    const stop = this.#supported(this.service.replays?.stop, 'no request that stops a recording');
-    expectSuccess(await this.send(stop(sessionId, replay), how), how.facts);
-  }
-
-  /** Downloads the video of a recording. */
-  async downloadReplay(
-    sessionId: string,
-    replayId: string,
-    file: string,
-    options: InPool<DownloadOptions> = {},
-  ): Promise<DownloadedReplay> {
-    const how = this.#read('downloadReplay', downloadChecks, sessionId, options);
-    if (typeof file !== 'string' || file === '')
-      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
-    const replay = readOption(pathSegment(), 'replayId', replayId);
-    const video = this.#supported(this.service.replays?.video, 'no request that downloads a video');
-    // Loaded on demand, because few processes download a video.
-    const { downloadReplay } = await import('./download-replay.js');
-    return downloadReplay(this, video(sessionId, replay), { ...how, replayId, file });
-  }
-
   close(): Promise<void> {
     this.#isClosed ??= this.#leave?.() ?? Promise.resolve();
     return this.#isClosed;
-  }
-
-  /** Reads the options of a method for one session. */
-  #read<C extends Checks>(
-    caller: string,
-    checks: C,
-    sessionId: string,
-    { pool, ...options }: InPool<object>,
-  ) {
-    const settings = readOptions(checks, options, caller);
-    const facts = { pool, sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
-    return { ...settings, facts };
   }
 
   async #inTime<T>(
@@ -211,12 +137,6 @@ export class ServiceClient {
     } finally {
       abort.dispose();
     }
-  }
-
-  /** Throws if the service lacks what a method needs. */
-  #supported<T>(part: T | undefined, lack: string): T {
-    if (part !== undefined) return part;
-    throw new InvalidOptionError('service', `The service ${this.service.name} has ${lack}.`);
   }
 
   async #currentToken(
@@ -265,11 +185,11 @@ export class ServiceClient {
       const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
       return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
     };
-    await raceAbort(this.host.open(), abort.signal);
+    const { connections } = await raceAbort(this.host.open(), abort.signal);
     options.onSend?.();
     const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
     const pause = onContent && LONGEST_PAUSE;
-    const response = await this.host.send(message, abort.signal, pause).catch((error: unknown) => {
+    const response = await connections.send(message, abort.signal, pause).catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
       if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
       if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
@@ -312,17 +232,6 @@ export class BackgroundWork {
 
 /** An acquire request that waits sends nothing. */
 const IDLE_ADVICE = '. If the proxy closes idle connections, decrease pollTimeout';
-
-/** The fields of a recording that this library reads. */
-const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];
-
-/** The recording of the response to a request that starts one. A field without a value, or of a wrong type, counts as missing. */
-function startedReplay(json: unknown): Replay {
-  if (!isRecord(json)) throw new Error('is not a JSON object');
-  const isGiven = ([name, value]: [string, unknown]) =>
-    REPLAY_TEXTS.includes(name) ? typeof value === 'string' : value !== null;
-  return Object.fromEntries(Object.entries(json).filter(isGiven));
-}
 
 /** Distinguishes a broken connection from errors of the code that reads the content. */
 async function* contentOf(

@@ -1,6 +1,6 @@
 import { raceAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
-import { isRecord } from '../shared/json.js';
+import { isRecord, jsonOf } from '../shared/json.js';
 import { hideValuesIn } from '../shared/redact.js';
 import { endTasks } from '../shared/process-state.js';
 import { pathSegmentFault } from '../shared/urls.js';
@@ -13,7 +13,7 @@ import {
 import type { BrowserService, Grant, LeaseRequest } from './browser-service.js';
 import type { PoolEvent } from './events.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
-import { jsonOf, readJson, responseError, type HttpResponse } from './response.js';
+import { readAs, readJson, type HttpResponse } from './response.js';
 import { sealSession } from './session.js';
 import { isSuccess, meaningOf } from './status.js';
 import { ANY_ID, idsIn, isOurs, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
@@ -88,7 +88,9 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   pool[INTERNALS].background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     // Without a ticket, the service leases with the connection, which nobody opened.
-    if (late.kind === 'granted' && late.granted.ticket) void releaseOrphan(late.granted, request);
+    if (late.kind !== 'granted') return;
+    const { grant, ticket } = late.granted;
+    if (ticket) void releaseOrphan(grant.id, ticket, request);
   });
 }
 
@@ -155,31 +157,24 @@ function readGrant(
   // Also those of a response that is not a session: its browser may have been leased.
   hideValuesIn(response.body);
   try {
-    const json = readJson(response, facts);
-    const grant = grantOf(response, () => service.grant(json, lease, address), facts);
-    const fault = pathSegmentFault(grant.id);
-    // The library could not release a browser with such an id.
-    if (fault !== undefined) throw responseError(`has a session id that ${fault}`, response, facts);
     const servedAt = Date.parse(String(response.headers['date']));
-    const test = service.owner?.(grant.id, lease);
-    return {
-      grant: seal(grant),
-      lease,
-      ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
-      servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
-    };
+    return readAs(response, facts, (json) => {
+      const grant = service.grant(json, lease, address);
+      const fault = pathSegmentFault(grant.id);
+      // The library could not release a browser with such an id.
+      if (fault !== undefined) throw new Error(`has a session id that ${fault}`);
+      const test = service.owner?.(grant.id, lease);
+      return {
+        grant: seal(grant),
+        lease,
+        ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
+        servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
+      };
+    });
   } catch (error) {
     if (!sessionId) throw error;
-    void releaseOrphan({ grant: { id: sessionId }, ticket: ticketOf(sessionId, request) }, request);
+    void releaseOrphan(sessionId, ticketOf(sessionId, request), request);
     return { kind: 'released', error: error as Error, isOutage: false };
-  }
-}
-
-function grantOf<T>(response: HttpResponse, read: () => T, facts: object): T {
-  try {
-    return read();
-  } catch (error) {
-    throw responseError((error as Error).message, response, facts);
   }
 }
 
@@ -254,8 +249,7 @@ async function releaseLost(request: GrantRequest): Promise<boolean> {
   try {
     const json = readJson(await client.send(ticket.search, { facts, timeout: SEARCH_TIMEOUT }), facts);
     const ids = idsIn(json, ticket);
-    const release = (id: string) => releaseOrphan({ grant: { id }, ticket: ticketOf(id, request) }, request);
-    const results = await Promise.all(ids.map(release));
+    const results = await Promise.all(ids.map((id) => releaseOrphan(id, ticketOf(id, request), request)));
     return results.length > 0 && results.every(Boolean);
   } catch {
     // The service has no search, or does not answer: the outcome stays unknown.
@@ -265,7 +259,8 @@ async function releaseLost(request: GrantRequest): Promise<boolean> {
 
 /** Releases a browser that no caller received, in the background. Resolves to true when it is released. Never rejects. */
 function releaseOrphan(
-  { grant: { id }, ticket }: { grant: Pick<Grant, 'id'>; ticket: ReleaseTicket | undefined },
+  id: string,
+  ticket: ReleaseTicket | undefined,
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;

@@ -1,11 +1,12 @@
 import { clock, delay } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
+import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import type { ServiceClient } from './client.js';
 import { ReleaseHelper, type HelpedLease } from './release-helper.js';
 import { releaseBrowser, type Reply } from './release.js';
-import { jsonOf, serviceError } from './response.js';
+import { serviceError } from './response.js';
 import { isSuccess } from './status.js';
 import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
 

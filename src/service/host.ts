@@ -5,7 +5,6 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { Connections } from './connections.js';
 import { FairQueue } from './fair-queue.js';
-import type { OpenResponse } from './http.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
 import { leaseName, type LocalOptions } from './pool-options.js';
@@ -30,6 +29,7 @@ export function serviceUrl(
 }
 
 interface OpenHost {
+  /** The first request opens a connection. */
   readonly connections: Connections;
   /** For the next WebSocket. */
   readonly spare: SpareConnection;
@@ -102,33 +102,8 @@ export class Host {
     return queue;
   }
 
-  /** Prepares the connections, and starts local browsers. The first request opens a connection. */
-  async open(): Promise<void> {
-    await this.#open();
-  }
-
-  /** @internal Sends a request, see `Connections.send`. Not declared: its types are Node's. */
-  async send(...args: Parameters<Connections['send']>): Promise<OpenResponse> {
-    return (await this.#open()).connections.send(...args);
-  }
-
-  /** Resolves when the first request is on its way. */
-  async connected(): Promise<void> {
-    await (
-      await this.#open()
-    ).connections.connected;
-  }
-
-  async spare(): Promise<SpareConnection> {
-    return (await this.#open()).spare;
-  }
-
-  /** The token of local browsers. */
-  async localToken(): Promise<string> {
-    return (await this.#open()).local!.token;
-  }
-
-  #open(): Promise<OpenHost> {
+  /** @internal Prepares the connections, and starts local browsers. Not declared: its types are Node's. */
+  open(): Promise<OpenHost> {
     this.#opened ??= this.#start().catch((error: unknown) => {
       // The next request tries again.
       this.#opened = undefined;

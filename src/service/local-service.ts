@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { environment } from '../shared/environment.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { parseJson } from '../shared/json.js';
 import { BrowserNotFoundError, LocalPoolError } from '../shared/lease-errors.js';
 import { readOption, wholeNumber } from '../shared/options.js';
 import { packageFile } from '../shared/package-file.js';
@@ -62,19 +62,19 @@ export async function startLocalService(
     child.once('error', () => resolve());
     child.once('exit', () => resolve());
   });
-  const { baseUrl, token } = readAddress(await firstLine(child, exited));
+  const { url, token } = readAddress(await firstLine(child, exited));
   // The service must not keep this process alive.
   child.unref();
   for (const stream of [child.stdin, child.stdout] as unknown as { unref(): void }[]) stream.unref();
   // At exit, no request can reach a service that ends with this process.
-  const unregister = beforeProcessEnds({ servedOrigin: baseUrl });
+  const unregister = beforeProcessEnds({ servedOrigin: url.origin });
   const close = async () => {
     unregister();
     child.ref();
     child.stdin!.end();
     await exited;
   };
-  return { url: new URL(baseUrl), token, close };
+  return { url, token, close };
 }
 
 /** The first process starts the service; the others wait for its address. */
@@ -89,10 +89,7 @@ async function joinSharedService(settings: LocalServiceSettings, owner: number):
   const end = clock.now() + START_TIMEOUT;
   while (clock.now() < end) {
     const text = readOwn(folder);
-    if (text !== undefined) {
-      const { baseUrl, token } = readAddress(text);
-      return { url: new URL(baseUrl), token, close: async () => {} };
-    }
+    if (text !== undefined) return { ...readAddress(text), close: async () => {} };
     await delay(POLL_INTERVAL);
   }
   throw new LocalPoolError(
@@ -112,13 +109,12 @@ function isFirst(folder: string): boolean {
 
 /** Another user of the machine could have created the folder. */
 function readOwn(folder: string): string | undefined {
+  const owner = lstatSync(folder, { throwIfNoEntry: false })?.uid;
+  if (process.getuid && owner !== undefined && owner !== process.getuid())
+    throw new LocalPoolError(`${folder} belongs to another user.`);
   try {
-    if (process.getuid && lstatSync(folder).uid !== process.getuid()) {
-      throw new LocalPoolError(`${folder} belongs to another user.`);
-    }
     return readFileSync(join(folder, ADDRESS_FILE), 'utf8');
-  } catch (error) {
-    if (error instanceof LocalPoolError) throw error;
+  } catch {
     return undefined;
   }
 }
@@ -171,12 +167,11 @@ async function firstLine(child: ChildProcess, exited: Promise<void>): Promise<st
 }
 
 /** Reads the address of the service, or why it could not start. */
-function readAddress(text: string): { baseUrl: string; token: string } {
-  const answer = text === '' ? undefined : parseJson(text);
-  if (!isRecord(answer))
-    throw new LocalPoolError('The process of the local browsers ended before it was ready.');
-  const { baseUrl, token, name, message = 'The local browsers did not start.' } = answer as StartAnswer;
-  if (baseUrl !== undefined && token !== undefined) return { baseUrl, token };
+function readAddress(text: string): Pick<LocalService, 'url' | 'token'> {
+  if (text === '') throw new LocalPoolError('The process of the local browsers ended before it was ready.');
+  const answer = parseJson(text) as StartAnswer;
+  const { baseUrl, token, name, message = 'The local browsers did not start.' } = answer;
+  if (baseUrl !== undefined && token !== undefined) return { url: new URL(baseUrl), token };
   if (name === 'BrowserNotFoundError') throw new BrowserNotFoundError(message);
   if (name === 'InvalidOptionError') throw new InvalidOptionError('pool', message);
   throw new LocalPoolError(message);

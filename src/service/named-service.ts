@@ -1,6 +1,8 @@
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
+import { optional, readOption } from '../shared/options.js';
 import type { BrowserService } from './browser-service.js';
+import { tokenCheck, type Token } from './pool-options.js';
 import { anchor } from './services/anchor.js';
 import { browserUse } from './services/browser-use.js';
 import { browserbase } from './services/browserbase.js';
@@ -26,6 +28,7 @@ const SERVICES: Readonly<Record<string, (address: string | undefined) => Browser
 
 export const SERVICE_NAMES: readonly string[] = Object.keys(SERVICES);
 const VARIABLE = 'BROWSER_POOL_SERVICE';
+const TOKEN_VARIABLE = 'BROWSER_POOL_ACCESS_TOKEN';
 
 /** A service, and the address of its requests. */
 export interface ServiceAt {
@@ -84,4 +87,42 @@ function missingAddress(name: string): never {
     'baseUrl',
     `The address is missing: the service ${name} (${VARIABLE}) needs BROWSER_POOL_BASE_URL, such as http://127.0.0.1:9222.`,
   );
+}
+
+/**
+ * Returns the token for a service whose caller passed none. The token of one service must not reach another one: that of the
+ * environment belongs to the address of the environment, and without such an address to the service of the environment; the
+ * service's own variable belongs to the service's own address.
+ *
+ * @throws InvalidOptionError if the service needs a token, and the environment has none for it.
+ */
+export function tokenOf(service: BrowserService, url: URL): Token | undefined {
+  if (url.protocol === 'local:' || service.auth === 'none') return undefined;
+  const token = readOption(optional(tokenCheck), 'token', environment.accessToken());
+  const given = environment.baseUrl() ?? '';
+  // Undefined also for `local`: those browsers need no token, so the token is that of another service.
+  const address = URL.canParse(given) ? new URL(given) : undefined;
+  const isForThis = address ? address.origin === url.origin : isServiceOfEnvironment(service);
+  if (token !== undefined && isForThis) return token;
+  const variables = usualVariables(service, url);
+  const [name, own] = environment.firstOf(variables) ?? [];
+  if (name !== undefined) return readOption(tokenCheck, name, own);
+  if (service.isTokenOptional) return undefined;
+  if (token === undefined) {
+    const names = [TOKEN_VARIABLE, ...variables].join(' or ');
+    const message = `The access token is missing. Pass the option token, or set ${names}.`;
+    throw new InvalidOptionError('token', message);
+  }
+  const owner = address ? `the service at ${address.origin} (BROWSER_POOL_BASE_URL)` : 'the default service';
+  throw new InvalidOptionError(
+    'token',
+    `The access token is missing. ${TOKEN_VARIABLE} is the token of ${owner}, and is not sent to ${url.origin}. ` +
+      `Pass the option token, or set BROWSER_POOL_BASE_URL to the address of this service.`,
+  );
+}
+
+/** The variables with the key of a service, if the address is its own. */
+export function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
+  const isThere = usualToken && URL.canParse(usualToken.at) && new URL(usualToken.at).origin === url.origin;
+  return isThere ? usualToken.variables : [];
 }

@@ -10,6 +10,9 @@ import { redact } from '../shared/redact.js';
 import { RELEASE_PROGRAM } from './release-program.js';
 import type { ReleaseTicket, SearchTicket } from './tickets.js';
 
+// Not imported: an import of a module of Node takes as long as one of our own files.
+const { closeSync, openSync, readSync, unlinkSync, writeSync } = process.getBuiltinModule('node:fs');
+
 /** What a helper releases: a browser, or what the search for an open acquire request finds. */
 export type HelperTicket = ReleaseTicket | SearchTicket;
 
@@ -254,7 +257,7 @@ class HelperProcess {
       helpers.hasWarned = true;
       process.emitWarning(warning(failure), WARNING);
     }
-    if (this.#output !== undefined) process.getBuiltinModule('node:fs').closeSync(this.#output);
+    if (this.#output !== undefined) closeSync(this.#output);
     this.#output = undefined;
     this.#onEnd();
   }
@@ -262,7 +265,6 @@ class HelperProcess {
   get #written(): string {
     if (this.#output === undefined) return '';
     const bytes = Buffer.alloc(LARGEST_OUTPUT);
-    const { readSync } = process.getBuiltinModule('node:fs');
     return bytes.toString('utf8', 0, readSync(this.#output, bytes, 0, LARGEST_OUTPUT, 0));
   }
 }
@@ -280,7 +282,6 @@ function writeNow(pipe: Writable, text: string, deadline: number): boolean {
     pipe.write(text);
     return true;
   }
-  const { writeSync } = process.getBuiltinModule('node:fs');
   let left = Buffer.from(text);
   while (left.length > 0 && clock.now() < deadline) {
     try {
@@ -312,7 +313,6 @@ function warning(failure: string): string {
 
 /** Opens a file without a name. Its space is freed with the last process that has it open. */
 function openUnnamedFile(): number | undefined {
-  const { openSync, unlinkSync } = process.getBuiltinModule('node:fs');
   const { tmpdir } = process.getBuiltinModule('node:os');
   const path = `${tmpdir()}/pooled-browser-${globalThis.crypto.randomUUID()}`;
   try {

@@ -10,7 +10,7 @@ import { isLoopback } from '../shared/urls.js';
 import { releaseBrowser, type Reply } from './release.js';
 import type { HelperLease, ReleaseMessage } from './release-helper.js';
 import { sendOnce } from './http.js';
-import { jsonOf } from './response.js';
+import { jsonOf } from '../shared/json.js';
 import { isSuccess } from './status.js';
 import {
   ANY_ID,

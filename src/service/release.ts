@@ -1,5 +1,5 @@
 import { backoff, clock, delay } from '../shared/clock.js';
-import { jsonOf } from './response.js';
+import { jsonOf } from '../shared/json.js';
 import { isGone, isSuccess, meaningOf } from './status.js';
 import { isOurs, type CompleteRequest, type OwnerCheck, type ReleaseTicket } from './tickets.js';
 
@@ -63,29 +63,28 @@ export function nextStep(
   // Each session has one lease: a repeated request can't end another one.
   const before = owner === undefined ? 'none' : doubt;
   if (!answer) return { next: afterFailure(owner, before), doubt: before };
-  const { to, status } = answer;
-  const meaning = status === undefined ? undefined : meaningOf(status);
-  if (to === 'owner') {
-    if (answer.isOurs) return { next: 'release', doubt: before };
-    if (status !== undefined && isSuccess(status) && owner?.isShown)
-      return { next: 'released', doubt: before };
-    const isHidden = status !== undefined && (isSuccess(status) || meaning!.isAbsent);
-    if (isHidden && before === 'failed' && meaning!.isAbsent) return { next: 'release', doubt: before };
-    if (isHidden) return { next: 'unknown', doubt: 'unknown' };
-    if (answer.isFinal) return { next: 'unknown', doubt: 'unknown' };
-    // A refusal or a redirect does not show whose session it is, and can pass.
-    return { next: 'check owner', doubt: before, pauses: true };
-  }
+  if (answer.to === 'owner') return afterCheck(owner, before, answer);
+  const { status, isSent, isFinal } = answer;
   if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };
   if (status !== undefined && isGone(status, gone)) return { next: 'gone', doubt: before };
   if (status !== undefined && unclear?.includes(status)) return { next: 'unknown', doubt: 'unknown' };
-  const outcome = answer.isSent ? (meaning?.release ?? 'unknown') : 'none';
+  const meaning = status === undefined ? undefined : meaningOf(status);
+  const outcome = isSent ? (meaning?.release ?? 'unknown') : 'none';
   const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
   // Only a release for reuse lets the session be leased again.
   const after = reuses && owner !== undefined ? raised : before;
-  if (answer.isFinal || (meaning && !meaning.isTransient)) return { next: failureOf(after), doubt: after };
-  const next = afterFailure(owner, after);
-  return { next, doubt: after, pauses: true };
+  if (isFinal || meaning?.isTransient === false) return { next: failureOf(after), doubt: after };
+  return { next: afterFailure(owner, after), doubt: after, pauses: true };
+}
+
+function afterCheck(owner: ReleaseTicket['owner'], doubt: Doubt, answer: Answer): Step {
+  const { status = 0, isOurs, isFinal } = answer;
+  const { isAbsent } = meaningOf(status);
+  if (isOurs || (isAbsent && doubt === 'failed')) return { next: 'release', doubt };
+  if (isSuccess(status) && owner?.isShown) return { next: 'released', doubt };
+  if (isSuccess(status) || isAbsent || isFinal) return { next: 'unknown', doubt: 'unknown' };
+  // A refusal or a redirect does not show whose session it is, and can pass.
+  return { next: 'check owner', doubt, pauses: true };
 }
 
 function afterFailure(owner: ReleaseTicket['owner'], doubt: Doubt): Step['next'] {

@@ -1,6 +1,6 @@
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, parseJson, recordOf } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
 import type { OpenResponse } from './http.js';
 import { isSuccess } from './status.js';
@@ -97,12 +97,12 @@ export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpRe
 /** Creates the error for an unsuccessful response. */
 export function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceError {
   const { status } = response;
-  const { code, message, details, inner_error } = readErrorBody(response);
+  const { code, message, details, inner_error } = readErrorBody(response.body);
   return new PoolServiceError(
     {
       status,
       code: code ?? `http_${status}`,
-      message: message ?? excerptOf(response),
+      message: message ?? excerptOf(response.body),
       details,
       inner_error,
       hint: hintFor(response, facts),
@@ -119,7 +119,7 @@ export function responseError(
   facts: ErrorFacts,
   cause?: unknown,
 ): PoolResponseError {
-  const shown = response.body === '' ? '' : ` Its body begins: ${excerptOf(response)}`;
+  const shown = response.body === '' ? '' : ` Its body begins: ${excerptOf(response.body)}`;
   const message = `The service's response (status ${response.status}) ${fault}.${shown}`;
   return new PoolResponseError(message, response.status, { ...facts, requestId: requestId(response), cause });
 }
@@ -134,13 +134,13 @@ function bodyFault({ headers, body, brokenBy }: HttpResponse): string | undefine
   return undefined;
 }
 
-function excerptOf({ body }: { body: string }): string {
+function excerptOf(body: string): string {
   return excerpt(body, EXCERPT) || 'no message';
 }
 
 /** The message of an error body, on one line, escaped and without secrets. */
 export function messageOfBody(body: string): string {
-  return readErrorBody({ body }).message ?? excerptOf({ body });
+  return readErrorBody(body).message ?? excerptOf(body);
 }
 
 interface ErrorBody {
@@ -151,10 +151,8 @@ interface ErrorBody {
 }
 
 /** Reads as much of an error body as the response has. */
-function readErrorBody({ body }: { body: string }): ErrorBody {
-  const json = jsonOf(body);
-  if (!isRecord(json)) return {};
-  const { code, message, details, inner_error } = json;
+function readErrorBody(body: string): ErrorBody {
+  const { code, message, details, inner_error } = recordOf(body);
   return {
     code: text(code),
     message: text(message),
@@ -163,15 +161,6 @@ function readErrorBody({ body }: { body: string }): ErrorBody {
       : undefined,
     inner_error: isRecord(inner_error) ? readDetail(inner_error) : undefined,
   };
-}
-
-/** The JSON of a body; undefined if it is not JSON. */
-export function jsonOf(body: string): unknown {
-  try {
-    return parseJson(body);
-  } catch {
-    return undefined;
-  }
 }
 
 function readDetail({ code, message }: Record<string, unknown>): ErrorDetail {

@@ -23,11 +23,8 @@ export const environment = {
   /** Path of the Chrome or Chromium for local pools. */
   chromePath: () => read('CHROME_PATH'),
   /** The variable that names the proxy, with its value. Lower case first, as in curl. */
-  proxy: (isSecure: boolean) => {
-    const names = isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY'];
-    const name = names.find((one) => read(one) !== undefined);
-    return name === undefined ? undefined : { name, value: read(name)! };
-  },
+  proxy: (isSecure: boolean) =>
+    environment.firstOf(isSecure ? ['https_proxy', 'HTTPS_PROXY'] : ['http_proxy', 'HTTP_PROXY']),
   /** The hosts that need no proxy. */
   noProxy: () => read('no_proxy') ?? read('NO_PROXY') ?? '',
   /** The display of this session, of X11 or Wayland. */

@@ -3,14 +3,19 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
 }
 
+/** Returns the JSON in a text from outside; undefined for any other text. */
+export function jsonOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the object that a text from outside contains as JSON; an empty one for any other text. */
 export function recordOf(text: string): Record<string, unknown> {
-  try {
-    const value = parseJson(text);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonOf(text);
+  return isRecord(value) ? value : {};
 }
 
 /** Returns true for a JSON object: not `null`, not an array. */

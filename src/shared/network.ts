@@ -33,13 +33,14 @@ export function routeTo(url: URL, { proxy: option, ca }: NetworkSettings): Route
   return { proxy, ca };
 }
 
-function proxyOfEnvironment(url: URL): string | undefined {
-  const found = environment.proxy(isEncrypted(url));
-  if (!found || isExcluded(url, environment.noProxy())) return undefined;
-  const value = found.value.includes('://') ? found.value : `http://${found.value}`;
-  const fault = proxyFault(value);
-  if (fault) throw new InvalidOptionError('proxy', `${found.name} ${fault}.`);
-  return value;
+function proxyOfEnvironment(target: URL): string | undefined {
+  const found = environment.proxy(isEncrypted(target));
+  if (!found || isExcluded(target, environment.noProxy())) return undefined;
+  const [name, value] = found;
+  const url = value.includes('://') ? value : `http://${value}`;
+  const fault = proxyFault(url);
+  if (fault) throw new InvalidOptionError('proxy', `${name} ${fault}.`);
+  return url;
 }
 
 /** Reads NO_PROXY: hosts, also with a port. A host excludes its subdomains, too; `*` excludes all hosts. */

@@ -1,4 +1,4 @@
-import { clock } from './clock.js';
+import { raceTimeout } from './abort.js';
 import { endTasks, type EndTask } from './process-state.js';
 
 /** Milliseconds by which end tasks may delay a signal. */
@@ -67,13 +67,8 @@ function onSignal(signal: NodeJS.Signals): void {
 }
 
 async function runBeforeEnd(): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise((resolve) => {
-    timer = clock.setTimeout(() => resolve(undefined), END_TIMEOUT);
-  });
   const work = [...endTasks.tasks].map(async (task) => task.beforeEnd?.());
-  await Promise.race([Promise.allSettled(work), timeout]);
-  clock.clearTimeout(timer);
+  await raceTimeout(END_TIMEOUT, () => Promise.allSettled(work)).catch(() => {});
 }
 
 /**

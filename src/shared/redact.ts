@@ -38,7 +38,7 @@ export function hideSecret(secret: string): void {
 export function hideParameters(names: readonly string[]): void {
   if (names.every((name) => secrets.parameters.has(name))) return;
   for (const name of names) secrets.parameters.add(name);
-  secrets.named = namedSecrets([...secrets.parameters]);
+  secrets.named = undefined;
 }
 
 /**
@@ -61,31 +61,26 @@ function decoded(value: string): string {
   }
 }
 
-function namedPattern(): RegExp {
-  return (secrets.named ??= namedSecrets([...secrets.parameters]));
-}
-
 /** Named secrets, in a URL or in JSON, escaped or not: encoders write & as \u0026 and = as %3D. */
-function namedSecrets(names: readonly string[]): RegExp {
-  return new RegExp(
-    `(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(${names.join('|')})(=|%3D|\\\\?["']\\s*:\\s*\\\\?["'])[^&\\s"'<>\\\\]+`,
+function namedPattern(): RegExp {
+  return (secrets.named ??= new RegExp(
+    `(?:(?<![a-z])|(?<=%[0-9a-f]{2}))(${[...secrets.parameters].join('|')})(=|%3D|\\\\?["']\\s*:\\s*\\\\?["'])[^&\\s"'<>\\\\]+`,
     'gi',
-  );
+  ));
 }
 
+/**
+ * The secret, and the base64 of a text that contains it, whose characters depend on where the secret begins in a group of
+ * three.
+ */
 function formsOf(secret: string): string[] {
-  return [secret, ...base64Forms(secret)];
-}
-
-/** The base64 of a text that contains the secret: its characters depend on where the secret begins in a group of three. */
-function base64Forms(secret: string): string[] {
   const forms = [0, 1, 2].flatMap((offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
     // The first and the last characters also depend on the neighbours of the secret.
     const whole = (form: string) => form.slice(Math.ceil((offset * 4) / 3), Math.floor(bytes.length / 3) * 4);
     return [whole(bytes.toString('base64')), whole(bytes.toString('base64url'))];
   });
-  return [...new Set(forms)];
+  return [...new Set([secret, ...forms])];
 }
 
 /** C0 and C1 control characters, line separators, and the characters that change the direction of text. */

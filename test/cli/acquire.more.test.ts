@@ -4,7 +4,7 @@ import { FakeService, JWT } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { SLOW_START } from '../support/program.js';
-import { startClient } from './support.js';
+import { runHere, startClient } from './support.js';
 
 describe('acquire', () => {
   const used = useLocalPool();
@@ -53,6 +53,19 @@ describe('acquire', () => {
     ]);
   });
 
+  it('is listed by leases, which ends the lease', async () => {
+    const held = start('--name', 'mine');
+    const [, id] = await held.prints(/^session +(\w+)$/m);
+    const listed = await runHere(['leases', '--json'], used.local);
+    const [lease] = JSON.parse(listed.stdout) as [{ age: number }];
+    expect(lease).toMatchObject({ session: id, name: 'mine', pool: 'test', owner: { pid: held.child.pid } });
+    expect(lease.age).toBeLessThan(600_000);
+    const ended = await runHere(['leases', '--release', id!, '--yes'], used.local);
+    expect(ended).toMatchObject({ code: 0, stdout: `${id}  ended\n` });
+    expect(leased()).toBe(0);
+    expect(await held.end('SIGINT')).toMatchObject({ code: 0 });
+  });
+
   it('ends with its stdin with --until-eof, and releases the browser for reuse', async () => {
     const args = ['acquire', 'test', '--until-eof', '--release', 'reuse'];
     const held = startClient(args, used.local, { stdin: 'pipe' });
@@ -89,13 +102,13 @@ describe('acquire', () => {
 it('prints once that it waits, and fails if no browser becomes available in time', async () => {
   await using service = await FakeService.start();
   service.script('acquire', { status: 204 });
-  const args = ['acquire', 'pool', '--acquire-timeout', '12s'];
-  const { code, stdout, stderr } = await startClient(args, service.options).ended;
+  const args = ['acquire', 'pool', '--acquire-timeout', '2s'];
+  const { code, stdout, stderr } = await runHere(args, service.options);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 12 s in total\./g)).toHaveLength(
+  expect(stderr.match(/No browser is free in pool pool\. Retrying for up to 2 s in total\./g)).toHaveLength(
     1,
   );
-  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 12/);
+  expect(stderr).toMatch(/No browser became available in pool "?pool"? within 2/);
 });
 
 it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   FakeService,
   JWT,
@@ -53,7 +53,7 @@ describe('doctor, on a pool', () => {
   const used = useLocalPool();
 
   it('passes on a working pool, leases with each library and protocol, and prints each step with its time', async () => {
-    const { code, stdout, stderr } = await startClient(['doctor', 'test', ...PATIENT], used.local).ended;
+    const { code, stdout, stderr } = await runHere(['doctor', 'test', ...PATIENT], used.local);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const times = 'acquire \\d+ ms, connect \\d+ ms, 1 \\+ 1 = 2 in \\d+ ms, release \\d+ ms';
     const lines = CHECKS.map((check) => {
@@ -67,7 +67,7 @@ describe('doctor, on a pool', () => {
 
   it('leases nothing without a pool', async () => {
     const { granted } = used.local.stats();
-    const { code, stdout } = await startClient(['doctor', '--json'], used.local).ended;
+    const { code, stdout } = await runHere(['doctor', '--json'], used.local);
     expect(code).toBe(0);
     const { checks } = JSON.parse(stdout) as Report;
     const skipped = checks.filter(({ status }) => status === 'skipped');
@@ -167,9 +167,9 @@ it('finds that nothing listens there', async () => {
 
 it('names the proxy that it uses without its password, and finds that the proxy does not run', async () => {
   const proxy = UNREACHABLE.replace('//', '//ada:secret-pass@');
-  const environment = { HTTPS_PROXY: proxy, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
-  const args = ['doctor', 'test', '--json', '--base-url', 'https://service.test'];
-  const ended = await startCli(args, environment).ended;
+  vi.stubEnv('HTTPS_PROXY', proxy);
+  const service = { baseUrl: 'https://service.test', token: TOKEN };
+  const ended = await runHere(['doctor', 'test', '--json'], service);
   const message =
     /the proxy http:\/\/127\.0\.0\.1:2 could not be reached: .*ECONNREFUSED.* -> Check HTTPS_PROXY/;
   expect(faults(ended)).toEqual(only(message, 'reachable'));
@@ -198,7 +198,7 @@ it('does not show the 401 of a request without a token as a finding', async () =
   service.script('replays', (response, { headers }) => {
     response.writeHead(headers.authorization === `Bearer ${TOKEN}` ? 404 : 401).end();
   });
-  const { stdout } = await startClient(['doctor'], service.options).ended;
+  const { stdout } = await runHere(['doctor'], service.options);
   expect(stdout).toContain('accepted');
   expect(stdout).not.toMatch(/status \d+/);
 });

@@ -1,21 +1,22 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Ended } from '../support/program.js';
-import { startCli } from './support.js';
+import { runHere, startCli } from './support.js';
 
 it('prints the path of an installed browser, as JSON with --json', async () => {
-  const { code, stdout, stderr } = await startCli(['install-browser']).ended;
+  const { code, stdout, stderr } = await runHere(['install-browser']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const [, path] = /^Browser: (.+)\n$/.exec(stdout)!;
   expect(existsSync(path!)).toBe(true);
-  const json = await startCli(['install-browser', '--json']).ended;
+  const json = await runHere(['install-browser', '--json']);
   expect(JSON.parse(json.stdout)).toEqual({ executablePath: path, installed: false });
 });
 
 it('refuses to install anything while CHROME_PATH is wrong', async () => {
-  const { code, stdout, stderr } = await startCli(['install-browser'], { CHROME_PATH: '/nowhere' }).ended;
+  vi.stubEnv('CHROME_PATH', '/nowhere');
+  const { code, stdout, stderr } = await runHere(['install-browser']);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain('CHROME_PATH is /nowhere');
 });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach } from 'vitest';
 import { useLocalPool } from '../support/local.js';
-import type { Program, ProgramOptions } from '../support/program.js';
-import { startClient } from './support.js';
+import type { Ended, Program, ProgramOptions } from '../support/program.js';
+import { runHere, startClient } from './support.js';
 
 export interface Result {
   status: string;
@@ -25,6 +25,7 @@ export const ASKS = 'export default async ({ input, signal }) => (await fetch(in
 /** A pool for the whole test file, and a folder for the files of each test. */
 export class Jobs {
   readonly #used;
+  #scripts = 0;
   folder = '';
   /** A path for the results. */
   out = '';
@@ -55,11 +56,16 @@ export class Jobs {
     return path;
   };
 
-  readonly script = (source: string): string => this.file('task.mjs', source);
+  /** Each has its own name, because a process loads a module once. */
+  readonly script = (source: string): string => this.file(`task-${++this.#scripts}.mjs`, source);
 
   readonly inputs = (...lines: readonly unknown[]): string => this.file('inputs.txt', lines.join('\n'));
 
-  /** Starts `map` with these arguments. */
+  /** Runs `map` with these arguments in this process. */
+  readonly run = (words: readonly string[]): Promise<Ended> =>
+    runHere(['map', 'test', ...LIBRARY, ...words], this.local);
+
+  /** Starts `map` as a program. */
   readonly map = (words: readonly string[], options?: ProgramOptions): Program =>
     startClient(['map', 'test', ...LIBRARY, ...words], this.local, options);
 

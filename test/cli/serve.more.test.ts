@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { SLOW_START, type Program } from '../support/program.js';
-import { expectRefusal, startCli } from './support.js';
+import { expectRefusal, runHere, startCli } from './support.js';
 
 it('serves a pool, prints its address, and prints a line for each event', async () => {
   const serve = startCli(['serve', '--pool', 'tests=1', '--port', '0']);
@@ -110,7 +110,7 @@ it('requires the token of the environment, and never prints it', async () => {
 });
 
 it('refuses an invalid token of the environment, without printing it', async () => {
-  const ended = await startCli(['serve'], { BROWSER_POOL_ACCESS_TOKEN: 'b a d t o k e n' }).ended;
+  const ended = await runHere(['serve'], { token: 'b a d t o k e n' });
   expectRefusal(ended, 'pooled-browser: BROWSER_POOL_ACCESS_TOKEN');
   expect(ended.stderr).not.toContain('b a d');
 });

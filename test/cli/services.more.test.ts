@@ -1,8 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { startChromium } from '../support/chromium.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
-import { expectRefusal, runHere, startCli } from './support.js';
+import { expectRefusal, runHere } from './support.js';
 
 const NAMES: Readonly<Record<string, string>> = { 'selenium grid': 'webdriver' };
 
@@ -12,25 +12,23 @@ it.each([contractOf('browserbase'), contractOf('selenium grid')])(
     await using browser = await startChromium();
     await using server = await ContractServer.start(contract);
     const service = NAMES[contract.name] ?? contract.name;
-    const environment = {
-      BROWSER_POOL_SERVICE: service,
-      BROWSER_POOL_BASE_URL: server.baseUrl,
-      BROWSER_POOL_ACCESS_TOKEN: TOKEN,
-    };
-    const { code, stdout, stderr } = await startCli(['doctor'], environment).ended;
+    vi.stubEnv('BROWSER_POOL_SERVICE', service);
+    const doctor = (...args: string[]) =>
+      runHere(['doctor', ...args], { baseUrl: server.baseUrl, token: TOKEN });
+    const { code, stdout, stderr } = await doctor();
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(`${service} at ${server.baseUrl}/`);
     expect(stdout).toMatch(/✓ token +accepted/);
     expect(stdout).toContain('nothing is leased without --lease');
     expect(server.sessions).toEqual([]);
     server.browserUrl = browser.url;
-    const ended = await startCli(['doctor', '--lease', '--acquire-timeout', '60s'], environment).ended;
+    const ended = await doctor('--lease', '--acquire-timeout', '60s');
     expect(ended.code).toBe(0);
     expect(ended.stdout.match(/1 \+ 1 = 2/g)).toHaveLength(1);
     expect([server.sessions.length, server.active.length]).toEqual([1, 0]);
     expect(stdout + ended.stdout + ended.stderr).not.toContain('canary');
     server.isExpired = true;
-    const refused = await startCli(['doctor', '--json'], environment).ended;
+    const refused = await doctor('--json');
     const { checks } = JSON.parse(refused.stdout) as { checks: { check: string; status: string }[] };
     expect(checks.find(({ status }) => status === 'failed')).toMatchObject({ check: 'token' });
   },

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { expect, vi } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { expect, onTestFinished, vi } from 'vitest';
 import { EXIT } from '../../src/cli/errors.js';
 import { Interruption } from '../../src/cli/interruption.js';
 import { createProgram } from '../../src/cli/program.js';
@@ -61,6 +62,16 @@ export async function runHere(
   for (const spy of spies) spy.mockRestore();
   process.argv = argv;
   return { code, ...written };
+}
+
+/** Makes this process look like one at a terminal, with this text on the keyboard. */
+export function typeHere(text: string): void {
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+  keyboard.end(text);
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(keyboard as unknown as typeof process.stdin);
+  const { isTTY } = process.stderr;
+  process.stderr.isTTY = true;
+  onTestFinished(() => void (process.stderr.isTTY = isTTY));
 }
 
 /** Fails unless the program refused its arguments: exit code 2, and the reason without a stack. */

@@ -25,6 +25,7 @@ describeWithRedis('map --queue and work', () => {
   });
 
   const map = (task: string, ...words: string[]) => jobs.map([script(task), ...words, ...QUEUE]);
+  const run = (task: string, ...words: string[]) => jobs.run([script(task), ...words, ...QUEUE]);
 
   /** Ends the locks of a killed process at once, as their expiry would do after up to 30 s. */
   async function expireLocks(): Promise<void> {
@@ -105,12 +106,12 @@ describeWithRedis('map --queue and work', () => {
     const words = [inputs('1', '2', '3'), '--out', table, '--format', 'csv'];
     const fails =
       "export default ({ input }) => { if (input === '2') throw new Error('broken'); return input; };";
-    const first = await map(fails, ...words, '--retries', '1').ended;
+    const first = await run(fails, ...words, '--retries', '1');
     expect(first.code).toBe(1);
     expect(first.stderr).toMatch(/1 × Error: broken/);
     const [, failed] = inOrder(results(`${table}.jsonl`));
     expect(failed).toMatchObject({ status: 'rejected', attempts: 2, reason: { message: 'broken' } });
-    expect((await map('export default ({ input }) => input;', ...words, '--resume').ended).code).toBe(0);
+    expect((await run('export default ({ input }) => input;', ...words, '--resume')).code).toBe(0);
     expect(inOrder(results(`${table}.jsonl`)).map(({ value }) => value)).toEqual(['1', '2', '3']);
     const [head, ...rows] = readFileSync(table, 'utf8').split('\r\n');
     expect(head).toBe('index,input,status,attempts,sessionId,value');
@@ -119,7 +120,7 @@ describeWithRedis('map --queue and work', () => {
 
   it('refuse other inputs in the same file of results', async () => {
     writeFileSync(jobs.out, `${JSON.stringify({ status: 'fulfilled', index: 0, input: 'another' })}\n`);
-    const ended = await map(ASKS, inputs('one'), '--out', jobs.out, '--resume').ended;
+    const ended = await run(ASKS, inputs('one'), '--out', jobs.out, '--resume');
     expectRefusal(ended, 'results.jsonl: input 1 is one, and was another one.');
   });
 });

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { beforeEach, expect, it } from 'vitest';
 import { withPooledBrowser } from '../../src/playwright.js';
-import * as puppeteer from '../../src/puppeteer.js';
 import { useLocalPool } from '../support/local.js';
 import { useSite } from '../support/site.js';
 
@@ -45,7 +44,6 @@ const LOOK = `(async () => ({
   databases: (await indexedDB.databases()).map(({ name }) => name),
   files: await navigator.storage.getDirectory().then((root) => Array.fromAsync(root.keys())),
   workers: (await navigator.serviceWorker.getRegistrations()).length,
-  mayLocate: (await navigator.permissions.query({ name: 'geolocation' })).state === 'granted',
 }))()`;
 
 const STORE = `(async () => {
@@ -64,7 +62,6 @@ const NOTHING = {
   databases: [],
   files: [],
   workers: 0,
-  mayLocate: false,
 };
 
 const run =
@@ -87,22 +84,13 @@ const download = async (page: Page) => {
   await requested('/held/file');
 };
 
+/** What no other test leaves behind: test/lease/nothing-carries-over.real.test.ts fills a context with each library. */
 const CASES: Record<'reused' | 'destroyed', [what: string, leave: (page: Page) => Promise<unknown>][]> = {
   reused: [
-    ['data of every kind', (page) => page.evaluate(STORE)],
     ['data of a frame of another site', inFrame(STORE)],
     [
       'cookies of two sites',
       async (page) => (await page.goto(`${site.as('localhost')}/a`), page.goto(`${site.url}/a`)),
-    ],
-    ['a permission', (page) => page.context().grantPermissions(['geolocation'], { origin: site.url })],
-    ['an open dialog', run('setTimeout(() => alert(1))')],
-    [
-      'a handler of beforeunload',
-      async (page) => {
-        await page.click('body');
-        await run(`addEventListener('beforeunload', (event) => event.preventDefault())`)(page);
-      },
     ],
     ['a page that is still loading', (page) => page.goto(`${site.url}/endless`, { waitUntil: 'commit' })],
     ['a pop-up that opens a pop-up', run(`open('/frame').onpagehide = () => open('/frame')`)],
@@ -188,18 +176,4 @@ it.each(CASES.destroyed)('after %s that may still write, the browser is destroye
 it('after a service worker that writes all the time, the next lease finds nothing', async () => {
   const register = `navigator.serviceWorker.register('/a.js').then(() => navigator.serviceWorker.ready, 0)`;
   expect(await lookAfter((page) => page.evaluate(register))).toMatchObject(FOUND);
-});
-
-it('cleans the browser after a lease over WebDriver BiDi', async () => {
-  const { released, cleanupErrors } = await puppeteer.withPooledBrowser(
-    used.pool,
-    async ({ page }) => {
-      await page.goto(site.url);
-      await page.evaluate(`{ ${STORE}; addEventListener('pagehide', () => navigator.sendBeacon('/a')); }`);
-    },
-    { protocol: 'bidi' },
-  );
-  expect([...cleanupErrors, released]).toEqual(['reused']);
-  const { value } = await withPooledBrowser(used.pool, ({ context }) => context.cookies());
-  expect(value).toEqual([]);
 });

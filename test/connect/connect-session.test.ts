@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
@@ -16,9 +16,8 @@ beforeEach(async () => {
   browser = await PlayedBrowser.start();
   requests = [];
   told = [];
+  return () => browser[Symbol.asyncDispose]();
 });
-
-afterEach(() => browser[Symbol.asyncDispose]());
 
 const CONNECTION: Connection<{ page: string }> = {
   handles: { page: 'a page' },
@@ -150,20 +149,9 @@ describe('an unresponsive page', () => {
     await vi.advanceTimersByTimeAsync(4000);
     await until(() => browser.received.some((text) => text.includes('Runtime.evaluate')));
     await vi.advanceTimersByTimeAsync(2000);
-    await until(() => told.length === 1);
-  }
-
-  it('is closed and reported when the connect is slow', async () => {
-    const drive = async () => {
-      await thaw();
-      return CONNECTION;
-    };
-    const connection = await connect(drive);
+    await until(() => told.length > 0);
     expect(told).toEqual([['https://stuck/']]);
-    expect(requests).toHaveLength(1);
-    connection.cut();
-    await connection.ended;
-  });
+  }
 
   it('can break the connect when it is closed; then the library connects again, once, over a new socket', async () => {
     const drive = async ({ socket }: ConnectRequest) => {

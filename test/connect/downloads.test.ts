@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { Socket } from '../../src/connect/socket.js';
@@ -28,11 +28,11 @@ beforeEach(async () => {
   files = new Map();
   seen = [];
   await connect();
-});
-afterEach(async () => {
-  socket.cut('closed-by-us');
-  await browser[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true });
+  return async () => {
+    socket.cut('closed-by-us');
+    await browser[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  };
 });
 
 async function connect(isElsewhere = false): Promise<void> {
@@ -44,36 +44,34 @@ async function connect(isElsewhere = false): Promise<void> {
   browser.onText = playFiles();
 }
 
+interface Command {
+  id: number;
+  method: string;
+  params: {
+    files?: string[];
+    functionDeclaration?: string;
+    arguments?: { value: unknown }[];
+    downloadPath?: string;
+  };
+}
+
 /** Plays the page with the `<input type=file>`. Returns what answers its commands. */
 function playFiles(): PlayedBrowser['onText'] {
   let input = '';
   let saving = '';
   return (text, page) => {
-    const { id, method, params } = JSON.parse(text) as {
-      id: number;
-      method: string;
-      params: {
-        files?: string[];
-        functionDeclaration?: string;
-        arguments?: { value: unknown }[];
-        downloadPath?: string;
-      };
-    };
-    if (params.files) input = params.files[0]!;
-    if (params.downloadPath !== undefined) saving = params.downloadPath;
+    const { id, method, params } = JSON.parse(text) as Command;
+    const { functionDeclaration = '' } = params;
+    input = params.files?.[0] ?? input;
+    saving = params.downloadPath ?? saving;
     const content = files.get(input) ?? Buffer.alloc(0);
     const [first, second] = (params.arguments ?? []).map(({ value }) => value);
     let value: unknown;
-    if (params.functionDeclaration?.includes('readAsDataURL'))
+    if (functionDeclaration.includes('readAsDataURL'))
       value = content.subarray(first as number, second as number).toString('base64');
-    else if (params.functionDeclaration?.includes('download')) {
+    else if (functionDeclaration.includes('download')) {
       files.set(`${saving}/${String(first)}`, Buffer.alloc(0));
-      send(page, 'Browser.downloadWillBegin', {
-        frameId: 'our-page',
-        guid: 'our-save',
-        url: 'blob:',
-        suggestedFilename: '',
-      });
+      send(page, 'Browser.downloadWillBegin', { frameId: 'our-page', guid: 'our-save' });
       send(page, 'Browser.downloadProgress', { guid: 'our-save', state: 'completed' });
     } else value = { size: content.length, lastModified: 1 };
     const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
@@ -89,18 +87,9 @@ function send(to: WebSocket, method: string, params: object): void {
 async function download(path = `${folder}/${GUID}`): Promise<string> {
   const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
   socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
-  send(client, 'Browser.downloadWillBegin', {
-    frameId: 'page',
-    guid: GUID,
-    url: 'https://a/',
-    suggestedFilename: 'a',
-  });
-  send(client, 'Browser.downloadProgress', {
-    guid: GUID,
-    state: 'completed',
-    receivedBytes: CONTENT.length,
-    filePath: path,
-  });
+  send(client, 'Browser.downloadWillBegin', { frameId: 'page', guid: GUID });
+  const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
+  send(client, 'Browser.downloadProgress', progress);
   send(client, 'Page.later', {});
   const ended = () => seen.find((text) => text.includes('downloadProgress'));
   await expect.poll(ended).toBeDefined();

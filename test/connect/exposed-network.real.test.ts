@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import * as playwright from '../../src/playwright.js';
@@ -17,6 +16,7 @@ import { DRIVERS, type AnyLease } from '../support/drivers.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
 import { hasOpenSsl, selfSigned } from '../support/self-signed.js';
+import { Site } from '../support/site.js';
 
 /** Browsers that do not reach the servers of this machine by the name localhost. */
 const used = useLocalPool({
@@ -152,17 +152,16 @@ describe.each(DRIVERS)('$name', (driver) => {
   });
 
   it('exposes nothing but the hosts that are named, and fails as a local browser if a server is down', async () => {
-    const down = createServer();
-    await once(down.listen(0, 'localhost'), 'listening');
-    const { port: unused } = down.address() as AddressInfo;
-    await once(down.close(), 'close');
+    const down = await Site.open(() => {});
+    const unused = down.as('localhost');
+    await down[Symbol.asyncDispose]();
     const failures = await run(
       used.pool,
       async ({ page }) => {
         const open = async (url: string) => page.goto(url).catch((error: unknown) => String(error));
-        return [await open(`http://localhost:${unused}`), await open(app)];
+        return [await open(unused), await open(app)];
       },
-      { exposeNetwork: `localhost:${unused}`, context: 'new' },
+      { exposeNetwork: new URL(unused).host, context: 'new' },
     );
     expect(failures.value).toEqual([
       expect.stringContaining('ERR_CONNECTION_REFUSED'),
@@ -187,134 +186,106 @@ describe.each(DRIVERS)('$name', (driver) => {
 describe('with Playwright', () => {
   const exposeNetwork = 'localhost,*.localhost';
 
-  it('reaches the app in popups, new contexts, frames and service workers, below the routes of the page', async () => {
-    const { value } = await playwright.withPooledBrowser(
+  /** Runs a callback whose page is at the app. `messages` are those of its console. */
+  const visit = <Value>(
+    callback: (lease: playwright.PlaywrightHandles & { messages: string[] }) => Promise<Value>,
+  ) =>
+    playwright.withPooledBrowser(
       used.pool,
-      async ({ browser, page }) => {
-        await page.goto(app);
-        const [popup] = await Promise.all([page.waitForEvent('popup'), page.evaluate('void open("/gzip")')]);
-        await popup.waitForLoadState();
-        const context = await browser.newContext();
-        const other = await context.newPage();
-        await other.goto(`http://shop.localhost:${port}/headers`);
-        // A frame of the app in a page of another origin.
-        await other.goto('about:blank');
-        await other.setContent(`<iframe src="${app}/gzip"></iframe>`);
-        const frame = other.frameLocator('iframe').locator('body');
-        const worker = await page.evaluate<number>(
-          `navigator.serviceWorker.register('/worker.js').then(async () => {
-            const { active } = await navigator.serviceWorker.ready;
-            active.postMessage('');
-            return new Promise((resolve) => (navigator.serviceWorker.onmessage = ({ data }) => resolve(data.length)));
-          })`,
-        );
-        await page.route('**/gzip', (route) => route.fulfill({ body: 'mine' }));
-        await page.route('**/binary', (route) => route.continue());
-        const mine = await page.evaluate(`fetch('/gzip').then((response) => response.text())`);
-        const ours = await page.evaluate(`fetch('/binary').then((response) => response.ok)`);
-        return [await popup.innerText('body'), await frame.innerText(), worker > 100, mine, ours];
+      async (lease) => {
+        const messages: string[] = [];
+        lease.page.on('console', (message) => messages.push(message.text()));
+        await lease.page.goto(app);
+        return callback({ ...lease, messages });
       },
       { exposeNetwork },
     );
+
+  it('reaches the app in popups, new contexts, frames and service workers, below the routes of the page', async () => {
+    const { value } = await visit(async ({ browser, page }) => {
+      const [popup] = await Promise.all([page.waitForEvent('popup'), page.evaluate('void open("/gzip")')]);
+      await popup.waitForLoadState();
+      const context = await browser.newContext();
+      const other = await context.newPage();
+      await other.goto(`http://shop.localhost:${port}/headers`);
+      // A frame of the app in a page of another origin.
+      await other.goto('about:blank');
+      await other.setContent(`<iframe src="${app}/gzip"></iframe>`);
+      const frame = other.frameLocator('iframe').locator('body');
+      const worker = await page.evaluate<number>(
+        `navigator.serviceWorker.register('/worker.js').then(async () => {
+          const { active } = await navigator.serviceWorker.ready;
+          active.postMessage('');
+          return new Promise((resolve) => (navigator.serviceWorker.onmessage = ({ data }) => resolve(data.length)));
+        })`,
+      );
+      await page.route('**/gzip', (route) => route.fulfill({ body: 'mine' }));
+      await page.route('**/binary', (route) => route.continue());
+      const mine = await page.evaluate(`fetch('/gzip').then((response) => response.text())`);
+      const ours = await page.evaluate(`fetch('/binary').then((response) => response.ok)`);
+      return [await popup.innerText('body'), await frame.innerText(), worker > 100, mine, ours];
+    });
     expect(value).toEqual(['compressed', 'compressed', true, 'mine', true]);
   });
 
   it('sends the forms and files of a page, and reports a body that it can not read', async () => {
-    const messages: string[] = [];
-    const { value } = await playwright.withPooledBrowser(
-      used.pool,
-      async ({ page }) => {
-        page.on('console', (message) => messages.push(message.text()));
-        await page.goto(app);
-        await page.setInputFiles('input', { name: 'a.txt', mimeType: 'text/plain', buffer: LARGE });
-        await page.click('button');
-        await page.waitForURL('**/size');
-        const uploaded = await page.innerText('body');
-        const stream = await page.evaluate(
-          `fetch('/echo', { method: 'POST', duplex: 'half', body: new Blob(['a']).stream() }).catch(() => 'failed')`,
-        );
-        await expect.poll(() => messages.join()).toContain('can not be read');
-        return [uploaded, stream];
-      },
-      { exposeNetwork },
-    );
+    const { value } = await visit(async ({ page, messages }) => {
+      await page.setInputFiles('input', { name: 'a.txt', mimeType: 'text/plain', buffer: LARGE });
+      await page.click('button');
+      await page.waitForURL('**/size');
+      const uploaded = await page.innerText('body');
+      const stream = await page.evaluate(
+        `fetch('/echo', { method: 'POST', duplex: 'half', body: new Blob(['a']).stream() }).catch(() => 'failed')`,
+      );
+      await expect.poll(() => messages.join()).toContain('can not be read');
+      return [uploaded, stream];
+    });
     expect(value).toEqual(['true', 'failed']);
   });
 
   it('delivers a stream of events in parts, and does not wait for an endless response at the end', async () => {
-    const messages: string[] = [];
-    const { value, timings } = await playwright.withPooledBrowser(
-      used.pool,
-      async ({ page }) => {
-        page.on('console', (message) => messages.push(message.text()));
-        await page.goto(app);
-        const event = await page.evaluate(
-          `new Promise((resolve) => (new EventSource('/events').onmessage = ({ data }) => resolve(data)))`,
-        );
-        await expect
-          .poll(() => messages.join())
-          .toContain(`${app}/events: the events reach the page in parts`);
-        await page.evaluate(`void fetch('/events')`);
-        return event;
-      },
-      { exposeNetwork },
-    );
+    const { value, timings } = await visit(async ({ page, messages }) => {
+      const event = await page.evaluate(
+        `new Promise((resolve) => (new EventSource('/events').onmessage = ({ data }) => resolve(data)))`,
+      );
+      await expect.poll(() => messages.join()).toContain(`${app}/events: the events reach the page in parts`);
+      await page.evaluate(`void fetch('/events')`);
+      return event;
+    });
     expect(value).toBe('an event');
     expect(timings.cleanup).toBeLessThan(5000);
   });
 
   it('connects WebSockets to the app, in each context, below the routes of the page', async () => {
-    const { value } = await playwright.withPooledBrowser(
-      used.pool,
-      async ({ browser, page }) => {
-        const context = await browser.newContext();
-        const results: unknown[] = [];
-        for (const each of [page, await context.newPage()]) {
-          await each.goto(app);
-          await each.evaluate('document.cookie = "a=1"');
-          results.push(await each.evaluate(SOCKET, port));
-        }
-        // Nobody listens there.
-        results.push(await page.evaluate(SOCKET, 9));
-        await page.routeWebSocket('**/', (route) => route.send('mine'));
-        await page.reload();
-        results.push(await page.evaluate(SOCKET, port));
-        return results;
-      },
-      { exposeNetwork },
-    );
+    const { value } = await visit(async ({ browser, page }) => {
+      const context = await browser.newContext();
+      const results: unknown[] = [];
+      for (const each of [page, await context.newPage()]) {
+        await each.goto(app);
+        await each.evaluate('document.cookie = "a=1"');
+        results.push(await each.evaluate(SOCKET, port));
+      }
+      // Nobody listens there.
+      results.push(await page.evaluate(SOCKET, 9));
+      await page.routeWebSocket('**/', (route) => route.send('mine'));
+      await page.reload();
+      results.push(await page.evaluate(SOCKET, port));
+      return results;
+    });
     const seen = [`${app} a=1`, 'text', '1,2,255'];
     expect(value).toEqual([seen, seen, [1006], ['mine']]);
   });
 
-  it('reaches the app in the tasks of a job', async () => {
-    const visit = async ({ page, input }: { page: Page; input: string }) => {
-      await page.goto(input);
-      return page.title();
-    };
-    const titles: unknown[] = [];
-    for await (const outcome of playwright.mapPooledBrowsers(used.pool, [app, app], visit, { exposeNetwork }))
-      titles.push(outcome.status === 'fulfilled' ? outcome.value : outcome.reason);
-    expect(titles).toEqual(['app', 'app']);
-  });
-
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {
     await using secure = await serveSecurely();
-    const messages: string[] = [];
-    const { value } = await playwright.withPooledBrowser(
-      used.pool,
-      async ({ browser, page }) => {
-        page.on('console', (message) => messages.push(message.text()));
-        await page.goto(app);
-        const refused = await page.evaluate(`fetch('${secure.url}').catch(() => 'refused')`);
-        await expect.poll(() => messages.join()).toContain('Set ignoreHTTPSErrors of the context');
-        const context = await browser.newContext({ ignoreHTTPSErrors: true });
-        const other = await context.newPage();
-        await other.goto(secure.url);
-        return [refused, await other.innerText('body')];
-      },
-      { exposeNetwork },
-    );
+    const { value } = await visit(async ({ browser, page, messages }) => {
+      const refused = await page.evaluate(`fetch('${secure.url}').catch(() => 'refused')`);
+      await expect.poll(() => messages.join()).toContain('Set ignoreHTTPSErrors of the context');
+      const context = await browser.newContext({ ignoreHTTPSErrors: true });
+      const other = await context.newPage();
+      await other.goto(secure.url);
+      return [refused, await other.innerText('body')];
+    });
     expect(value).toEqual(['refused', 'secure']);
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
 import { rejection } from '../service/support.js';
@@ -10,9 +10,8 @@ let browser: PlayedBrowser;
 
 beforeEach(async () => {
   browser = await PlayedBrowser.start();
+  return () => browser[Symbol.asyncDispose]();
 });
-
-afterEach(() => browser[Symbol.asyncDispose]());
 
 /** A client of a loopback endpoint, and the browser's end of its socket. */
 async function joined() {

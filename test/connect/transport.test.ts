@@ -1,14 +1,13 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { socketTransport } from '../../src/connect/transport.js';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { socketTransport, withAnySession, type Transport } from '../../src/connect/transport.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;
 
 beforeEach(async () => {
   browser = await PlayedBrowser.start();
+  return () => browser[Symbol.asyncDispose]();
 });
-
-afterEach(() => browser[Symbol.asyncDispose]());
 
 it('passes text in both directions', async () => {
   const { socket, client } = await browser.connect();
@@ -73,4 +72,152 @@ it('notifies the lease of the end before Puppeteer, whose error would hide the r
   client.terminate();
   await expect.poll(() => order).toEqual(['lease', 'driver']);
   expect(() => transport.send('{"id":1}')).toThrow('ended');
+});
+
+describe('a BiDi connection', () => {
+  interface Message {
+    id: number;
+    method: string;
+    params: Record<string, unknown>;
+  }
+
+  type Answer = (message: Message) => object | undefined;
+
+  /** A server in memory. `answer` returns the response to a command, without its id; undefined for none. */
+  function play(answer: Answer = () => undefined) {
+    const sent: Message[] = [];
+    const got: unknown[] = [];
+    const say = (message: object) => void inner.onmessage?.(JSON.stringify(message));
+    const send = (text: string) => {
+      const message = JSON.parse(text) as Message;
+      sent.push(message);
+      const said = answer(message);
+      if (said) queueMicrotask(() => say({ id: message.id, ...said }));
+    };
+    const inner: Transport = { send, close: vi.fn() };
+    const outer = withAnySession(inner);
+    outer.onmessage = (text) => got.push(text === 'no JSON' ? text : JSON.parse(text));
+    const command = (id: number, method: string, params = {}) =>
+      outer.send(JSON.stringify({ id, method, params }));
+    /** Sends `session.new`, and waits for everything under way. */
+    const newSession = async () => {
+      command(1, 'session.new', { capabilities: {} });
+      await settle();
+    };
+    return { sent, got, inner, outer, say, command, newSession };
+  }
+
+  const CHROME = 'Mozilla/5.0 (X11) HeadlessChrome/156.0.1.2 Safari/537.36';
+  const REFUSED = { type: 'error', error: 'unknown error' };
+  const VALUES: Record<string, object> = {
+    'session.new': { type: 'error', error: 'session not created', message: 'one exists' },
+    'browsingContext.getTree': { type: 'success', result: { contexts: [{ context: 'page-1' }] } },
+  };
+  const textOf = (value: unknown) => ({ type: 'success', result: { result: { type: 'string', value } } });
+
+  /** A server with a session, and with other answers than those of a Chrome with a page. */
+  const withSession = (others: Record<string, object> = {}) =>
+    play(({ method }) => ({ 'script.evaluate': textOf(CHROME), ...VALUES, ...others })[method]);
+
+  it('uses the session that exists already, and reports the browser to the library', async () => {
+    const { sent, got, newSession } = withSession();
+    await newSession();
+    const capabilities = {
+      browserName: 'chrome',
+      browserVersion: '156.0.1.2',
+      userAgent: CHROME,
+      platformName: '',
+      acceptInsecureCerts: false,
+      setWindowRect: false,
+    };
+    expect(got).toEqual([{ type: 'success', id: 1, result: { sessionId: 'existing', capabilities } }]);
+    const target = { context: 'page-1' };
+    expect(sent.slice(1)).toMatchObject([
+      { method: 'browsingContext.getTree', params: { maxDepth: 0 } },
+      {
+        method: 'script.evaluate',
+        params: { expression: 'navigator.userAgent', target, awaitPromise: false },
+      },
+    ]);
+    // Ids that no library uses.
+    for (const { id } of sent.slice(1)) expect(id > 2 ** 40 && Number.isSafeInteger(id)).toBe(true);
+  });
+
+  const FIREFOX = 'Mozilla/5.0 Firefox/140.0';
+  it.each([
+    ['is not Chromium', { 'script.evaluate': textOf(FIREFOX) }, FIREFOX],
+    ['returns no text', { 'script.evaluate': textOf(5) }, ''],
+    ['refuses to evaluate a script', { 'script.evaluate': REFUSED }, ''],
+    ['has no page', { 'browsingContext.getTree': { result: { contexts: [] } } }, ''],
+    ['refuses to list its pages', { 'browsingContext.getTree': REFUSED }, ''],
+  ])('uses the existing session of a browser that %s', async (_what, others, userAgent) => {
+    const { got, newSession } = withSession(others);
+    await newSession();
+    const capabilities = { userAgent, browserVersion: '' };
+    expect(got).toMatchObject([{ id: 1, result: { sessionId: 'existing', capabilities } }]);
+  });
+
+  it.each([
+    ['the new session of a server without one', { type: 'success', result: { sessionId: 'new' } }],
+    ['any other refusal', { type: 'error', error: 'invalid argument' }],
+  ])('passes on %s', async (_what, answer) => {
+    const { sent, got, newSession } = play(() => answer);
+    await newSession();
+    expect(got).toEqual([{ id: 1, ...answer }]);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('passes on the messages of the browser during and after session.new', async () => {
+    const { inner, got, say, newSession } = withSession();
+    const messages = [{ method: 'log.entryAdded' }, { type: 'success', id: 99, result: {} }];
+    const opening = newSession();
+    messages.forEach(say);
+    await opening;
+    expect(got).toMatchObject([...messages, { id: 1, result: { sessionId: 'existing' } }]);
+    // The id of an answered command may be used again: it no longer belongs to session.new.
+    say({ id: 1, error: 'session not created' });
+    expect(got.at(-1)).toEqual({ id: 1, error: 'session not created' });
+    // A later message, which may be large, is not parsed.
+    inner.onmessage?.('no JSON');
+    expect(got.at(-1)).toBe('no JSON');
+  });
+
+  it.each([
+    ['in use', withSession()],
+    ['refused', play(() => REFUSED)],
+  ])(
+    'accepts messages after Puppeteer has removed its listeners, with a session that is %s',
+    async (_how, played) => {
+      const { outer, inner, got, say, command } = played;
+      command(1, 'session.new');
+      command(2, 'session.end');
+      delete outer.onmessage;
+      inner.onclose?.();
+      say({ method: 'log.entryAdded' });
+      await settle();
+      say({ method: 'log.entryAdded' });
+      expect(got).toEqual([]);
+    },
+  );
+
+  it('answers session.end itself, because some servers would end the browser, and sends all other commands', async () => {
+    const { sent, got, command } = play();
+    command(2, 'session.subscribe', { events: ['log'] });
+    command(3, 'script.evaluate', { expression: '"session.end"' });
+    command(5, 'session.end');
+    // The response comes only after the library waits for it.
+    expect(got).toEqual([]);
+    await settle();
+    expect(got).toEqual([{ type: 'success', id: 5, result: {} }]);
+    expect(sent.map(({ method }) => method)).toEqual(['session.subscribe', 'script.evaluate']);
+  });
+
+  it('closes when the library closes, and notifies the library of the end', () => {
+    const { inner, outer } = play();
+    outer.close();
+    expect(inner.close).toHaveBeenCalledOnce();
+    outer.onclose = vi.fn();
+    inner.onclose?.();
+    expect(outer.onclose).toHaveBeenCalledOnce();
+  });
 });

@@ -134,18 +134,6 @@ describe('a release that is under way when the process ends', () => {
     expect(releases()).toHaveLength(1);
   });
 
-  it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
-    service.script('release', { status: 503 }, { status: 503 }, { status: 503 }, confirm);
-    const program = hold('guarded-hold');
-    await program.prints(/leased/);
-    await kill(program);
-    await expectReleased();
-    const times = releases().map(({ at }) => at);
-    const pauses = times.slice(1).map((time, index) => time - times[index]!);
-    // At least 100, 200 and 400 ms. Timers may end a millisecond early.
-    expect(pauses.map((pause, index) => pause >= 100 * 2 ** index - 5)).toEqual([true, true, true]);
-  });
-
   it('is sent by a guard with the certificates of this process, and without its loaders', async () => {
     const options = '--use-openssl-ca --import=data:text/javascript,0';
     const program = hold('guarded-hold', { NODE_OPTIONS: options });

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
@@ -17,7 +15,11 @@ function compressed(encoding: string, body: Buffer): Answer {
 }
 
 it.for<[string, Answer, RegExp]>([
-  ['a page', { status: 200, text: '<html>Log in</html>', headers: HTML }, /html/],
+  [
+    'a page',
+    { status: 200, text: `<html>${TOKEN} ?jwt=${JWT}${'x'.repeat(100_000)}`, headers: HTML },
+    /content type text\/html.* Its body begins: <html>.{0,300}$/,
+  ],
   ['nothing', { status: 200, text: '', headers: JSON_TYPE }, /empty/],
   ['an array', { status: 200, json: [] }, /object/],
   ['a string', { status: 200, json: 'a browser' }, /object/],
@@ -38,13 +40,6 @@ it.for<[string, Answer, RegExp]>([
   expect(error.message).not.toMatch(/[^\P{Cc}\n]/u);
   expect(events).toStrictEqual([{ type: 'outcome-unknown', pool: 'pool', tags: { a: 'b' }, error }]);
   expect(released).toStrictEqual([]);
-});
-
-it('shows a short, redacted beginning of an HTML response', async () => {
-  const text = `<html>${TOKEN} ?jwt=${JWT}${'x'.repeat(100_000)}</html>`;
-  const { error } = await refusedGrant({ status: 200, text, headers: HTML });
-  expect(error.message).toContain('Its body begins: <html>');
-  expect(error.message.length).toBeLessThan(500);
 });
 
 it.for<[string, string, Record<string, string>?]>([
@@ -117,14 +112,10 @@ it('names pool and session after a response that is missing or no HTTP', async (
   const facts = { name: 'PoolConnectionError', code: 'ERR_POOL_NO_RESPONSE', pool: 'pool' };
   service.script('replays', (response) => void response.destroy());
   expect(await rejection(pool.replays('s'))).toMatchObject({ ...facts, sessionId: 's' });
-  const server = createServer((socket) => socket.resume().end('SSH-2.0-not-http\r\n')).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await using other = new BrowserPool('pool', { baseUrl, token: TOKEN });
-  const error = await rejection(other.flush());
+  service.script('flush', (response) => void response.socket!.end('SSH-2.0-not-http\r\n'));
+  const error = await rejection(pool.flush());
   expect(error).toMatchObject(facts);
   expectNoSecrets(error);
-  await once(server.close(), 'close');
 });
 
 it('stops reading a body that is too large', async () => {
@@ -152,51 +143,42 @@ it.for(['application/json; charset=utf-8', 'application/vnd.pool+json', 'APPLICA
   },
 );
 
-it.for<[string, unknown]>([
-  ['an object', {}],
-  ['null', null],
-  ['a list of strings', ['r1']],
-  ['a list with null', [null]],
-])('rejects %s as a list of replays', async ([, json], { service, pool }) => {
+it.for([{}, null, ['r1'], [null]])('rejects %j as a list of replays', async (json, { service, pool }) => {
   service.script('replays', { status: 200, json });
   const error = await rejection(pool.replays('session-1'));
   expect(error).toMatchObject({ name: 'PoolResponseError', status: 200, sessionId: 'session-1' });
 });
 
-it.for<[string, unknown]>([
-  ['a list', []],
-  ['null', null],
-  ['an object without an id', { name: 'pool' }],
-  ['an id that is not a string', { id: 5 }],
-])('rejects %s as a pool record', async ([, json], { service, pool }) => {
-  service.script('pool', { status: 200, json });
-  expect(await rejection(pool.describe())).toMatchObject({ name: 'PoolResponseError', status: 200 });
-});
+it.for([[], null, { name: 'pool' }, { id: 5 }])(
+  'rejects %j as a pool record',
+  async (json, { service, pool }) => {
+    service.script('pool', { status: 200, json });
+    expect(await rejection(pool.describe())).toMatchObject({ name: 'PoolResponseError', status: 200 });
+  },
+);
 
 it.for<[string, Answer]>([
   ['headers that never come', hang],
   ['a body that drips', drip(500)],
 ])('limits %s by the timeout', async ([, answer], { service, pool }) => {
   service.script('release', answer);
-  const started = performance.now();
-  const error = await rejection(pool.release('session-1', { timeout: 200 }));
-  expect(performance.now() - started).toBeGreaterThan(150);
-  expect(performance.now() - started).toBeLessThan(10_000);
+  const error = await rejection(pool.release('session-1', { timeout: 100 }));
   expect(error.name).toMatch(/PoolConnectionError|PoolServiceError/);
 });
 
 it('does not follow a redirect, whether to its own origin or to another', async ({ service, pool }) => {
   await using other = await FakeService.start();
-  for (const status of [301, 302, 303, 307, 308]) {
-    for (const target of [other.baseUrl, service.baseUrl]) {
-      const location = `${target}/browser_pools/pool/flush?jwt=${JWT}&echo=${TOKEN}`;
-      service.script('flush', { status, headers: { location } });
-      const error = await rejection(pool.flush());
-      expect(error).toMatchObject({ name: 'PoolServiceError', status, code: `http_${status}` });
-      expect(error.message).toMatch(/[Rr]edirects are not followed/);
-      expectNoSecrets(error);
-    }
+  for (const [status, target] of [
+    [302, other.baseUrl],
+    [307, service.baseUrl],
+  ] as const) {
+    const location = `${target}/browser_pools/pool/flush?jwt=${JWT}&echo=${TOKEN}`;
+    service.script('flush', { status, headers: { location } });
+    const error = await rejection(pool.flush());
+    expect(error).toMatchObject({ name: 'PoolServiceError', status, code: `http_${status}` });
+    expect(error.message).toMatch(/[Rr]edirects are not followed/);
+    expectNoSecrets(error);
   }
   expect(other.connections.made).toBe(0);
-  expect(service.requests).toHaveLength(10);
+  expect(service.requests).toHaveLength(2);
 });

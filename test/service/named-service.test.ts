@@ -3,7 +3,15 @@ import { namedPool } from '../../src/service/browser-pool.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { SERVICE_NAMES, serviceNamed } from '../../src/service/named-service.js';
 import { INTERNALS } from '../../src/service/pool-internals.js';
-import { anchor, browserbase, browserless, kernel, steel, webdriver } from '../../src/services.js';
+import {
+  anchor,
+  browserbase,
+  browserless,
+  kernel,
+  steel,
+  webdriver,
+  type BrowserService,
+} from '../../src/services.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { TOKEN } from '../support/fake-service.js';
 
@@ -45,6 +53,12 @@ it('refuses an unknown name', () => {
 });
 
 it.each<[string, Record<string, string>, BrowserPoolOptions<object>, object]>([
+  [
+    'options come before the environment',
+    { BROWSER_POOL_BASE_URL: 'https://elsewhere.example.com', BROWSER_POOL_ACCESS_TOKEN: 'ours' },
+    { baseUrl: 'http://127.0.0.1:9', token: 'given' },
+    { baseUrl: 'http://127.0.0.1:9/', token: 'given' },
+  ],
   [
     'the key of a service is read from its usual variable',
     { BROWSERBASE_API_KEY: 'own-key' },
@@ -108,13 +122,50 @@ it.each<[string, Record<string, string>, BrowserPoolOptions<object>, object]>([
   expect(accessOf(options)).toMatchObject(access);
 });
 
-it.each<[Record<string, string>, BrowserPoolOptions<object>]>([
-  [{ KERNEL_API_KEY: 'own-key' }, { baseUrl: 'http://127.0.0.1:9' }],
-  [{ KERNEL_API_KEY: 'own-key' }, { service: { ...kernel, baseUrl: 'http://127.0.0.1:9' } }],
-  [{ STEEL_API_KEY: 'own-key' }, { service: steel(), baseUrl: 'http://127.0.0.1:9' }],
-  [{ STEEL_API_KEY: 'own-key', BROWSER_POOL_ACCESS_TOKEN: 'for-kernel' }, { service: browserbase() }],
-])('%j is sent to no other service: %o', (variables, options) => {
-  environment(variables);
+const HERE = 'http://127.0.0.1:9';
+const ELSEWHERE = 'https://elsewhere.example.com';
+/** A service with an address of its own, and one without. */
+const OTHER: BrowserService = { ...kernel, name: 'other', baseUrl: HERE };
+const { baseUrl: _none, ...HOMELESS } = OTHER;
+
+it.each<[of: string, options: BrowserPoolOptions<object>]>([
+  ['', { baseUrl: HERE }],
+  ['', { baseUrl: HERE, service: { ...kernel } }],
+  ['local', { baseUrl: HERE }],
+  [HERE, {}],
+  [HERE, { baseUrl: `${HERE}/` }],
+  [HERE, { service: OTHER }],
+  [HERE, { service: HOMELESS }],
+])('the token of the environment with the address %j is sent to the service of %o', (address, options) => {
+  environment({ BROWSER_POOL_BASE_URL: address, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
+  expect(accessOf(options)).toMatchObject({ baseUrl: `${HERE}/`, token: TOKEN });
+});
+
+it.each<[of: string, options: BrowserPoolOptions<object>]>([
+  ['', { service: OTHER }],
+  ['', { service: HOMELESS, baseUrl: HERE }],
+  ['', { service: browserbase() }],
+  ['local', { service: OTHER }],
+  [ELSEWHERE, { service: OTHER }],
+  [ELSEWHERE, { baseUrl: HERE }],
+  [ELSEWHERE, { service: kernel, baseUrl: HERE }],
+  [HERE, { baseUrl: ELSEWHERE }],
+])(
+  'the token of the environment with the address %j is not sent to the service of %o',
+  (address, options) => {
+    environment({ BROWSER_POOL_BASE_URL: address, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
+    expect(() => accessOf(options)).toThrow(
+      /BROWSER_POOL_ACCESS_TOKEN .*is not sent to .*Pass the option token/,
+    );
+  },
+);
+
+it.each<[string, BrowserPoolOptions<object>]>([
+  ['KERNEL_API_KEY', { baseUrl: HERE }],
+  ['KERNEL_API_KEY', { service: { ...kernel, baseUrl: HERE } }],
+  ['STEEL_API_KEY', { service: steel(), baseUrl: HERE }],
+])('the key in %s is sent to no other service: %o', (variable, options) => {
+  environment({ [variable]: 'own-key' });
   expect(() => accessOf(options)).toThrow(/The access token is missing/);
 });
 

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it as plainIt } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { BrowserPool, leaseBrowser, type BrowserPoolOptions } from '../../src/index.js';
@@ -10,6 +7,7 @@ import { found, type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../su
 import { plainConnector } from '../support/plain-connector.js';
 import { settle, until } from '../support/played-browser.js';
 import { expectNoSecrets } from '../support/collected.js';
+import { Site } from '../support/site.js';
 import { it, rejection, reset } from './support.js';
 
 /** Own requests without a wait in the service. */
@@ -169,27 +167,18 @@ describe('after a lost response', () => {
 });
 
 describe('cdp', () => {
-  /** A debugging port that names this address of its browser. */
+  /** A debugging port that names this address of its browser, and its requests. */
   async function startPort(webSocketDebuggerUrl: unknown) {
     const requests: string[] = [];
-    const server = createServer(({ url }, response) => {
+    const port = await Site.open(({ url }, response) => {
       requests.push(url!);
       // As some gateways do, though the request did not ask for it.
       response.writeContinue();
       response.end(JSON.stringify({ webSocketDebuggerUrl }));
     });
-    const upgrades = new WebSocketServer({ server });
+    const upgrades = new WebSocketServer({ server: port.server });
     upgrades.on('connection', (_client, { url }) => requests.push(url!));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return {
-      requests,
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      [Symbol.asyncDispose]: async () => {
-        for (const client of upgrades.clients) client.terminate();
-        server.closeAllConnections();
-        await once(server.close(), 'close');
-      },
-    };
+    return Object.assign(port, { requests });
   }
 
   const open = (pool: BrowserPool<object>) =>

@@ -1,20 +1,14 @@
 import { expect, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/shared/errors.js';
 import { BrowserPool } from '../../src/service/browser-pool.js';
-import type { BrowserPoolOptions } from '../../src/service/pool-options.js';
-import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
-import { FakeService, TOKEN } from '../support/fake-service.js';
+import { TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { it, rejection } from './support.js';
 
-const BASE_URL = 'http://127.0.0.1:1';
-
-/** Returns the error of a call that must not reach the service. A method rejects, and never throws. */
+/** Returns the error of a call that sends nothing: a request would fail. A method rejects, and never throws. */
 async function refusal(call: (pool: BrowserPool) => Promise<unknown>): Promise<InvalidOptionError> {
-  await using service = await FakeService.start();
-  await using pool = new BrowserPool('pool', service.options);
+  await using pool = new BrowserPool('pool', { baseUrl: UNREACHABLE, token: TOKEN });
   const error = await rejection<InvalidOptionError>(call(pool));
-  expect(service.connections.made).toBe(0);
   expect(error).toBeInstanceOf(InvalidOptionError);
   expect(error).toMatchObject({ name: 'InvalidOptionError', code: 'ERR_INVALID_OPTION' });
   expectNoSecrets(error);
@@ -94,22 +88,24 @@ const SEGMENTS: unknown[] = [
   ['a\r\nHost: evil', 'a\u0000b', 'a\u007f', '\ud800', 'a\ud800b', undefined, null, 5, {}],
 ].flat();
 
-it.for(SEGMENTS)('rejects %j as a pool and as the id of a session or a replay', async (value) => {
-  const id = value as string;
-  const error = thrown({ baseUrl: BASE_URL, token: TOKEN }, { pool: value });
+it.for(SEGMENTS)('rejects %j as a pool', (value) => {
+  const error = thrown({ baseUrl: UNREACHABLE, token: TOKEN }, { pool: value });
   expect(error.option).toBe('pool');
   expect(error.message).toMatch(/^pool must /);
-  const ofSession = await Promise.all([
-    refusal((pool) => pool.release(id)),
-    refusal((pool) => pool.replays(id)),
-    refusal((pool) => pool.startReplay(id)),
-    refusal((pool) => pool.stopReplay(id, 'r')),
-  ]);
-  expect(ofSession[0].message).toMatch(/^sessionId must /);
-  for (const { option, message } of ofSession)
-    expect([option, message]).toEqual(['sessionId', ofSession[0].message]);
-  const ofReplay = await refusal((pool) => pool.stopReplay('s', id));
-  expect(ofReplay.option).toBe('replayId');
+});
+
+it.for<[string, (pool: BrowserPool, id: string) => Promise<unknown>]>([
+  ['sessionId', (pool, id) => pool.release(id)],
+  ['sessionId', (pool, id) => pool.replays(id)],
+  ['sessionId', (pool, id) => pool.startReplay(id)],
+  ['sessionId', (pool, id) => pool.stopReplay(id, 'r')],
+  ['replayId', (pool, id) => pool.stopReplay('s', id)],
+])('rejects a %s that can not be a part of a path: %s', async ([option, call]) => {
+  for (const id of ['..', undefined as never]) {
+    const error = await refusal((pool) => call(pool, id));
+    expect(error.option).toBe(option);
+    expect(error.message).toMatch(new RegExp(`^${option} must `));
+  }
 });
 
 it.for<[unknown, RegExp]>([
@@ -154,83 +150,29 @@ it.for([
   expect(pool.baseUrl).toBe(new URL(baseUrl).href);
 });
 
-it('reads the address and the token from the environment, unless they are options', async ({ service }) => {
-  vi.stubEnv('BROWSER_POOL_BASE_URL', service.baseUrl);
-  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', 'from-the-environment');
-  await using pool = new BrowserPool('pool');
-  await pool.flush();
-  vi.stubEnv('BROWSER_POOL_BASE_URL', 'https://elsewhere.example.com');
-  await using other = new BrowserPool('pool', service.options);
-  await other.flush();
-  expect(service.requests.map(({ headers }) => headers.authorization)).toEqual([
-    'Bearer from-the-environment',
-    `Bearer ${TOKEN}`,
-  ]);
-});
-
 it.for([undefined, ''])('explains what to do if address or token are %j everywhere', (value) => {
   vi.stubEnv('BROWSER_POOL_BASE_URL', value);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', value);
   const noUrl = thrown({ token: TOKEN });
   expect(noUrl.option).toBe('baseUrl');
   expect(noUrl.message).toMatch(/BROWSER_POOL_BASE_URL/);
-  const noToken = thrown({ baseUrl: BASE_URL });
+  const noToken = thrown({ baseUrl: UNREACHABLE });
   expect(noToken.option).toBe('token');
   expect(noToken.message).toMatch(/option token.*BROWSER_POOL_ACCESS_TOKEN/);
-});
-
-const ELSEWHERE = 'https://elsewhere.example.com';
-/** A service with an address of its own. */
-const OTHER: BrowserService<BrowserSession> = { ...kernel, name: 'other', baseUrl: BASE_URL };
-const { baseUrl: _none, ...HOMELESS } = OTHER;
-
-it.for<[of: string | undefined, options: BrowserPoolOptions]>([
-  [undefined, { service: OTHER }],
-  [undefined, { service: HOMELESS, baseUrl: BASE_URL }],
-  ['local', { service: OTHER }],
-  [ELSEWHERE, { service: OTHER }],
-  [ELSEWHERE, { baseUrl: BASE_URL }],
-  [ELSEWHERE, { service: kernel, baseUrl: BASE_URL }],
-  [BASE_URL, { baseUrl: ELSEWHERE }],
-])(
-  'does not send the token of the environment with address %s to the service of %o',
-  ([address, options]) => {
-    vi.stubEnv('BROWSER_POOL_BASE_URL', address);
-    vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
-    const error = thrown(options);
-    expect(error.option).toBe('token');
-    expect(error.message).toMatch(/BROWSER_POOL_ACCESS_TOKEN .*is not sent to .*Pass the option token/);
-  },
-);
-
-it.for<[of: string | undefined, options: (baseUrl: string) => BrowserPoolOptions]>([
-  [undefined, (baseUrl) => ({ baseUrl })],
-  [undefined, (baseUrl) => ({ baseUrl, service: { ...kernel } })],
-  ['local', (baseUrl) => ({ baseUrl })],
-  ['its own', (baseUrl) => ({ baseUrl: `${baseUrl}/` })],
-  ['its own', (baseUrl) => ({ service: { ...OTHER, baseUrl } })],
-  ['its own', () => ({ service: HOMELESS })],
-])('sends the token of the environment with address %s to the service of %o', async ([address, options]) => {
-  await using service = await FakeService.start();
-  vi.stubEnv('BROWSER_POOL_BASE_URL', address === 'its own' ? service.baseUrl : address);
-  vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
-  await using pool = new BrowserPool('pool', options(service.baseUrl));
-  await pool.flush();
-  expect(service.requests[0]!.headers.authorization).toBe(`Bearer ${TOKEN}`);
 });
 
 it.for(['', 'canary- two words', 'canary-\r\nx: y', 'canary-é', 5, null, {}])(
   'rejects the token %j without showing it',
   (token) => {
-    expect(thrown({ baseUrl: BASE_URL, token }).option).toBe('token');
+    expect(thrown({ baseUrl: UNREACHABLE, token }).option).toBe('token');
   },
 );
 
 it('rejects an unknown option of a pool, and options that are no object', () => {
-  const error = thrown({ baseURL: BASE_URL, token: TOKEN });
+  const error = thrown({ baseURL: UNREACHABLE, token: TOKEN });
   expect(error.option).toBe('baseURL');
   expect(error.message).toMatch(/BrowserPool has no option baseURL\. Did you mean baseUrl\?/);
-  vi.stubEnv('BROWSER_POOL_BASE_URL', BASE_URL);
+  vi.stubEnv('BROWSER_POOL_BASE_URL', UNREACHABLE);
   vi.stubEnv('BROWSER_POOL_ACCESS_TOKEN', TOKEN);
   for (const options of [null, 5, 'https://pool.example.com', []]) thrown(options);
 });

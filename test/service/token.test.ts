@@ -60,10 +60,8 @@ it('calls a token function again after a 401 exactly once', async ({ service }) 
 it.for<[string, () => unknown]>([
   ['undefined', () => undefined],
   ['an empty string', () => ''],
-  ['a number', () => 5],
   ['a line break', () => 'canary-\r\nx-evil: 1'],
   ['spaces', () => 'canary- token'],
-  ['a function', () => () => 'canary-inner-token'],
   ['an object', () => ({ token: 'canary-token' })],
   ['a promise of null', () => Promise.resolve(null)],
 ])(

@@ -3,6 +3,7 @@ import { Caller, type Way } from './caller.js';
 import { Random } from '../support/random.js';
 import { sender, SimulatedService } from './simulated-service.js';
 import type { Host } from '../../src/service/host.js';
+import type { Connections } from '../../src/service/connections.js';
 import type { SpareConnection } from '../../src/service/spare-connection.js';
 import { serviceOf, type Shape, type SimulatedPool } from './simulated-services.js';
 import { openSimulatedSocket } from './simulated-socket.js';
@@ -101,8 +102,8 @@ function newOrigin(): string {
 /** Replaces the clock, random numbers and the network by simulated ones. */
 function takeOver(world: World, service: SimulatedService): () => void {
   const { Host, Socket } = world.library;
-  const { open: prepare, send, connected, spare } = Host.prototype;
-  const { open } = Socket;
+  const { open: openHost } = Host.prototype;
+  const { open: openSocket } = Socket;
   const onRejection = (reason: unknown) => world.violate(`unhandled rejection: ${String(reason)}`);
   const rejectionListeners = process.rawListeners('unhandledRejection');
   process.removeAllListeners('unhandledRejection');
@@ -110,18 +111,17 @@ function takeOver(world: World, service: SimulatedService): () => void {
   const warn = process.emitWarning;
   // Listeners that throw cause warnings.
   process.emitWarning = () => {};
-  Host.prototype.open = async () => {};
-  Host.prototype.send = function (this: Host, message, signal) {
-    return service.send(message, signal, this.reachability);
+  Host.prototype.open = async function (this: Host) {
+    const send: Connections['send'] = (message, signal) => service.send(message, signal, this.reachability);
+    const connections = { connected: Promise.resolve(), send } as Connections;
+    return { connections, spare: NO_SPARE, local: undefined };
   };
-  Host.prototype.connected = async () => {};
-  Host.prototype.spare = async () => NO_SPARE;
   Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();
-    Object.assign(Host.prototype, { open: prepare, send, connected, spare });
-    Socket.open = open;
+    Host.prototype.open = openHost;
+    Socket.open = openSocket;
     process.emitWarning = warn;
     process.off('unhandledRejection', onRejection);
     for (const listener of rejectionListeners) process.on('unhandledRejection', listener as never);

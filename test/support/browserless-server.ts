@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { relay } from './contract-server.js';
 import { TOKEN } from './fake-service.js';
+import { Site } from './site.js';
 
 /**
  * Starts a server that starts a browser for each connection, and refuses those beyond its one slot.
@@ -11,11 +9,11 @@ import { TOKEN } from './fake-service.js';
  * @param browserUrl WebSocket URL of a real browser. By default, no command is answered.
  */
 export async function startBrowserless(browserUrl?: string) {
-  const server = createServer();
+  const site = await Site.open((_request, response) => response.writeHead(404).end());
   const sockets = new WebSocketServer({ noServer: true });
   const urls: URL[] = [];
   let most = 0;
-  server.on('upgrade', (request, socket, head) => {
+  site.server.on('upgrade', (request, socket, head) => {
     const url = new URL(request.url!, 'http://localhost');
     const refuse = (status: string) => void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
     if (url.searchParams.get('token') !== TOKEN) return refuse('401 Unauthorized');
@@ -29,18 +27,15 @@ export async function startBrowserless(browserUrl?: string) {
       if (browserUrl !== undefined) relay(client, browserUrl);
     });
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     urls,
     most: () => most,
-    baseUrl,
+    baseUrl: site.url,
     /** Browsers that are connected now. */
     active: () => sockets.clients.size,
     [Symbol.asyncDispose]: async () => {
       for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      await once(server.close(), 'close');
+      await site[Symbol.asyncDispose]();
     },
   };
 }

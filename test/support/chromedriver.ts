@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
-import type { AddressInfo } from 'node:net';
 import { describe } from 'vitest';
 import { findBrowser } from '../../src/local.js';
+import { Site } from './site.js';
 
 export const hasChromedriver = spawnSync('chromedriver', ['--version']).status === 0;
 const SKIPPED = hasChromedriver
@@ -67,22 +66,14 @@ export class Chromedriver implements AsyncDisposable {
    * Serves an address of this chromedriver that adds `capabilities` to each request for a session: a Chromium of root, or
    * without a display, does not start without arguments.
    */
-  async serveWithCapabilities(): Promise<{ url: string } & AsyncDisposable> {
-    const server = createServer(async (request, response) => {
+  serveWithCapabilities(): Promise<Site> {
+    return Site.open(async (request, response) => {
       const { method = '', url: path = '' } = request;
       const body = method === 'POST' ? ((await json(request)) as SessionRequest) : undefined;
       if (body) Object.assign(body.capabilities.alwaysMatch, this.capabilities);
       const answer = await fetch(this.url + path, { method, ...(body && { body: JSON.stringify(body) }) });
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      [Symbol.asyncDispose]: async () => {
-        server.closeAllConnections();
-        await once(server.close(), 'close');
-      },
-    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json as readBody } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { BrowserService } from '../../src/index.js';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../../src/services.js';
 import { TOKEN } from './fake-service.js';
 import { answerOwnCommand } from './played-browser.js';
+import { Site } from './site.js';
 
 type Json = Record<string, unknown>;
 
@@ -29,18 +29,22 @@ export interface ContractSession {
   readonly endedAt?: Date;
 }
 
-/** What a service publishes about its API: paths, bodies and statuses. Its secrets begin with `canary-`. */
+/**
+ * What a service publishes about its API. A route is a method and a path, in which `:id` stands for the id of a session. Its
+ * secrets begin with `canary-`.
+ */
 export interface Contract {
   readonly name: string;
   /** The name in `BROWSER_POOL_SERVICE`. */
   readonly service: BrowserService;
   /** The header, or the parameter of the query, that carries the key. */
-  readonly key: { readonly header: string; readonly value: string } | { readonly query: string };
-  readonly create: { readonly route: RegExp; readonly status: number };
-  /** The id is the group `id`. */
-  readonly release: { readonly route: RegExp; readonly status: number; readonly json?: Json };
-  /** Other requests, by method and path. */
-  readonly reads?: readonly (readonly [route: RegExp, read: (on: Reading) => unknown])[];
+  readonly key: { readonly header: string; readonly value?: string } | { readonly query: string };
+  /** The route that creates a session. */
+  readonly create: string;
+  /** The route that releases a session. */
+  readonly release: string;
+  /** Other requests, by their routes. */
+  readonly reads: Readonly<Record<string, (on: Reading) => unknown>>;
   /** The session, as the response that creates it shows it. */
   readonly session: (session: ContractSession, address: string) => unknown;
   /** The id that the client chose. */
@@ -55,7 +59,7 @@ export interface Contract {
 
 /** A read request. */
 export interface Reading {
-  /** The session that the path names. */
+  /** The session that the path names; undefined is answered with 404. */
   readonly session: ContractSession | undefined;
   readonly all: readonly ContractSession[];
   readonly query: URLSearchParams;
@@ -63,44 +67,24 @@ export interface Reading {
 }
 
 const SECRET = 'canary-session-0123456789';
-const bearing = (header: string) => ({ header, value: TOKEN });
 const iso = (date: Date | undefined) => date?.toISOString();
 const isActive = ({ endedAt }: ContractSession) => !endedAt;
 
 function browserbaseSession({ id, body, createdAt, endedAt }: ContractSession): Json {
-  const { projectId = 'project-1', region = 'us-west-2', keepAlive = false, userMetadata = {} } = body;
-  return {
-    id,
-    projectId,
-    region,
-    keepAlive,
-    userMetadata,
-    proxyBytes: 0,
-    createdAt: iso(createdAt),
-    startedAt: iso(createdAt),
-    updatedAt: iso(createdAt),
-    expiresAt: '2036-01-01T00:00:00.000Z',
-    ...(endedAt && { endedAt: iso(endedAt) }),
-    status: endedAt ? 'COMPLETED' : 'RUNNING',
-  };
+  const { keepAlive = false, userMetadata = {} } = body;
+  const status = endedAt ? 'COMPLETED' : 'RUNNING';
+  return { id, keepAlive, userMetadata, createdAt: iso(createdAt), status };
 }
 
-function steelSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
+function steelSession({ id, createdAt, endedAt }: ContractSession, address: string): Json {
   return {
     id,
     createdAt: iso(createdAt),
     status: endedAt ? 'released' : 'live',
     duration: (endedAt ?? new Date()).getTime() - createdAt.getTime(),
-    timeout: body['timeout'] ?? 300_000,
-    dimensions: { width: 1920, height: 1080 },
     websocketUrl: `${address}/cdp`,
     debugUrl: `https://api.steel.dev/v1/sessions/${id}/player`,
     sessionViewerUrl: `https://app.steel.dev/sessions/${id}`,
-    creditsUsed: 0,
-    eventCount: 0,
-    proxyBytesUsed: 0,
-    proxySource: null,
-    optimizeBandwidth: {},
   };
 }
 
@@ -108,16 +92,10 @@ function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, 
   const { enableWebRecording = true, enableVideoWebRecording = false } = body;
   return {
     id,
-    teamId: 'team-1',
-    status: endedAt ? 'closed' : 'active',
-    startTime: createdAt.getTime(),
     ...(endedAt && { endTime: endedAt.getTime() }),
     createdAt: iso(createdAt),
-    updatedAt: iso(createdAt),
     sessionUrl: `https://app.hyperbrowser.ai/sessions/${id}`,
     launchState: { enableWebRecording, enableVideoWebRecording },
-    creditsUsed: null,
-    creditBreakdown: {},
     wsEndpoint: `${address}/cdp?sessionId=${id}&token=${SECRET}`,
     liveUrl: `https://live.hyperbrowser.ai/?token=${SECRET}`,
     token: SECRET,
@@ -127,18 +105,11 @@ function hyperbrowserSession({ id, body, createdAt, endedAt }: ContractSession, 
 function browserUseSession({ id, body, createdAt, endedAt }: ContractSession, address: string): Json {
   return {
     id,
-    status: endedAt ? 'stopped' : 'active',
     liveUrl: `https://live.browser-use.com/${id}`,
     // An http address that names its WebSocket.
-    cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host-0123456789/${id}`,
+    cdpUrl: `${address.replace(/^ws/, 'http')}/canary-host/${id}`,
     startedAt: iso(createdAt),
-    timeoutAt: '2036-01-01T00:00:00.000Z',
     finishedAt: iso(endedAt) ?? null,
-    proxyUsedMb: '0',
-    proxyCost: '0',
-    browserCost: '0',
-    agentSessionId: null,
-    recordingUrl: null,
     metadata: body['metadata'] ?? {},
   };
 }
@@ -148,90 +119,60 @@ export const CONTRACTS: readonly Contract[] = [
   {
     name: 'browserbase',
     service: browserbase(),
-    key: bearing('x-bb-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 201 },
-    release: { route: /^POST \/v1\/sessions\/(?<id>[^/]+)$/, status: 200, json: { status: 'COMPLETED' } },
+    key: { header: 'x-bb-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'POST /v1/sessions/:id',
     session: (session, address) => ({
       ...browserbaseSession(session),
       connectUrl: `${address}/cdp?sessionId=${session.id}&signingKey=${SECRET}`,
-      seleniumRemoteUrl: 'http://connect.browserbase.com/webdriver',
       signingKey: SECRET,
     }),
     endsWithConnection: ({ keepAlive }) => keepAlive !== true,
-    reads: [
-      [
-        /^GET \/v1\/sessions$/,
-        ({ all, query }) => {
-          const [, key, value] = /^user_metadata\['(.+)'\]:'(.+)'$/.exec(query.get('q') ?? '') ?? [];
-          const matches = ({ body }: ContractSession) => valueAt(body, ['userMetadata', key!]) === value;
-          const found = all.filter((one) => (key === undefined ? isActive(one) : matches(one)));
-          return found.map(browserbaseSession);
-        },
-      ],
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)\/replays$/,
-        ({ session }) => ({
-          pageCount: 1,
-          pages: [
-            {
-              pageId: 'page-1',
-              url: 'https://api.browserbase.com/playlist.m3u8',
-              startTimeMs: session!.createdAt.getTime(),
-              endTimeMs: session!.createdAt.getTime() + 1000,
-            },
-          ],
-        }),
-      ],
-    ],
+    reads: {
+      'GET /v1/sessions': ({ all, query }) => {
+        const [, key, value] = /^user_metadata\['(.+)'\]:'(.+)'$/.exec(query.get('q') ?? '') ?? [];
+        const matches = ({ body }: ContractSession) => valueAt(body, ['userMetadata', key!]) === value;
+        return all
+          .filter((one) => (key === undefined ? isActive(one) : matches(one)))
+          .map(browserbaseSession);
+      },
+      'GET /v1/sessions/:id/replays': ({ session }) => {
+        const startTimeMs = session!.createdAt.getTime();
+        return { pages: [{ pageId: 'page-1', startTimeMs, endTimeMs: startTimeMs + 1000 }] };
+      },
+    },
   },
   {
     name: 'steel',
     service: steel(),
-    key: bearing('steel-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 200 },
-    release: {
-      route: /^POST \/v1\/sessions\/(?<id>[^/]+)\/release$/,
-      status: 200,
-      json: { success: true, message: 'Session released' },
-    },
+    key: { header: 'steel-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'POST /v1/sessions/:id/release',
     session: steelSession,
     idIn: ({ sessionId }) => sessionId as string,
-    reads: [
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)$/,
-        ({ session, address }) => session && steelSession(session, address),
-      ],
-      [
-        /^GET \/v1\/sessions$/,
-        ({ all, address }) => ({ sessions: all.map((one) => steelSession(one, address)) }),
-      ],
-    ],
+    reads: {
+      'GET /v1/sessions/:id': ({ session, address }) => session && steelSession(session, address),
+      'GET /v1/sessions': () => ({ sessions: [] }),
+    },
   },
   {
     name: 'hyperbrowser',
     service: hyperbrowser(),
-    key: bearing('x-api-key'),
-    create: { route: /^POST \/api\/session$/, status: 200 },
-    release: { route: /^PUT \/api\/session\/(?<id>[^/]+)\/stop$/, status: 200, json: { success: true } },
+    key: { header: 'x-api-key' },
+    create: 'POST /api/session',
+    release: 'PUT /api/session/:id/stop',
     session: hyperbrowserSession,
-    reads: [
-      [
-        /^GET \/api\/session\/(?<id>[^/]+)$/,
-        ({ session, address }) => session && hyperbrowserSession(session, address),
-      ],
-      [/^GET \/api\/sessions$/, () => ({ sessions: [], totalCount: 0, page: 1, perPage: 1 })],
-    ],
+    reads: {
+      'GET /api/session/:id': ({ session, address }) => session && hyperbrowserSession(session, address),
+      'GET /api/sessions': () => ({ sessions: [] }),
+    },
   },
   {
     name: 'anchor',
     service: anchor(),
-    key: bearing('anchor-api-key'),
-    create: { route: /^POST \/v1\/sessions$/, status: 200 },
-    release: {
-      route: /^DELETE \/v1\/sessions\/(?<id>[^/]+)$/,
-      status: 200,
-      json: { data: { status: 'success' } },
-    },
+    key: { header: 'anchor-api-key' },
+    create: 'POST /v1/sessions',
+    release: 'DELETE /v1/sessions/:id',
     // "Invalid API key or browser session ID".
     unknownId: 401,
     session: ({ id }, address) => ({
@@ -241,88 +182,63 @@ export const CONTRACTS: readonly Contract[] = [
         live_view_url: `https://live.anchorbrowser.io?sessionId=${id}`,
       },
     }),
-    reads: [
-      [
-        /^GET \/v1\/sessions\/(?<id>[^/]+)\/recordings$/,
-        ({ session }) => ({
-          data: {
-            count: 1,
-            items: [
-              {
-                id: 'recording-1',
-                file_link: 'https://api.anchorbrowser.io/recording.mp4',
-                created_at: iso(session!.createdAt),
-                is_primary: true,
-              },
-            ],
-          },
-        }),
-      ],
-      [/^GET \/v1\/sessions\/all\/status$/, () => ({ data: { count: 0, items: [] } })],
-    ],
+    reads: {
+      'GET /v1/sessions/:id/recordings': ({ session }) => {
+        const file_link = 'https://api.anchorbrowser.io/recording.mp4';
+        return { data: { items: [{ id: 'recording-1', file_link, created_at: iso(session!.createdAt) }] } };
+      },
+      'GET /v1/sessions/all/status': () => ({ data: { items: [] } }),
+    },
   },
   {
     name: 'browser-use',
     service: browserUse(),
-    key: bearing('x-browser-use-api-key'),
-    create: { route: /^POST \/browsers$/, status: 201 },
-    release: { route: /^PATCH \/browsers\/(?<id>[^/]+)$/, status: 200, json: { status: 'stopped' } },
+    key: { header: 'x-browser-use-api-key' },
+    create: 'POST /browsers',
+    release: 'PATCH /browsers/:id',
     session: browserUseSession,
-    reads: [
-      [
-        /^GET \/browsers$/,
-        ({ all, query, address }) => {
-          const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
-          return {
-            items: items.map((one) => browserUseSession(one, address)),
-            totalItems: all.length,
-            pageNumber: Number(query.get('pageNumber')),
-            pageSize: 100,
-          };
-        },
-      ],
-      [
-        /^GET \/browsers\/(?<id>[^/]+)$/,
-        ({ session, address }) => {
-          if (!session) return undefined;
-          const recordingAvailable = session.body['enableRecording'] === true;
-          const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
-          return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
-        },
-      ],
-      [
-        /^GET \/canary-host-\d+\/(?<id>[^/]+)\/json\/version$/,
-        ({ session, address }) => ({ webSocketDebuggerUrl: `${address}/cdp?sessionId=${session!.id}` }),
-      ],
-    ],
+    reads: {
+      'GET /browsers': ({ all, query, address }) => {
+        const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
+        return { items: items.map((one) => browserUseSession(one, address)) };
+      },
+      'GET /browsers/:id': ({ session, address }) => {
+        if (!session) return undefined;
+        const recordingAvailable = session.body['enableRecording'] === true;
+        const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
+        return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
+      },
+      'GET /canary-host/:id/json/version': ({ session, address }) => ({
+        webSocketDebuggerUrl: `${address}/cdp?sessionId=${session!.id}`,
+      }),
+    },
   },
   {
     name: 'browserless sessions',
     service: browserless({ session: { ttl: 60_000 } }),
     key: { query: 'token' },
-    create: { route: /^POST \/session$/, status: 200 },
-    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { success: true } },
+    create: 'POST /session',
+    release: 'DELETE /session/:id',
     session: ({ id, body }, address) => ({
       id,
       connect: `${address}/cdp?sessionId=${id}&token=${TOKEN}`,
       stop: `https://production-sfo.browserless.io/session/${id}?token=${TOKEN}`,
       ttl: body['ttl'],
     }),
-    reads: [[/^GET \/pressure$/, () => ({ pressure: { isAvailable: true } })]],
+    reads: { 'GET /pressure': () => ({ pressure: { isAvailable: true } }) },
   },
   {
     name: 'selenium grid',
     service: webdriver(),
     key: { header: 'authorization', value: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
-    create: { route: /^POST \/session$/, status: 200 },
-    release: { route: /^DELETE \/session\/(?<id>[^/]+)$/, status: 200, json: { value: null } },
+    create: 'POST /session',
+    release: 'DELETE /session/:id',
     queues: true,
     session: ({ id, body }) => ({
       value: {
         sessionId: id,
         capabilities: {
           ...(valueAt(body, ['capabilities', 'alwaysMatch']) as Json),
-          browserVersion: '150.0',
           // Addresses of the node, which clients can't reach.
           'se:cdp': `ws://172.17.0.2:4444/session/${id}/se/cdp`,
           webSocketUrl: `ws://172.17.0.2:4444/session/${id}/se/bidi`,
@@ -330,7 +246,7 @@ export const CONTRACTS: readonly Contract[] = [
         },
       },
     }),
-    reads: [[/^GET \/status$/, () => ({ value: { ready: true } })]],
+    reads: { 'GET /status': () => ({ value: { ready: true } }) },
   },
 ];
 
@@ -338,8 +254,8 @@ export function contractOf(name: string): Contract {
   return CONTRACTS.find((contract) => contract.name === name)!;
 }
 
-/** How to answer the next request that creates a session. */
-type Refusal = (response: ServerResponse) => void;
+/** How to answer a request. */
+type Answer = (response: ServerResponse) => void;
 
 /** A server with the published API of a service. Without a browser, its CDP WebSocket plays one that is clean. */
 export class ContractServer implements AsyncDisposable {
@@ -355,22 +271,22 @@ export class ContractServer implements AsyncDisposable {
   /** The key has expired. */
   isExpired = false;
   /** Answers to the next requests that create a session. */
-  readonly refusals: Refusal[] = [];
+  readonly refusals: Answer[] = [];
   /** The response to the next one is lost, after the session was created. */
   losesNext = false;
   /** WebSocket URL of a real browser. */
   browserUrl: string | undefined;
   readonly contract: Contract;
   readonly #waiting: (() => void)[] = [];
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #site = new Site((request, response) => void this.#serve(request, response));
   readonly #sockets = new WebSocketServer({ noServer: true });
 
   static async start(contract: Contract): Promise<ContractServer> {
     const server = new ContractServer(contract);
-    server.#server.on('upgrade', (request, socket, head) =>
+    server.#site.server.on('upgrade', (request, socket, head) =>
       server.#sockets.handleUpgrade(request, socket, head, (client) => server.#connect(client, request.url!)),
     );
-    await once(server.#server.listen(0, '127.0.0.1'), 'listening');
+    await server.#site.listen();
     return server;
   }
 
@@ -379,7 +295,7 @@ export class ContractServer implements AsyncDisposable {
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#site.url;
   }
 
   get active(): ContractSession[] {
@@ -397,46 +313,39 @@ export class ContractServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.#sockets.clients) client.terminate();
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await this.#site[Symbol.asyncDispose]();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = (chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as Json;
+    const hasBody = request.headers['content-type'] !== undefined;
+    const body = hasBody ? ((await readBody(request)) as Json) : {};
     const { pathname, searchParams: query } = new URL(request.url!, this.baseUrl);
     const route = `${request.method} ${pathname}`;
     this.requests.push(route);
-    const { create, release, reads = [], unknownId = 404 } = this.contract;
-    const answer = (status: number, json: unknown) =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
-    if (!route.includes('/canary-host-') && !this.#isAllowed(request, query))
-      return void answer(401, { message: 'Invalid API key' });
-    if (create.route.test(route)) return this.#create(body, response);
-    const id = release.route.exec(route)?.groups!['id'];
+    const { create, release, reads, unknownId = 404 } = this.contract;
+    const answer = (status: number, json: unknown) => answerWith(status, {}, json)(response);
+    if (!route.includes('/canary-host/') && !this.#isAllowed(request, query))
+      return answer(401, { message: 'Invalid API key' });
+    if (route === create) return this.#create(body, response);
+    const id = idOf(release, route);
     if (id !== undefined) {
-      if (!this.active.some((one) => one.id === id))
-        return void answer(unknownId, { message: 'No such session' });
+      if (!this.active.some((one) => one.id === id)) return answer(unknownId, { message: 'No such session' });
       this.end(id);
       this.released.push(id);
-      return void answer(release.status, release.json);
+      return answer(200, {});
     }
-    const [read, match] =
-      reads.map(([pattern, one]) => [one, pattern.exec(route)] as const).find(([, found]) => found) ?? [];
-    const session = this.sessions.find((one) => one.id === match?.groups?.['id']);
-    const json = read?.({ session, all: this.sessions, query, address: this.#socketAddress });
-    return void (json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json));
+    const found = Object.entries(reads).find(([one]) => one === route || idOf(one, route) !== undefined);
+    const session = found && this.sessions.find((one) => one.id === idOf(found[0], route));
+    const json = found?.[1]({ session, all: this.sessions, query, address: this.#socketAddress });
+    return json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json);
   }
 
   async #create(body: Json, response: ServerResponse): Promise<void> {
-    const { create, idIn, queues } = this.contract;
+    const { idIn, queues } = this.contract;
     const refuse = this.refusals.shift();
     if (refuse) return refuse(response);
     while (this.active.length >= this.slots) {
-      if (!queues) return refuseWith(429)(response);
+      if (!queues) return answerWith(429)(response);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     const session = { id: idIn?.(body) ?? randomUUID(), body, createdAt: new Date() };
@@ -446,8 +355,7 @@ export class ContractServer implements AsyncDisposable {
       this.losesNext = false;
       return void response.socket?.destroy();
     }
-    const json = this.contract.session(session, this.#socketAddress);
-    response.writeHead(create.status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    answerWith(200, {}, this.contract.session(session, this.#socketAddress))(response);
   }
 
   get #socketAddress(): string {
@@ -457,7 +365,7 @@ export class ContractServer implements AsyncDisposable {
   #isAllowed({ headers }: IncomingMessage, query: URLSearchParams): boolean {
     const { key } = this.contract;
     if (this.isExpired) return false;
-    return 'query' in key ? query.get(key.query) === TOKEN : headers[key.header] === key.value;
+    return 'query' in key ? query.get(key.query) === TOKEN : headers[key.header] === (key.value ?? TOKEN);
   }
 
   /** A CDP connection of a session. */
@@ -483,12 +391,16 @@ export class ContractServer implements AsyncDisposable {
   }
 }
 
-/** A refusal with a status. */
-export function refuseWith(
-  status: number,
-  headers: Record<string, string> = {},
-  json: unknown = {},
-): Refusal {
+/** The id in a path that a route with `:id` describes. */
+function idOf(route: string, path: string): string | undefined {
+  const [before, after] = route.split(':id');
+  if (after === undefined || !path.startsWith(before!) || !path.endsWith(after)) return undefined;
+  const id = path.slice(before!.length, path.length - after.length);
+  return id.includes('/') ? undefined : id;
+}
+
+/** An answer with a status. */
+export function answerWith(status: number, headers: Record<string, string> = {}, json: unknown = {}): Answer {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json));
   };

@@ -27,8 +27,8 @@ export interface AnyLease extends LeaseFacts {
   context?: { newPage(): Promise<unknown> };
 }
 
-type Options = Omit<RunOptions, 'protocol' | 'driver'>;
-type LeaseOptions = Omit<HeldLeaseOptions, 'protocol' | 'driver'>;
+type Options = Omit<RunOptions, 'protocol'>;
+type LeaseOptions = Omit<HeldLeaseOptions, 'protocol'>;
 
 export interface Driver {
   name: string;
@@ -40,7 +40,7 @@ export interface Driver {
   lease(pool: BrowserPool, options?: LeaseOptions): Promise<PooledBrowser<AnyLease>>;
   attach(
     lease: DetachedLease | string,
-    options?: Omit<AttachOptions, 'protocol' | 'driver'>,
+    options?: Omit<AttachOptions, 'protocol'>,
   ): Promise<PooledBrowser<AnyLease>>;
   /** Opens a page in the context of the callback's page. */
   openPage(lease: AnyLease): Promise<unknown>;
@@ -48,24 +48,18 @@ export interface Driver {
 
 /** The three ways to drive a leased browser. All must behave the same. */
 export const DRIVERS: Driver[] = [
-  {
-    name: 'Playwright over CDP',
-    run: (pool, fn, options) => playwright.withPooledBrowser(pool, fn, options),
-    lease: (pool, options) => playwright.leaseBrowser(pool, options) as never,
-    attach: (lease, options) => playwright.attachBrowser(lease, options) as never,
-    openPage: ({ context }) => context!.newPage(),
-  },
-  puppeteerOver('CDP', {}),
-  puppeteerOver('BiDi', { protocol: 'bidi' }),
+  driverOf('Playwright over CDP', playwright),
+  driverOf('Puppeteer over CDP', puppeteer),
+  driverOf('Puppeteer over BiDi', puppeteer, { protocol: 'bidi' }),
 ];
 
-function puppeteerOver(name: string, protocol: { protocol?: 'bidi' }): Driver {
+function driverOf(name: string, library: object, protocol: { protocol?: 'bidi' } = {}): Driver {
+  const { withPooledBrowser: run, leaseBrowser, attachBrowser } = library as typeof puppeteer;
   return {
-    name: `Puppeteer over ${name}`,
-    run: (pool, fn, options) =>
-      puppeteer.withPooledBrowser(pool, fn as never, { ...options, ...protocol }) as never,
-    lease: (pool, options) => puppeteer.leaseBrowser(pool, { ...options, ...protocol }) as never,
-    attach: (lease, options) => puppeteer.attachBrowser(lease, { ...options, ...protocol }) as never,
+    name,
+    run: (pool, fn, options) => run(pool, fn as never, { ...options, ...protocol }) as never,
+    lease: (pool, options) => leaseBrowser(pool, { ...options, ...protocol }) as never,
+    attach: (lease, options) => attachBrowser(lease, { ...options, ...protocol }) as never,
     openPage: ({ browser, context }) => (context ?? browser).newPage(),
   };
 }

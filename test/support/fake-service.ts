@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
+import { Site } from './site.js';
 
 export const TOKEN = 'canary-token-0123456789';
 export const JWT = 'canary-jwt-0123456789';
@@ -54,21 +54,21 @@ export class FakeService implements AsyncDisposable {
   readonly #scripts = new Map<Route, Answer[]>();
   /** Name and tags of the last lease, by session id. */
   readonly #leases = new Map<unknown, object>();
-  readonly #server = createServer((request, response) => void this.#serve(request, response));
+  readonly #site = new Site((request, response) => void this.#serve(request, response));
   readonly #started = performance.now();
-  #closed: Promise<unknown> | undefined;
+  #closed: Promise<void> | undefined;
 
   static async start(): Promise<FakeService> {
     const service = new FakeService();
-    service.#server.on('connection', (socket) => {
+    const { server } = service.#site;
+    server.on('connection', (socket) => {
       service.connections.made++;
       service.connections.open++;
       socket.on('close', () => service.connections.open--);
     });
     // With Node's 5 s, a busy machine could lose a connection between two requests of a test.
-    service.#server.keepAliveTimeout = 600_000;
-    service.#server.listen(0, '127.0.0.1');
-    await once(service.#server, 'listening');
+    server.keepAliveTimeout = 600_000;
+    await service.#site.listen();
     service.script('acquire', { status: 200, json: session() });
     service.script('release', { status: 204 });
     service.script('flush', { status: 204 });
@@ -86,7 +86,7 @@ export class FakeService implements AsyncDisposable {
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#site.url;
   }
 
   /** Options for a `BrowserPool` at this service. A test of the search adds `service: kernel`. */
@@ -109,10 +109,8 @@ export class FakeService implements AsyncDisposable {
     return this.of('release').map(({ body }) => body?.['session_id']);
   }
 
-  async close(): Promise<void> {
-    this.#closed ??= once(this.#server.close(), 'close');
-    this.#server.closeAllConnections();
-    await this.#closed;
+  close(): Promise<void> {
+    return (this.#closed ??= this.#site[Symbol.asyncDispose]());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -120,9 +118,7 @@ export class FakeService implements AsyncDisposable {
   }
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
+    const text = await readText(incoming);
     const { method = '', url: path = '', headers } = incoming;
     const body = text === '' ? undefined : (JSON.parse(text) as Record<string, unknown>);
     const request: SeenRequest = { method, path, headers, body, at: performance.now() - this.#started };

@@ -44,12 +44,7 @@ export async function startInNamespace(size = 1): Promise<FarBrowser> {
     processesOf(tmpdir())
       .filter(({ command }) => command.includes('--user-data-dir') && !command.includes('--type='))
       .map(({ pid }) => `/proc/${pid}/root`);
-  return {
-    pool,
-    files: () => roots().flatMap((root) => filesIn(join(root, tmpdir()))),
-    uploads: () => roots().flatMap((root) => filesIn(join(root, tmpdir()), 'pooled-browser-uploads-')),
-    [Symbol.asyncDispose]: () => close(pool, local),
-  };
+  return farBrowser(pool, local, roots);
 }
 
 /** A Chromium of this machine behind a proxy that puts every path into another folder. Works on every machine. */
@@ -62,11 +57,9 @@ export async function startBehindPaths(): Promise<FarBrowser> {
   await once(server, 'listening');
   server.on('connection', (client) => {
     const browser = new WebSocket(String(session['cdp_ws_url']), { perMessageDeflate: false });
-    const early: string[] = [];
-    const toBrowser = (text: string) =>
-      browser.readyState === browser.OPEN ? browser.send(text) : early.push(text);
-    client.on('message', (data: RawData) => toBrowser(move(String(data), (path) => `${root}${path}`)));
-    browser.on('open', () => early.forEach((text) => browser.send(text)));
+    client.pause();
+    browser.on('open', () => client.resume());
+    client.on('message', (data: RawData) => browser.send(move(String(data), (path) => `${root}${path}`)));
     browser.on('message', (data: RawData) =>
       client.send(move(String(data), (path) => (path.startsWith(root) ? path.slice(root.length) : path))),
     );
@@ -75,15 +68,7 @@ export async function startBehindPaths(): Promise<FarBrowser> {
   });
   const { port } = server.address() as AddressInfo;
   const pool = new BrowserPool('far', { service: cdp(`ws://127.0.0.1:${port}/`) });
-  return {
-    pool,
-    files: () => filesIn(join(root, tmpdir())),
-    uploads: () => filesIn(join(root, tmpdir()), 'pooled-browser-uploads-'),
-    [Symbol.asyncDispose]: async () => {
-      await close(pool, local);
-      server.close();
-    },
-  };
+  return farBrowser(pool, local, () => [root], server);
 }
 
 const PATHS = /("downloadPath":|"filePath":|"files":\[)"([^"]+)"/g;
@@ -92,19 +77,32 @@ function move(text: string, change: (path: string) => string): string {
   return text.replaceAll(PATHS, (_all, before: string, path: string) => `${before}"${change(path)}"`);
 }
 
-async function close(pool: BrowserPool<object>, local: LocalPool): Promise<void> {
-  await pool.close();
-  await local.close();
+/** @param roots The folders that the browser sees as the root of its file system. */
+function farBrowser(
+  pool: BrowserPool<object>,
+  local: LocalPool,
+  roots: () => string[],
+  server?: WebSocketServer,
+): FarBrowser {
+  const list = (prefix: string) => roots().flatMap((root) => filesIn(join(root, tmpdir()), prefix));
+  return {
+    pool,
+    files: () => list('pooled-browser-artifacts-'),
+    uploads: () => list('pooled-browser-uploads-'),
+    [Symbol.asyncDispose]: async () => {
+      await pool.close();
+      await local.close();
+      server?.close();
+    },
+  };
 }
 
-function filesIn(folder: string, prefix = 'pooled-browser-artifacts-'): { name: string; size: number }[] {
+/** The files in the folders whose names begin with a prefix. */
+function filesIn(folder: string, prefix: string): { name: string; size: number }[] {
   return readdirSync(folder)
     .filter((name) => name.startsWith(prefix))
-    .flatMap((name) =>
-      readdirSync(join(folder, name), { recursive: true, encoding: 'utf8' }).map((file) =>
-        join(folder, name, file),
-      ),
-    )
-    .map((path) => ({ name: path, file: statSync(path) }))
-    .flatMap(({ name, file }) => (file.isFile() ? [{ name, size: file.size }] : []));
+    .flatMap((name) => readdirSync(join(folder, name), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((name) => ({ name, size: statSync(name).size }));
 }

@@ -14,6 +14,7 @@ import { expectNoSecrets } from './collected.js';
 import { PLAIN, type AnyLease, type Driver } from './drivers.js';
 import { FakeService, JWT, reply, session, type Answer } from './fake-service.js';
 import { FaultRoad } from './fault-road.js';
+import { newIn } from './open-handles.js';
 import { askPool, realSession } from './real-session.js';
 
 type Options = NonNullable<Parameters<Driver['run']>[2]>;
@@ -47,9 +48,8 @@ export interface Outcome {
   /** The run of the call, or of its error. */
   run: Run<unknown> | FailedRun | undefined;
   events: RunEvent[];
-  /** Milliseconds until the call settled, and from the abort until then. */
-  elapsed: number;
-  sinceAbort: number | undefined;
+  /** The caller aborted the call. */
+  isAborted: boolean;
 }
 
 /**
@@ -84,12 +84,12 @@ export class FaultBench implements AsyncDisposable {
     this.#local = local;
     this.pool = new BrowserPool('test', service.options);
     service.script('acquire', this.grant);
-    service.script('release', this.takeBack);
-    service.script('session', this.describe);
+    service.script('release', this.#takeBack);
+    service.script('session', this.#describe);
   }
 
   /** A session shows its tags until its release. */
-  readonly describe: Answer = (response, { path }) => {
+  readonly #describe: Answer = (response, { path }) => {
     const id = path.split('/').at(-1)!;
     const tags = this.released.has(id) ? undefined : this.#tags.get(id);
     reply(response, { status: 200, json: session({ session_id: id, ...(tags !== undefined && { tags }) }) });
@@ -104,7 +104,7 @@ export class FaultBench implements AsyncDisposable {
   };
 
   /** Releases a browser, once. Afterwards its session no longer exists, as at a real service. */
-  readonly takeBack: Answer = async (response, { body }) => {
+  readonly #takeBack: Answer = async (response, { body }) => {
     const { session_id: id, reuse } = body as { session_id: string; reuse: boolean };
     // Earlier messages have arrived. Later messages would reach the browser of another lease.
     await sleep(10);
@@ -140,8 +140,7 @@ export class FaultBench implements AsyncDisposable {
     // The first import of a library takes seconds on a busy machine, and no timeout of a call includes it.
     if (driver !== PLAIN) await Promise.all([import('playwright-core'), import('puppeteer-core')]);
     const events: RunEvent[] = [];
-    const caller = new AbortController();
-    const { signal = caller.signal } = options;
+    const { signal = new AbortController().signal } = options;
     const settings = { ...LIMITS, ...options, signal };
     let abortedAt: number | undefined = signal.aborted ? performance.now() : undefined;
     const onAbort = () => (abortedAt = performance.now());
@@ -153,12 +152,11 @@ export class FaultBench implements AsyncDisposable {
       (error) => ({ status: 'rejected', error, run: runOf(error) }) as const,
     );
     const now = performance.now();
-    const sinceAbort = abortedAt === undefined ? undefined : now - abortedAt;
-    const outcome: Outcome = { ...settled, events, elapsed: now - began, sinceAbort };
+    const outcome: Outcome = { ...settled, events, isAborted: signal.aborted };
     signal.removeEventListener('abort', onAbort);
     this.#outcomes.push(outcome);
-    expect(outcome.elapsed).toBeLessThan((within ?? sumOf(settings, outcome)) + TOLERANCE);
-    if (abortedAt) expect(outcome.sinceAbort).toBeLessThan(ABORT_GRACE + TOLERANCE);
+    expect(now - began).toBeLessThan((within ?? sumOf(settings, outcome)) + TOLERANCE);
+    if (abortedAt !== undefined) expect(now - abortedAt).toBeLessThan(ABORT_GRACE + TOLERANCE);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     return outcome;
   }
@@ -176,8 +174,8 @@ export class FaultBench implements AsyncDisposable {
       expect(this.road.commands).toBe(this.#commandsAtRelease);
     // I2: no outcome is unknown, except of a request that is open when its call ends.
     expect(told('outcome-unknown')).toEqual([]);
-    for (const { run, error, sinceAbort } of this.#outcomes) {
-      const isOpen = error instanceof AcquireTimeoutError || sinceAbort !== undefined;
+    for (const { run, error, isAborted } of this.#outcomes) {
+      const isOpen = error instanceof AcquireTimeoutError || isAborted;
       expect(run?.unknownAcquires ?? 0).toBeLessThanOrEqual(Number(isOpen));
     }
     // I4: no representation contains a secret.
@@ -233,23 +231,14 @@ export function useQuiet(): void {
     before = process.getActiveResourcesInfo();
   });
   afterEach(async () => {
+    // Pipes and file operations belong to vitest.
+    const left = () =>
+      newIn(process.getActiveResourcesInfo(), before).filter((name) =>
+        /TCP|TLS|UDP|ProcessWrap|Timeout/.test(name),
+      );
     const end = performance.now() + QUIET_TIMEOUT;
-    for (let look = 0; look < FEWEST_LOOKS || performance.now() < end; look++) {
-      if (newResources(before).length === 0) return;
+    for (let look = 0; left().length > 0 && (look < FEWEST_LOOKS || performance.now() < end); look++)
       await sleep(50);
-    }
-    expect(newResources(before)).toEqual([]);
-  });
-}
-
-/** Pipes and file operations belong to vitest. */
-const WATCHED = /TCP|TLS|UDP|ProcessWrap|Timeout/;
-
-function newResources(before: string[]): string[] {
-  const known = [...before];
-  return process.getActiveResourcesInfo().filter((name) => {
-    const index = known.indexOf(name);
-    if (index !== -1) known.splice(index, 1);
-    return index === -1 && WATCHED.test(name);
+    expect(left()).toEqual([]);
   });
 }

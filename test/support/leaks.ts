@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, vi } from 'vitest';
-import { describeHandles, openHandles } from './open-handles.js';
+import { describeHandles, newIn, openHandles } from './open-handles.js';
 import { kill, processesOf } from './processes.js';
 
 /**
@@ -60,12 +60,7 @@ function leftFromProcesses(): string[] {
 }
 
 function newHandles(): string[] {
-  const known = [...handlesBefore];
-  const fresh = openHandles().filter((handle) => {
-    const index = known.indexOf(handle);
-    if (index !== -1) known.splice(index, 1);
-    return index === -1;
-  });
+  const fresh = newIn(openHandles(), handlesBefore);
   return fresh.length === 0 ? [] : [`${fresh.join(', ')} (${describeHandles()})`];
 }
 

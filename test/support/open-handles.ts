@@ -15,6 +15,16 @@ export function openHandles(): string[] {
   return process.getActiveResourcesInfo().flatMap((name) => KINDS[name] ?? []);
 }
 
+/** Returns what a list has beyond an earlier one, in which a name may stand several times. */
+export function newIn(now: readonly string[], before: readonly string[]): string[] {
+  const known = [...before];
+  return now.filter((name) => {
+    const index = known.indexOf(name);
+    if (index !== -1) known.splice(index, 1);
+    return index === -1;
+  });
+}
+
 /** Ports and process ids of open handles, for the error message. */
 export function describeHandles(): string {
   return activeHandles().flatMap(describe).join(', ');

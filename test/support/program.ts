@@ -7,7 +7,7 @@ import { expect, onTestFinished, vi } from 'vitest';
 import { processesOf } from './processes.js';
 
 /** Minimum time between two signals, in ms: an earlier signal counts as a copy of the first. */
-export const NO_ECHO = 400;
+const NO_ECHO = 400;
 
 export interface Ended {
   code: number | null;

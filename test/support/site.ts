@@ -5,7 +5,7 @@ import { afterAll, beforeAll } from 'vitest';
 
 /** A web site on this machine. */
 export class Site implements AsyncDisposable {
-  readonly #server;
+  readonly server;
 
   static async open(onRequest: RequestListener): Promise<Site> {
     const site = new Site(onRequest);
@@ -14,11 +14,11 @@ export class Site implements AsyncDisposable {
   }
 
   constructor(onRequest: RequestListener) {
-    this.#server = createServer(onRequest);
+    this.server = createServer(onRequest);
   }
 
   async listen(): Promise<void> {
-    await once(this.#server.listen(0, '127.0.0.1'), 'listening');
+    await once(this.server.listen(0, '127.0.0.1'), 'listening');
   }
 
   /** Its origin. */
@@ -28,12 +28,12 @@ export class Site implements AsyncDisposable {
 
   /** Its origin at another host name of this machine. */
   as(host: string): string {
-    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
+    return `http://${host}:${(this.server.address() as AddressInfo).port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await once(this.#server.close(), 'close');
+    this.server.closeAllConnections();
+    await once(this.server.close(), 'close');
   }
 }
 

@@ -65,10 +65,10 @@ async function findLeaseSocket(pools: PoolSet, url: URL): Promise<FoundSocket> {
   const [, sessionId = '', path] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
   const protocol = (['cdp', 'bidi'] as const).find((one) => PATHS[one] === path);
   if (!protocol) throw notFound('There is no WebSocket at this path.');
-  const holder = await pools.tokens.verify(url.searchParams.get('jwt') ?? '', protocol);
-  const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
+  const lease = pools.lease(sessionId);
+  const jwt = url.searchParams.get('jwt') ?? '';
   // The session may have a later lease: the jwt is valid only for its own lease.
-  if (!lease || lease.id !== holder?.leaseId) throw unauthorized();
+  if (!lease || !(await pools.tokens.isValid(jwt, lease, protocol))) throw unauthorized();
   const prepare = async () => {
     if (protocol === 'cdp') return (socket: WebSocket) => new CdpSocket(socket, lease.browser.chromium);
     const library = await loadBidiLibrary();

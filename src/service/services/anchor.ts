@@ -95,7 +95,7 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
       body: {
         ...create,
         session: {
-          ...(lease.startUrl !== undefined && { initial_url: lease.startUrl }),
+          initial_url: lease.startUrl,
           ...settings,
           ...(lease.record && { recording: { active: true } }),
           tags: [
@@ -126,20 +126,14 @@ const replays: Required<BrowserService>['replays'] = {
   list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/recordings` }),
   read: (json) =>
     listAt(json, 'data', 'items').map((recording) => {
-      const link = optionalTextAt(recording, 'file_link');
-      const createdAt = optionalTextAt(recording, 'created_at');
+      const [id, link, createdAt] = ['id', 'file_link', 'created_at'].map((field) =>
+        optionalTextAt(recording, field),
+      );
       return {
-        ...textAs('replay_id', optionalTextAt(recording, 'id')),
-        ...textAs('replay_view_url', link),
+        ...(id && { replay_id: id }),
+        ...(link && { replay_view_url: link }),
         // The file is created when the recording has ended.
-        ...(link !== undefined && textAs('finished_at', createdAt)),
+        ...(link && createdAt && { finished_at: createdAt }),
       };
     }),
 };
-
-function textAs<Name extends string>(
-  name: Name,
-  value: string | undefined,
-): { readonly [name in Name]?: string } {
-  return (value === undefined ? {} : { [name]: value }) as { readonly [name in Name]?: string };
-}

@@ -126,7 +126,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     release: (id) => ({
       method: 'POST',
       path: path`/v1/sessions/${id}`,
-      body: { status: 'REQUEST_RELEASE', ...(projectId !== undefined && { projectId }) },
+      body: { status: 'REQUEST_RELEASE', projectId },
     }),
     find: ({ id }) => ({
       method: 'GET',

@@ -129,19 +129,19 @@ export const kernel: BrowserService<BrowserSession> = {
   acquire: (lease) => {
     const { pool, id, mark, name, tags, startUrl, wait } = lease;
     const body: AcquireRequest = {
-      ...(wait !== undefined && { acquire_timeout_seconds: wait }),
-      ...(name !== undefined && { name }),
+      acquire_timeout_seconds: wait,
+      name,
+      start_url: startUrl,
       tags: {
         ...tags,
         ...(hasRoom(lease) && { [LEASE_TAG]: id }),
         ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
       },
-      ...(startUrl !== undefined && { start_url: startUrl }),
     };
     return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
   },
   grant: (json) => {
-    const session = readSession(json);
+    const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
     return {
       id: session.session_id,
       session,
@@ -178,10 +178,7 @@ export const kernel: BrowserService<BrowserSession> = {
     start: (id, { frameRate, maxSeconds }) => ({
       method: 'POST',
       path: path`/browsers/${id}/replays`,
-      body: {
-        ...(frameRate !== undefined && { framerate: frameRate }),
-        ...(maxSeconds !== undefined && { max_duration_in_seconds: maxSeconds }),
-      },
+      body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
     }),
     stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
     video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
@@ -270,11 +267,7 @@ const poolSchema = object({
   browser_pool_config: lenient(v.custom<PoolConfig>(isRecord)),
 });
 
-/** Reads a session. Throws with the reason why the JSON is not one. */
-function readSession(json: unknown): BrowserSession {
-  return read(sessionSchema, json, 'is not a JSON object');
-}
-
+/** Reads a value. Throws with the reason why the JSON is not one. */
 function read<T>(schema: v.GenericSchema<unknown, T>, json: unknown, fault: string): T {
   const result = v.safeParse(schema, json, { abortEarly: true });
   if (result.success) return result.output;

@@ -51,7 +51,7 @@ export function webdriver({ url, capabilities }: WebDriverOptions = {}): Browser
           alwaysMatch: {
             browserName: 'chrome',
             webSocketUrl: true,
-            ...(name !== undefined && { 'se:name': name }),
+            'se:name': name,
             ...capabilities,
           },
         },

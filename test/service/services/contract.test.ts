@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   BrowserPool,
+  leaseBrowser,
   withPooledBrowser,
   type BrowserPoolOptions,
   type BrowserService,
@@ -21,7 +22,7 @@ import {
   contractOf,
   ContractServer,
   leaseTagIn,
-  refuseWith,
+  answerWith,
 } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { plainConnector } from '../../support/plain-connector.js';
@@ -71,7 +72,7 @@ const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
 const NAMES = CONTRACTS.map(({ name }) => name);
 
 describe.each(NAMES)('%s', (name) => {
-  it('never holds two sessions on one slot, and serves all of four calls', async () => {
+  it('repeats requests that the service refuses with 429, and never holds two sessions on one slot', async () => {
     await using used = await open(name);
     used.server.slots = 1;
     const runs = await Promise.all([1, 2, 3, 4].map(() => used.run()));
@@ -91,41 +92,24 @@ describe.each(NAMES)('%s', (name) => {
     expect(Object.getOwnPropertyNames(run.value)).toEqual(Object.getOwnPropertyNames(run.session));
   });
 
-  it('repeats an acquire request after 429', async () => {
-    await using used = await open(name);
-    used.server.refusals.push(refuseWith(429));
-    const lease = await used.lease();
-    expect(used.types().filter((type) => type === 'acquiring')).toHaveLength(2);
-    await lease.end({ status: 'ok' });
-  });
-
-  it('fails at once with an expired key, without showing it', async () => {
-    await using used = await open(name);
-    used.server.isExpired = true;
-    const error = await rejection(used.lease());
-    expect(error).toMatchObject({ name: 'PoolServiceError', status: 401 });
-    expectNoSecrets(error);
-    expect(used.server.requests).toHaveLength(1);
-  });
-
-  it('has a request that only reads and fails with an expired key, for doctor', async () => {
+  it('fails at once with an expired key, as does the request of doctor, which only reads', async () => {
     await using used = await open(name);
     const { client } = used.pool[INTERNALS];
     const probe = () => client.send(client.service.probe!, { facts: {} });
     expect((await probe()).status).toBe(200);
     used.server.isExpired = true;
     expect((await probe()).status).toBe(401);
+    const error = await rejection(used.lease());
+    expect(error).toMatchObject({ name: 'PoolServiceError', status: 401 });
+    expectNoSecrets(error);
+    expect(used.server.requests).toHaveLength(3);
     expect(used.server.sessions).toEqual([]);
   });
 
-  it('reports a release with a wrong id', async () => {
+  it('reports a release with a wrong id, and what happened to a session that ended by itself', async () => {
     await using used = await open(name);
     const status = contractOf(name).unknownId ?? 404;
     expect(await rejection(used.pool.release('no-such-session'))).toMatchObject({ status });
-  });
-
-  it('reports what happened to a session that ended by itself', async () => {
-    await using used = await open(name);
     const lease = await used.lease({ replays: 'off' });
     used.server.end(used.server.sessions[0]!.id);
     const { released, cleanupErrors } = await lease.end({ status: 'ok' });
@@ -258,39 +242,37 @@ describe('what the request that creates a session contains', () => {
     ['browser-use', browserUse({ customProxy: { host: 'proxy', port: 1, password: 'canary-browser-use' } })],
   ])('an error of %s that repeats the request shows no password of a proxy', async (name, service) => {
     await using used = await open(name, { service });
-    used.server.refusals.push(refuseWith(422, {}, service.acquire(LEASE)!.body));
+    used.server.refusals.push(answerWith(422, {}, service.acquire(LEASE)!.body));
     const error = await rejection(used.lease());
     expect(error).toMatchObject({ status: 422, message: expect.stringContaining('[redacted]') as string });
     expectNoSecrets(error);
   });
 });
 
-describe('a session of Browserbase that ends with its connection', () => {
-  it('is kept alive with reconnect, and otherwise can neither be detached nor reconnected', async () => {
-    const { leaseBrowser } = await import('../../../src/index.js');
-    await using used = await open('browserbase');
-    const short = await leaseBrowser(used.pool, { connector: plainConnector });
-    for (const call of [short.detach(), short.reconnect()])
-      expect(await rejection(call)).toMatchObject({ name: 'InvalidOptionError' });
-    await short.release();
-    const kept = await leaseBrowser(used.pool, { connector: plainConnector, reconnect: 'lazy' });
-    await kept.reconnect();
-    const { sessionId } = await kept.detach();
-    expect(used.server.active.map(({ id }) => id)).toEqual([sessionId]);
-    await used.pool.release(sessionId);
-  });
+it('a session of Browserbase is kept alive with reconnect, and else neither detached nor reconnected', async () => {
+  await using used = await open('browserbase');
+  const short = await leaseBrowser(used.pool, { connector: plainConnector });
+  for (const call of [short.detach(), short.reconnect()])
+    expect(await rejection(call)).toMatchObject({ name: 'InvalidOptionError' });
+  await short.release();
+  const kept = await leaseBrowser(used.pool, { connector: plainConnector, reconnect: 'lazy' });
+  await kept.reconnect();
+  const { sessionId } = await kept.detach();
+  expect(used.server.active.map(({ id }) => id)).toEqual([sessionId]);
+  await used.pool.release(sessionId);
 });
 
-describe('selenium grid', () => {
-  it.each([
-    ['Could not start a new session. New session request timed out', 2],
-    ['Could not start a new session. No nodes support the capabilities in the request', 1],
-  ])('session not created: %s', async (message, requests) => {
-    await using used = await open('selenium grid');
-    used.server.refusals.push(refuseWith(500, {}, { value: { error: 'session not created', message } }));
-    const lease = await used.lease().catch((error: unknown) => error);
-    expect(used.server.requests.filter((route) => route === 'POST /session')).toHaveLength(requests);
-    if (requests === 1) expect(lease).toMatchObject({ name: 'PoolServiceError', status: 500 });
-    else await (lease as { end: (o: object) => Promise<unknown> }).end({ status: 'ok' });
-  });
+it('selenium grid creates no session: the request is repeated only if it timed out in the queue', async () => {
+  const { meaning } = contractOf('selenium grid').service;
+  const refused = (message: string) =>
+    meaning!(500, { value: { error: 'session not created', message: `Could not start it. ${message}` } });
+  expect(refused('New session request timed out')).toBe('unavailable');
+  expect(refused('No nodes support the capabilities in the request')).toBe('refused');
+  expect(meaning!(500, { value: { error: 'unknown error' } })).toBeUndefined();
+  await using used = await open('selenium grid');
+  const json = { value: { error: 'session not created', message: 'request timed out' } };
+  used.server.refusals.push(answerWith(500, {}, json));
+  const lease = await used.lease();
+  expect(used.server.requests).toEqual(['POST /session', 'POST /session']);
+  await lease.end({ status: 'ok' });
 });

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
-import { SLOW_START } from '../support/program.js';
-import { expectRefusal, runHere, startClient } from './support.js';
+import { FakeService, TOKEN, UNREACHABLE } from '../support/fake-service.js';
+import { expectRefusal, runHere } from './support.js';
 
 /** Every command that sends requests to a service, with the route of its first request and an answer that fails it. */
 const CLIENTS = [
@@ -59,7 +58,7 @@ describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
 
   it('reports an unreachable service', async () => {
     const [command, ...rest] = args;
-    const wait = route === 'acquire' ? ['--acquire-timeout', '10s'] : [];
+    const wait = route === 'acquire' ? ['--acquire-timeout', '100ms'] : [];
     const whole = [command, ...wait, '--base-url', UNREACHABLE, ...rest];
     const { code, stdout, stderr } = await runHere(whole, service.options);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -67,25 +66,6 @@ describe.each(CLIENTS)('$args', ({ args, route, status, advice }) => {
     expect(service.requests).toEqual([]);
   });
 });
-
-it.each(CLIENTS.filter(({ route }) => route === 'acquire'))(
-  '$args exits with 130 at Ctrl-C while it waits, and releases a browser that is leased afterwards',
-  async ({ args }) => {
-    let grant!: () => void;
-    service.script('acquire', (response) => {
-      grant = () => reply(response, { status: 200, json: session() });
-    });
-    const waiting = startClient(args, service.options);
-    await expect.poll(() => service.of('acquire').length, SLOW_START).toBe(1);
-    waiting.child.kill('SIGINT');
-    await waiting.prints(/Press Ctrl-C again to quit immediately\./);
-    grant();
-    expect(await waiting.ended).toMatchObject({ code: 130, stdout: '' });
-    expect(waiting.stderr).toContain('pooled-browser: Interrupted by SIGINT.');
-    expect(service.of('acquire')).toHaveLength(1);
-    expect(service.released).toEqual(['session-1']);
-  },
-);
 
 it('prints an error on one line, and everything with --debug', async () => {
   const details = [{ code: 'a', message: 'first\n\u001b[31msecond\u001b[39m' }];
@@ -98,12 +78,12 @@ it('prints an error on one line, and everything with --debug', async () => {
   expect(debug.stderr).toMatch(/^pooled-browser: PoolServiceError: 400 bad: wrong.*\n +at .*status: 400/s);
 });
 
-// In a process of its own, which has not tried this address before.
 it('ends early for a service that was never reached', async () => {
-  const args = ['acquire', 'pool', '--unreachable-timeout', '5s'];
-  const { code, stderr } = await startClient(args, { baseUrl: UNREACHABLE, token: TOKEN }).ended;
+  // No other test tries this address.
+  const service = { baseUrl: UNREACHABLE.replace(/\d+$/, '3'), token: TOKEN };
+  const { code, stderr } = await runHere(['acquire', 'pool', '--unreachable-timeout', '300ms'], service);
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 5 s\./,
+    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 300 ms\./,
   );
 });

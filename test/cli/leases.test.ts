@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
 import { LEASE_TAG } from '../../src/services.js';
 import { contractOf, ContractServer } from '../support/contract-server.js';
 import { FakeService, TOKEN } from '../support/fake-service.js';
-import { useLocalPool } from '../support/local.js';
 import type { Ended } from '../support/program.js';
-import { expectRefusal, hasTerminals, startAtTerminal, startCli, startClient } from './support.js';
+import { expectRefusal, runHere, typeHere } from './support.js';
 
 const OLD = '2020-01-01T00:00:00.000Z';
 
@@ -43,7 +42,7 @@ async function startService(): Promise<FakeService> {
 
 async function run(...args: string[]): Promise<Ended & { released: unknown[] }> {
   await using service = await startService();
-  const ended = await startClient(['leases', ...args], service.options).ended;
+  const ended = await runHere(['leases', ...args], service.options);
   return { ...ended, released: service.released };
 }
 
@@ -83,7 +82,7 @@ it('ends one lease, or those that are older, and never a session without the tag
 it('does not end a session that belongs to another lease meanwhile', async () => {
   await using service = await startService();
   service.script('session', { status: 200, json: session('old', { [LEASE_TAG]: 'lease-9' }) });
-  const { code, stdout } = await startClient(['leases', '--release', 'old', '--yes'], service.options).ended;
+  const { code, stdout } = await runHere(['leases', '--release', 'old', '--yes'], service.options);
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'old  ended\n' });
   expect(service.released).toEqual([]);
 });
@@ -93,9 +92,9 @@ it('does not guess the pool of a session', async () => {
   const { pool: _pool, ...poolless } = session('old', { [LEASE_TAG]: 'lease-1' });
   service.script('search', { status: 200, json: [poolless] });
   const args = ['--release', 'old', '--yes'];
-  const ended = await startClient(['leases', ...args], service.options).ended;
+  const ended = await runHere(['leases', ...args], service.options);
   expectRefusal(ended, 'The service does not say which pool session old belongs to.');
-  await startClient(['leases', 'mine', ...args], service.options).ended;
+  await runHere(['leases', 'mine', ...args], service.options);
   expect(service.of('release').map(({ path }) => path)).toEqual(['/browser_pools/mine/release']);
 });
 
@@ -105,34 +104,14 @@ it('requires --yes without a terminal', async () => {
   expect(ended.released).toEqual([]);
 });
 
-it.runIf(hasTerminals)('asks first at a terminal', async () => {
-  await using service = await startService();
-  for (const [typed, released] of [
-    ['n\n', []],
-    ['y\n', ['old']],
-  ] as const) {
-    const program = startAtTerminal(['leases', '--older-than', '2h'], service.options);
-    await program.prints(/End this lease\? A program that still uses one loses its browser\. \[y\/N\] /);
-    program.child.stdin!.write(typed);
-    await program.ended;
-    expect(service.released).toEqual(released);
-  }
-});
-
-describe('on the local pool', () => {
-  const used = useLocalPool({ pools: [{ name: 'test', size: 2 }] });
-
-  it('lists and ends the leases of this process', async () => {
-    await used.pool.acquire({ name: 'mine' });
-    const [first] = JSON.parse((await startClient(['leases', '--json'], used.local).ended).stdout) as [
-      { session: string; age: number; owner: object },
-    ];
-    expect(first).toMatchObject({ name: 'mine', pool: 'test', owner: { pid: process.pid } });
-    expect(first.age).toBeLessThan(600_000);
-    const args = ['leases', '--release', first.session, '--yes'];
-    expect(await startClient(args, used.local).ended).toMatchObject({ code: 0 });
-    expect(used.local.stats().leased).toBe(0);
-  });
+it.each([
+  ['n\n', []],
+  ['y\n', ['old']],
+])('asks first at a terminal: %j', async (typed, expected) => {
+  typeHere(typed);
+  const { stderr, released } = await run('--older-than', '2h');
+  expect(stderr).toContain('End this lease? A program that still uses one loses its browser. [y/N] ');
+  expect(released).toEqual(expected);
 });
 
 describe.each(['browserbase', 'browser-use'])('with --service %s', (name) => {
@@ -153,18 +132,19 @@ describe.each(['browserbase', 'browser-use'])('with --service %s', (name) => {
 
   it('lists and ends the leases', async () => {
     const { id } = (await pool.acquire({ name: 'a-name' })) as { id: string };
-    const environment = { BROWSER_POOL_SERVICE: name, BROWSER_POOL_ACCESS_TOKEN: TOKEN };
-    const flags = ['--service', name, '--base-url', server.baseUrl];
-    const listed = await startCli(['leases', '--json', ...flags], environment).ended;
+    vi.stubEnv('BROWSER_POOL_SERVICE', name);
+    const at = { baseUrl: server.baseUrl, token: TOKEN };
+    const listed = await runHere(['leases', '--json'], at);
     expect(JSON.parse(listed.stdout)).toMatchObject([{ session: id, name: 'a-name' }]);
     expect(listed.stdout + listed.stderr).not.toContain('canary');
-    const ended = await startCli(['leases', '--release', id, '--yes', ...flags], environment).ended;
+    const ended = await runHere(['leases', '--release', id, '--yes'], at);
     expect(ended).toMatchObject({ code: 0, stdout: `${id}  ended\n` });
     expect(server.released).toEqual([id]);
   });
 });
 
 it('says which service has no such list', async () => {
-  const ended = await startCli(['leases', '--service', 'steel'], { STEEL_API_KEY: 'a-key' }).ended;
+  vi.stubEnv('STEEL_API_KEY', 'a-key');
+  const ended = await runHere(['leases', '--service', 'steel']);
   expectRefusal(ended, 'The service steel has no list of sessions that shows which are of this library.');
 });
