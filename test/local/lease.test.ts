@@ -27,7 +27,7 @@ it('expires without a connection, not before the timeout after the last one, and
   const cut = vi.fn();
   const other = newLease(1_000, onInactive);
   const disconnect = other.connect(cut);
-  other.end();
+  for (const lease of [other, newLease(1_000, onInactive)]) lease.end();
   expect(cut).toHaveBeenCalledOnce();
   disconnect();
   vi.advanceTimersByTime(5_000);
