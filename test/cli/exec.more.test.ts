@@ -62,10 +62,12 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it('answers requests of the browser to exposed hosts', async () => {
-    await using site = await Site.open((_request, response) => response.end('on this machine'));
-    const { href, host } = new URL(site.as('localhost'));
-    const script = `
+  it.each([[[]], [['--lazy']]])(
+    'answers requests of the browser to exposed hosts: exec %j',
+    async (flags) => {
+      await using site = await Site.open((_request, response) => response.end('on this machine'));
+      const { href, host } = new URL(site.as('localhost'));
+      const script = `
       const puppeteer = require('puppeteer-core');
       (async () => {
         const browser = await puppeteer.connect({ browserWSEndpoint: process.env.BROWSER_POOL_CDP_WS_URL });
@@ -74,14 +76,23 @@ describe('exec', () => {
         console.log(await page.evaluate('document.body.innerText'));
         await browser.disconnect();
       })();`;
-    const { code, stdout, stderr } = await start('--expose-network', host, '--', 'node', '-e', script).ended;
-    expect({ code, stdout, stderr }).toEqual({
-      code: 0,
-      stdout: 'on this machine\n',
-      stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
-    });
-    expect(leased()).toBe(0);
-  });
+      const { code, stdout, stderr } = await start(
+        '--expose-network',
+        host,
+        ...flags,
+        '--',
+        'node',
+        '-e',
+        script,
+      ).ended;
+      expect({ code, stdout, stderr }).toEqual({
+        code: 0,
+        stdout: 'on this machine\n',
+        stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
+      });
+      expect(leased()).toBe(0);
+    },
+  );
 
   it('leaves stdin, stdout, stderr and all arguments to the command, and prints nothing itself', async () => {
     const command = ['sh', '-c', 'cat; echo "$1"; echo err >&2', 'sh', '--release-on-crash'];
