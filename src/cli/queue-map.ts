@@ -44,7 +44,7 @@ export async function mapByQueue(
   const queueReport = new QueueReport(report, known, inputs.total);
   await using collector = await Collector.open(
     queueName,
-    readOptions(collectChecks, { connection, signal, ...queueReport.options }, 'map'),
+    readOptions(collectChecks, { connection, signal: stop.signal, ...queueReport.options }, 'map'),
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
@@ -58,7 +58,7 @@ export async function mapByQueue(
   for (const part of [adding, working]) part.catch((error: unknown) => stop.abort(error));
   let isComplete = false;
   try {
-    for await (const record of newResults(collector.outcomes(stop.signal), known)) {
+    for await (const record of newResults(collector.outcomes(), known)) {
       await results.keep(record);
       queueReport.add(record);
     }

@@ -3,7 +3,7 @@ import { onAbort, raceAbort } from '../shared/abort.js';
 import { lazy } from '../shared/lazy.js';
 import { CdpClient } from './cdp-client.js';
 import { readMessage } from './message.js';
-import type { Frame, Socket } from './socket.js';
+import type { Frame, OpenCdp } from './socket.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
 const PART = 512 * 1024;
@@ -39,8 +39,7 @@ const SAVE = `function (name) {
 
 /** What the files need from the connection. */
 interface FilesPlan {
-  /** Opens a WebSocket with CDP. */
-  open(signal: AbortSignal): Promise<Socket>;
+  readonly open: OpenCdp;
   /** Called with the id of a context that no library may see, before it has a page. */
   hide(targetOrContext: string): void;
   /** Receives the events of the WebSocket. */

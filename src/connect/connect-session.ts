@@ -10,11 +10,11 @@ import { ConnectError } from '../shared/lease-errors.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
-import type { Connection, Connector, ContextChoice, Protocol } from './connector.js';
+import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownloads } from './downloads.js';
 import type { ExposedNetwork } from './exposed-network.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { Socket, type SocketEnd } from './socket.js';
+import { Socket, type OpenCdp, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
@@ -119,16 +119,12 @@ async function connectOnce<Handles>(
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
   const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: exposed?.noteFile });
-  const { endpoints, countSockets } = endpointsOf(socket, openCdp);
+  let sockets = 1;
   const opening = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
-    const request = requestOf(grant, plan, socket);
-    const connecting = connector.connect({
-      ...request,
-      ...endpoints,
-      exposedWebSockets: exposed?.webSockets,
-    });
+    const request = requestOf(grant, plan, { socket, openCdp, onSockets: (count) => (sockets += count) });
+    const connecting = connector.connect({ ...request, exposedWebSockets: exposed?.webSockets });
     const [connection] = await Promise.all([connecting, exposed?.open(signal)]);
     await savesDownloads?.saveAll();
     return connection;
@@ -137,8 +133,8 @@ async function connectOnce<Handles>(
     const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
     // No response to a request of the lease may arrive while the browser is cleaned.
     const cleanup = async () => void (await Promise.all([connection.cleanup(), exposed?.stop()]));
-    const sockets = () => countSockets() + (downloads?.sockets ?? 0) + (exposed ? 1 : 0);
-    return { ...connection, socket, ended, downloads, cut, cleanup, clean, sockets };
+    const countSockets = () => sockets + (downloads?.sockets ?? 0) + (exposed ? 1 : 0);
+    return { ...connection, socket, ended, downloads, cut, cleanup, clean, sockets: countSockets };
   } catch (error) {
     cut();
     throw error;
@@ -165,20 +161,35 @@ function watchDownloads(
   return watch;
 }
 
-/** What the connector receives, without the URLs that lead to the socket. */
-function requestOf({ id }: Grant, { settings, pageUrl, onOwnContextUsed }: ConnectPlan, socket: Socket) {
+/** @param onSockets Called with the number of sockets of this process that an endpoint adds. */
+function requestOf(
+  { id }: Grant,
+  { settings, pageUrl, onOwnContextUsed }: ConnectPlan,
+  { socket, openCdp, onSockets }: { socket: Socket; openCdp: OpenCdp; onSockets: (count: number) => void },
+): ConnectRequest {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const endReason =
     `The lease of session ${id} has ended: its callback returned, or it was released. ` +
     'Await each call, or use leaseBrowser for work that outlives a callback.';
+  const endpoint = async () => {
+    // Both ends of the library's connection to the endpoint are in this process.
+    onSockets(2);
+    return openSingleEndpoint(socket);
+  };
+  const sharedEndpoint = async () => {
+    const shared = await openSharedEndpoint(openCdp);
+    onSockets(1);
+    void socket.detached.then(() => shared[Symbol.asyncDispose]());
+    return shared.url;
+  };
   const options = { protocol, context, contextOptions, connectOptions, timeout };
-  return { socket, ...options, pageUrl, endReason, onOwnContextUsed };
+  return { socket, ...options, pageUrl, endReason, onOwnContextUsed, endpoint, sharedEndpoint };
 }
 
 /** Prepares the option `exposeNetwork`. */
 async function exposedNetwork(
   { settings, onExposed: onRequest }: ConnectPlan,
-  open: (signal: AbortSignal) => Promise<Socket>,
+  open: OpenCdp,
   onLost: () => void,
 ): Promise<ExposedNetwork | undefined> {
   const { exposeNetwork: hosts, connectOptions } = settings;
@@ -193,23 +204,6 @@ async function exposedNetwork(
 /** Not every library detects that its socket has ended. */
 function dropped(how: SocketEnd): ConnectError {
   return new ConnectError(`the WebSocket ended during the connect (${how})`);
-}
-
-/** The URLs that a connector can open, and the number of sockets of this process. */
-function endpointsOf(socket: Socket, openCdp: (signal: AbortSignal) => Promise<Socket>) {
-  let sockets = 1;
-  const endpoint = async () => {
-    // Both ends of the library's connection to the endpoint are in this process.
-    sockets += 2;
-    return openSingleEndpoint(socket);
-  };
-  const sharedEndpoint = async () => {
-    const shared = await openSharedEndpoint(openCdp);
-    sockets += 1;
-    void socket.detached.then(() => shared[Symbol.asyncDispose]());
-    return shared.url;
-  };
-  return { endpoints: { endpoint, sharedEndpoint }, countSockets: () => sockets };
 }
 
 /**

@@ -79,28 +79,3 @@ export function refuseUnknown(given: object, { library, names, missing }: KnownO
     );
   }
 }
-
-/** Errors of a browser that is gone, which another browser may not have. */
-const GONE = /closed|crash|disconnect|detached|timeout/i;
-
-/**
- * Opens a context with options of the caller.
- *
- * @param isConnected Whether the library's connection is open.
- * @throws InvalidOptionError if the library refuses the options: no other browser would accept them.
- */
-export async function withContextOptions<T>(
-  contextOptions: object | undefined,
-  isConnected: () => boolean,
-  open: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await open();
-  } catch (cause) {
-    if (contextOptions === undefined || !(cause instanceof Error)) throw cause;
-    if (cause instanceof InvalidOptionError || !isConnected() || GONE.test(cause.message)) throw cause;
-    throw new InvalidOptionError('contextOptions', `contextOptions were refused: ${cause.message}`, {
-      cause,
-    });
-  }
-}

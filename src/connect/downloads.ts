@@ -6,7 +6,7 @@ import { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './connector.js';
 import { countDownloads } from './lasting-requests.js';
 import { partOf, readMessage, readResult, type Message } from './message.js';
-import type { Frame, Socket, SocketTap } from './socket.js';
+import type { Frame, OpenCdp, Socket, SocketTap } from './socket.js';
 import { Uploads } from './uploads.js';
 
 /** The messages about downloads are shorter, in bytes. The URL of a download may be long. */
@@ -80,8 +80,7 @@ interface Folders {
 
 export interface PlanOfDownloads {
   readonly socket: Socket;
-  /** Opens a further WebSocket, with CDP. */
-  readonly openCdp: (signal: AbortSignal) => Promise<Socket>;
+  readonly openCdp: OpenCdp;
   /** False if the browser may run on this machine. */
   readonly isElsewhere: boolean;
   /** Receives the downloads, with the option `downloads`. */
@@ -219,6 +218,8 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   async leaveNothing(): Promise<void> {
+    // The file of a download is emptied after its copy.
+    await Promise.all(this.#finished.values());
     // More files can be added meanwhile.
     for (const emptied of this.#emptied) await emptied;
     await this.#uploads.leaveNothing();

@@ -7,7 +7,7 @@ import { CdpClient, type Target } from './cdp-client.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError } from './exposed-request.js';
 import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
-import type { Socket } from './socket.js';
+import type { OpenCdp, Socket } from './socket.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
 const STOP_TIMEOUT = 1000;
@@ -21,8 +21,7 @@ export interface ExposePlan {
   readonly hosts: string;
   /** Accept certificates that no known authority has signed. */
   readonly acceptsInsecureCerts: boolean;
-  /** Opens a WebSocket to the browser, with CDP. */
-  open(signal: AbortSignal): Promise<Socket>;
+  readonly open: OpenCdp;
   /** Called with each exposed host, and its port, that is requested. */
   onRequest(host: string): void;
   /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */

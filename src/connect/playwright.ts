@@ -7,21 +7,13 @@ import type {
   Page,
 } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import type {
-  Connection,
-  Connector,
-  ConnectRequest,
-  ContextChoice,
-  Observation,
-  ObserveRequest,
-} from './connector.js';
-import { withContextOptions } from './context-options.js';
+import type { Connection, Connector, ConnectRequest, Observation, ObserveRequest } from './connector.js';
+import { Contexts, type ContextLibrary } from './contexts.js';
 import { routeWebSockets } from './exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { createTemporaryFolder } from './temporary-folder.js';
-import { openWorkspace, type WorkspaceLibrary } from './workspace.js';
 
 /** Playwright's part of the callback's argument. */
 export interface PlaywrightHandles {
@@ -83,22 +75,17 @@ async function connect(
   if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
-  const openContext = async (which: ContextChoice, given?: BrowserContextOptions) => {
-    if (which === 'default') return ownContext;
-    if (given) checkPlaywrightContext(given);
-    return withContextOptions(given, isConnected, () => browser.newContext(withWindowSize(given)));
-  };
-  const context = await openContext(choice, contextOptions);
-  const newPage = () => withContextOptions(contextOptions, isConnected, () => context.newPage());
+  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });
+  const context = await contexts.open(choice, contextOptions);
+  const newPage = () => contexts.attempt(contextOptions, () => context.newPage());
   const pages = context.pages();
   const page = pages.find((one) => one.url() === request.pageUrl) ?? pages[0] ?? (await newPage());
   watchContext(ownContext, request.onOwnContextUsed);
   return {
     handles: { browser, context, page },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation, given?: BrowserContextOptions) =>
-      openWorkspace(browser, OF_WORKSPACES, { isolation, contextOptions: given, isConnected, openContext }),
-    openContext,
+    openWorkspace: contexts.openWorkspace,
+    openContext: contexts.open,
     ...OF_EACH_CONNECTION,
     isConnected,
     cleanup: async () => {
@@ -121,7 +108,9 @@ function watchContext(context: BrowserContext, onUse: () => void): void {
   for (const page of context.pages()) page.on('framenavigated', onUse);
 }
 
-const OF_WORKSPACES: WorkspaceLibrary<Page, BrowserContext, BrowserContextOptions> = {
+const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, BrowserContextOptions> = {
+  check: checkPlaywrightContext,
+  newContext: (browser, options) => browser.newContext(withWindowSize(options)),
   hasSiteData: ({ storageState }) => storageState !== undefined,
   onCrash: (page, call) => page.once('crash', call),
   watch,

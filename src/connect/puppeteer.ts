@@ -8,7 +8,7 @@ import type {
   Observation,
   ObserveRequest,
 } from './connector.js';
-import { withContextOptions } from './context-options.js';
+import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
 import {
   checkPuppeteerContext,
@@ -17,7 +17,6 @@ import {
 } from './puppeteer-context.js';
 import { SiteDataCleaner } from './site-data.js';
 import { socketTransport } from './transport.js';
-import { openWorkspace, type WorkspaceLibrary } from './workspace.js';
 
 /** Puppeteer's part of the callback's argument; `context` only with the option `context: 'new'`. */
 export type PuppeteerHandles<Choice extends ContextChoice = 'default'> = {
@@ -84,22 +83,15 @@ async function connect(
   await waitForPage(browser, ownContext);
   const firstContexts = new Set(browser.browserContexts());
   const isConnected = () => browser.connected;
-  const openContext = async (which: ContextChoice, given?: PuppeteerContextOptions) => {
-    if (which === 'default') return ownContext;
-    if (given) checkPuppeteerContext(given);
-    return withContextOptions(given, isConnected, () => openPuppeteerContext(browser, given));
-  };
-  const context = await openContext(choice, contextOptions);
-  const page = await withContextOptions(contextOptions, isConnected, () =>
-    usablePage(context, request.pageUrl),
-  );
+  const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });
+  const context = await contexts.open(choice, contextOptions);
+  const page = await contexts.attempt(contextOptions, () => usablePage(context, request.pageUrl));
   watchContext(ownContext, request.onOwnContextUsed);
   return {
     handles: { browser, page, ...(choice === 'new' && { context }) },
     pageUrl: () => page.url(),
-    openWorkspace: (isolation, given?: PuppeteerContextOptions) =>
-      openWorkspace(browser, OF_WORKSPACES, { isolation, contextOptions: given, isConnected, openContext }),
-    openContext,
+    openWorkspace: contexts.openWorkspace,
+    openContext: contexts.open,
     observe,
     pageId,
     isConnected,
@@ -145,7 +137,9 @@ function pageTargets(context: BrowserContext): Target[] {
   return context.targets().filter((target) => target.type() === 'page');
 }
 
-const OF_WORKSPACES: WorkspaceLibrary<Page, BrowserContext, PuppeteerContextOptions> = {
+const CONTEXTS: ContextLibrary<Browser, Page, BrowserContext, PuppeteerContextOptions> = {
+  check: checkPuppeteerContext,
+  newContext: openPuppeteerContext,
   hasSiteData: ({ cookies }) => cookies !== undefined,
   onCrash: (page, call) => page.once('error', call),
   watch,

@@ -20,6 +20,9 @@ export type SocketEnd = LossReason | 'closed-by-us';
 /** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
+/** Opens a further WebSocket to the browser, with CDP. */
+export type OpenCdp = (signal: AbortSignal) => Promise<Socket>;
+
 /** Sees the messages of both directions before their receiver does. */
 export interface SocketTap {
   /** Returns the command to send; undefined for none. */

@@ -1,7 +1,7 @@
 import { raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { CdpClient, type Target } from './cdp-client.js';
-import type { Socket } from './socket.js';
+import type { OpenCdp } from './socket.js';
 
 /** Milliseconds after which a connect may be waiting for an unresponsive page. */
 const SLOW_CONNECT = 4000;
@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT = 2000;
  * @param onClosed Called with the URLs of the closed pages.
  */
 export function closeUnresponsivePages(
-  open: (signal: AbortSignal) => Promise<Socket>,
+  open: OpenCdp,
   connectTimeout: number,
   onClosed: (urls: string[]) => void,
 ): { wereClosed(): boolean; stop(): void } {
@@ -30,8 +30,12 @@ export function closeUnresponsivePages(
       stopped.signal.throwIfAborted();
       if (pages.length === 0) return;
       wereClosed = true;
-      await Promise.all(pages.map(({ targetId }) => cdp.send('Target.closeTarget', { targetId })));
-      onClosed(pages.map(({ url }) => url));
+      const close = ({ targetId, url }: Target) =>
+        cdp.send('Target.closeTarget', { targetId }).then(() => url);
+      const closed = await Promise.allSettled(pages.map(close));
+      // A page may have closed itself meanwhile.
+      const urls = closed.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+      if (urls.length > 0) onClosed(urls);
     } finally {
       socket.cut('closed-by-us');
     }

@@ -18,6 +18,9 @@ export class Uploads {
   /** Paths on the browser's machine. */
   readonly #copies: string[] = [];
   readonly #folder: string;
+  #nextFolder = 0;
+  /** Resolve when a command was sent or refused. */
+  readonly #sent: Promise<void>[] = [];
   readonly #onFile: (path: string) => void;
 
   /**
@@ -42,12 +45,13 @@ export class Uploads {
     const { files } = command.params;
     if (!areNamed(files)) return false;
     files.forEach((path) => this.#onFile(path));
-    void this.#send(command, files);
+    this.#sent.push(this.#send(command, files));
     return true;
   }
 
-  /** Removes the content of all copies. */
+  /** Removes the content of all copies, also of those that are under way. */
   async leaveNothing(): Promise<void> {
+    await Promise.all(this.#sent.splice(0));
     for (const path of this.#copies.splice(0)) await this.#files.empty(path);
   }
 
@@ -69,7 +73,8 @@ export class Uploads {
     if (!found?.isFile()) return path;
     const seen = await this.#files.look(path);
     if (seen.size === found.size && seen.lastModified === Math.floor(found.mtimeMs)) return path;
-    const folder = `${this.#folder}/${this.#copies.length}`;
+    // Another page may upload a file of this name at the same time.
+    const folder = `${this.#folder}/${this.#nextFolder++}`;
     const copy = await this.#files.save(path, { size: found.size, folder, name: basename(path) });
     this.#copies.push(copy);
     return copy;

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
@@ -59,6 +59,7 @@ interface Command {
 function playFiles(): PlayedBrowser['onText'] {
   let input = '';
   let saving = '';
+  let added = Buffer.alloc(0);
   return (text, page) => {
     const { id, method, params } = JSON.parse(text) as Command;
     const { functionDeclaration = '' } = params;
@@ -70,10 +71,12 @@ function playFiles(): PlayedBrowser['onText'] {
     if (functionDeclaration.includes('readAsDataURL'))
       value = content.subarray(first as number, second as number).toString('base64');
     else if (functionDeclaration.includes('download')) {
-      files.set(`${saving}/${String(first)}`, Buffer.alloc(0));
+      files.set(`${saving}/${String(first)}`, added);
+      added = Buffer.alloc(0);
       send(page, 'Browser.downloadWillBegin', { frameId: 'our-page', guid: 'our-save' });
       send(page, 'Browser.downloadProgress', { guid: 'our-save', state: 'completed' });
-    } else value = { size: content.length, lastModified: 1 };
+    } else if (functionDeclaration.includes('base64')) added = Buffer.from(String(second), 'base64');
+    else value = { size: content.length, lastModified: 1 };
     const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
     page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
   };
@@ -83,14 +86,19 @@ function send(to: WebSocket, method: string, params: object): void {
   to.send(JSON.stringify({ method, params }));
 }
 
-/** A library makes the browser save downloads, and one is completed. Returns the state that the library sees. */
-async function download(path = `${folder}/${GUID}`): Promise<string> {
+/** A library makes the browser save downloads, and one is completed. */
+function startDownload(path = `${folder}/${GUID}`): void {
   const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
   socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
   send(client, 'Browser.downloadWillBegin', { frameId: 'page', guid: GUID });
   const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
   send(client, 'Browser.downloadProgress', progress);
   send(client, 'Page.later', {});
+}
+
+/** Returns the state of the download that the library sees. */
+async function download(path?: string): Promise<string> {
+  startDownload(path);
   const ended = () => seen.find((text) => text.includes('downloadProgress'));
   await expect.poll(ended).toBeDefined();
   return /"state":"(\w+)"/.exec(ended()!)![1]!;
@@ -149,4 +157,45 @@ it.each([
   await expect.poll(() => browser.received).toHaveLength(1);
   const sent = { id: 7, method: 'Browser.setDownloadBehavior', params: { ...params, downloadPath: there } };
   expect(JSON.parse(browser.received[0]!)).toEqual({ ...sent, sessionId: 's' });
+});
+
+it('copies two files of one name to two paths, if two pages upload them at the same time', async () => {
+  await connect(true);
+  for (const [index, page] of ['one', 'two'].entries()) {
+    const path = join(folder, page, 'a.txt');
+    await mkdir(join(folder, page));
+    await writeFile(path, page);
+    const command = {
+      id: index,
+      method: 'DOM.setFileInputFiles',
+      params: { files: [path] },
+      sessionId: page,
+    };
+    socket.send(JSON.stringify(command));
+  }
+  const commands = () =>
+    browser.received
+      .map((text) => JSON.parse(text) as Command)
+      .filter(({ id, method }) => id < 2 && method === 'DOM.setFileInputFiles');
+  await expect.poll(commands).toHaveLength(2);
+  const paths = commands().map(({ params }) => params.files![0]);
+  expect(paths).toEqual([expect.stringMatching(/^\/tmp\/.*\/a\.txt$/), expect.stringMatching(/\/a\.txt$/)]);
+  expect(paths[0]).not.toBe(paths[1]);
+});
+
+it('leaves nothing of a download that is being copied at the end', async () => {
+  files.set(`${folder}/${GUID}`, CONTENT);
+  startDownload();
+  await expect.poll(() => seen.join()).toContain('Page.later');
+  await watch.leaveNothing();
+  expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
+});
+
+it('leaves nothing of an upload that is under way at the end', async () => {
+  const path = join(folder, 'a.txt');
+  await writeFile(path, 'content');
+  socket.send(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files: [path] } }));
+  await watch.leaveNothing();
+  await expect.poll(() => files.size).toBe(1);
+  expect([...files.values()]).toEqual([Buffer.alloc(0)]);
 });

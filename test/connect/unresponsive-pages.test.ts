@@ -71,6 +71,21 @@ it('closes the pages that do not respond, and reports their URLs', async () => {
   await until(() => browser.open === 0);
 });
 
+it('reports the pages that it has closed, if another one has closed itself meanwhile', async () => {
+  playPages(browser, { gone: 'unresponsive', stuck: 'unresponsive' });
+  const answer = browser.onText;
+  browser.onText = (text, client) => {
+    const { id, method, params } = JSON.parse(text);
+    if (method !== 'Target.closeTarget' || params.targetId !== 'gone') return answer(text, client);
+    return client.send(JSON.stringify({ id, error: { message: 'No target with given id found' } }));
+  };
+  await watchSlowConnect();
+  await until(() => sent('Runtime.evaluate').length === 2);
+  await vi.advanceTimersByTimeAsync(2000);
+  await until(() => browser.open === 0);
+  expect(told).toEqual([['https://stuck/']]);
+});
+
 it('checks each page over its own session, and no worker; it closes no responsive page', async () => {
   playPages(browser, { one: 'answers', two: 'answers' });
   const pages = await watchSlowConnect();

@@ -2,9 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { PlayedBrowser, until } from '../support/played-browser.js';
-import { processesOf } from '../support/processes.js';
 import { variablesOf, type Environment, type Program } from '../support/program.js';
-import { guardOf, start } from './support.js';
+import { guardOf, helpers, start } from './support.js';
 
 /** A service with one browser, which keeps its session id. */
 describe('a release that is under way when the process ends', () => {
@@ -145,9 +144,3 @@ describe('a release that is under way when the process ends', () => {
     await expectReleased();
   });
 });
-
-/** Release processes of this test file. */
-function helpers(): string[] {
-  const all = processesOf(process.env['TMPDIR']!).map(({ command }) => command);
-  return all.filter((command) => command.includes('release-process'));
-}
