@@ -13,7 +13,7 @@ import { runOf, type FailedRun, type Run } from '../lease/run.js';
 import { BrowserPool } from '../service/browser-pool.js';
 import { CliError } from './errors.js';
 import { BIDI_LIBRARY, startPool } from './service.js';
-import type { Format } from './terminal.js';
+import { counted, type Format } from './terminal.js';
 
 type PrintStep = (who: string, what: string, format?: Format) => void;
 
@@ -41,7 +41,7 @@ export function planJobs(isInstalled: (name: string) => boolean): Plan {
   const jobs = JOBS.filter((job) => missingOf(job).length === 0);
   if (jobs.length === 0) throw new CliError(NO_LIBRARY);
   const size = Math.max(1, jobs.length - 1);
-  const headline = `${count(jobs.length, 'job')}, ${count(size, 'browser')}`;
+  const headline = `${counted(jobs.length, 'job')}, ${counted(size, 'browser')}`;
   return {
     jobs,
     size,
@@ -55,10 +55,6 @@ export function planJobs(isInstalled: (name: string) => boolean): Plan {
 const NO_LIBRARY =
   'The demo needs Playwright or Puppeteer. Install a library: npm install playwright-core, or npm install puppeteer-core';
 
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
-}
-
 /** Runs jobs at once on a local pool, which records each into the folder. Rejects only when the signal aborts. */
 export async function runJobs(
   { jobs, size }: Plan,
@@ -71,7 +67,7 @@ export async function runJobs(
   await Promise.all([...libraries].map((library) => import(library)));
   print('libraries', `loaded: ${[...libraries].join(', ')}`);
   await using local = await startPool({ pools: [{ name: 'demo', size }], recording: { folder } }, signal);
-  print('pool', `${count(size, 'browser')} at ${local.baseUrl}`);
+  print('pool', `${counted(size, 'browser')} at ${local.baseUrl}`);
   await using shop = await openShop();
   print('shop', `open at ${shop.url}`);
   await using pool = new BrowserPool('demo', { baseUrl: local.baseUrl, token: local.token });

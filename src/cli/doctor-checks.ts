@@ -10,12 +10,10 @@ import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
-import { POLL_TIMEOUT } from './options.js';
+import { POLL_TIMEOUT, type ServiceOptions } from './options.js';
 
 /** The service and the pool to check. */
-export interface Case {
-  baseUrl?: string;
-  service?: string;
+export interface Case extends ServiceOptions {
   /** Id or name of the pool; without a pool, nothing is leased. */
   pool: string | undefined;
   /** Leases one browser, once. */

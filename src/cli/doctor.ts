@@ -4,7 +4,7 @@ import { PoolConnectionError, PoolServiceError } from '../shared/service-errors.
 import type { Case, Check, Result } from './doctor-checks.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import { ABOUT_TOKEN, addServiceOption, timeout, type ServiceOptions } from './options.js';
+import { ABOUT_TOKEN, addServiceOption, timeout } from './options.js';
 import { printable } from '../shared/redact.js';
 import { paintFor, printJson, type Paint } from './terminal.js';
 
@@ -16,7 +16,9 @@ export function define(command: Command, { signal }: Interruption): void {
     .addOption(timeout('--acquire-timeout <time>', 'time that each lease may wait for a browser', '15s'))
     .option('--json', 'print JSON')
     .addHelpText('after', HELP)
-    .action(async (pool: string | undefined, options: DoctorOptions) => doctor({ ...options, pool, signal }));
+    .action(async (pool: string | undefined, options: object) =>
+      doctor({ ...options, pool, signal } as DoctorOptions),
+    );
 }
 
 const HELP = `
@@ -38,15 +40,12 @@ Examples:
   $ pooled-browser doctor --service browserbase --lease
   $ pooled-browser doctor scrapers --json | jq '.checks[] | select(.status == "failed")'`;
 
-interface DoctorOptions extends ServiceOptions {
-  /** In ms. */
-  acquireTimeout: number;
-  lease?: true;
+interface DoctorOptions extends Case {
   json?: true;
 }
 
 /** Runs all checks and prints each finding. Exits with a failure when a check failed. */
-async function doctor({ json, ...examined }: Case & DoctorOptions): Promise<void> {
+async function doctor({ json, ...examined }: DoctorOptions): Promise<void> {
   const paint = paintFor(process.stdout);
   const print = (finding: Finding) => process.stdout.write(`${describeFinding(finding, paint)}\n`);
   const checks = await examine(examined, json ? () => {} : print);

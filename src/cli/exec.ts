@@ -39,9 +39,13 @@ export function define(command: Command, interruption: Interruption): void {
     .addHelpText('after', HELP)
     .action(async (pool: string, program: string, args: string[], options: ExecOptions) => {
       const whole = [program, ...args];
-      if (options.lazy) return execLazily(pool, whole, { ...options, ...releaseOf(command) }, interruption);
-      if (options.idleTimeout !== undefined) throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
-      return exec(pool, whole, options, interruption);
+      if (options.idleTimeout !== undefined && !options.lazy)
+        throw new CliError('--idle-timeout needs --lazy.', EXIT.usage);
+      // A browser that its proxy cleans need not be destroyed.
+      const isCleaned = options.lazy && command.getOptionValueSource('release') === 'default';
+      const settings = isCleaned ? { ...options, release: 'auto' as const } : options;
+      const code = await (options.lazy ? execLazily : exec)(pool, whole, settings, interruption);
+      if (code !== EXIT.ok) throw new ExitStatus(code);
     });
 }
 
@@ -99,24 +103,18 @@ interface ExecOptions extends LeaseCommandOptions {
   idleTimeout?: number;
 }
 
-/** A browser that its proxy cleans need not be destroyed. */
-function releaseOf(command: Command): { release?: 'auto' } {
-  return command.getOptionValueSource('release') === 'default' ? { release: 'auto' } : {};
-}
-
-/** Runs a command with a leased browser, and ends with the exit code of the command. */
+/** Runs a command with a leased browser, and returns the exit code of the command. */
 async function exec(
   poolName: string,
   command: readonly string[],
   options: ExecOptions,
   interruption: Interruption,
-): Promise<void> {
+): Promise<number> {
   const { signal } = interruption;
   await using pool = await openPool(poolName, options);
   const { describeReplays, leaseSession } = await import('./lease.js');
-  const { exposeNetwork, localEndpoint, ...request } = options;
-  const lease = await leaseSession(pool, { ...request, signal });
-  let code: number;
+  const { exposeNetwork, localEndpoint } = options;
+  const lease = await leaseSession(pool, { ...options, signal });
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
@@ -125,16 +123,12 @@ async function exec(
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
-    code = await runCommand(
-      command,
-      { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url },
-      interruption,
-    );
+    const all = { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url };
+    return await runCommand(command, all, interruption);
   } finally {
     await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
-  if (code !== EXIT.ok) throw new ExitStatus(code);
 }
 
 /** Runs a command with addresses of this machine, which lease a browser when the command connects. */
@@ -143,7 +137,7 @@ async function execLazily(
   command: readonly string[],
   options: ExecOptions,
   interruption: Interruption,
-): Promise<void> {
+): Promise<number> {
   const { idleTimeout, exposeNetwork } = options;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
@@ -169,9 +163,7 @@ async function execLazily(
     BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
   };
   interruption.signal.throwIfAborted();
-  const code = await runCommand(command, variables, interruption);
-  await proxy.close();
-  if (code !== EXIT.ok) throw new ExitStatus(code);
+  return await runCommand(command, variables, interruption);
 }
 
 /**

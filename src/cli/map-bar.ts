@@ -3,6 +3,7 @@ import type { QueueProgress } from '../map/queue/queue-progress.js';
 import { excerpt } from '../shared/redact.js';
 import type { Span } from './live-lines.js';
 import { describeReason, withInput } from './map-failures.js';
+import { counted } from './terminal.js';
 
 /** Width of the bar, and minimum width of a terminal with a bar, in columns. */
 const BAR = 20;
@@ -47,7 +48,7 @@ function factsOf(progress: ShownProgress): Span[] {
     [`${done + skipped}${total === undefined ? '' : ` of ${total}`} done`],
     ...(failed > 0 ? [[`${failed} failed`, 'red'] as const] : []),
     ...(retried > 0 ? [[`${retried} ${retried === 1 ? 'retry' : 'retries'}`, 'yellow'] as const] : []),
-    ...(leases > 0 ? [[`${leases} ${leases === 1 ? 'browser' : 'browsers'}`] as const] : []),
+    ...(leases > 0 ? [[counted(leases, 'browser')] as const] : []),
     ...queueFacts(progress),
     [`${rate.toFixed(1)}/s`],
     ...(slowestHost

@@ -1,5 +1,6 @@
 import { recordReason, type RecordedReason } from '../map/outcome.js';
 import { excerpt } from '../shared/redact.js';
+import { counted } from './terminal.js';
 
 /** A reason why inputs failed, with one of these inputs. */
 interface FailureGroup {
@@ -35,7 +36,7 @@ export class FailureSummary {
     const shown = groups.slice(0, MOST_SHOWN);
     const others = this.#count - shown.reduce((sum, { count }) => sum + count, 0);
     return [
-      `${this.#count} ${this.#count === 1 ? 'input' : 'inputs'} failed:`,
+      `${counted(this.#count, 'input')} failed:`,
       ...shown.map(
         ({ reason, example, count }) => `${count} × ${withInput(reason, example, 'for example ')}`,
       ),

@@ -6,7 +6,7 @@ import { describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
 import { barLines, describeProgress, type ShownProgress } from './map-bar.js';
 import { FailureSummary } from './map-failures.js';
-import { formatNote } from './terminal.js';
+import { counted, formatNote } from './terminal.js';
 
 type ReplaysEvent = Extract<RunEvent, { type: 'replays' }>;
 
@@ -97,7 +97,7 @@ export class MapReport implements Disposable {
   end(isComplete: boolean, artifacts: string | undefined): void {
     const failures = this.#failures.lines();
     const texts = failures.length > 0 ? [failures.join('\n')] : [];
-    if (this.#artifacts > 0) texts.push(`Artifacts: ${this.#artifacts} files in ${artifacts}`);
+    if (this.#artifacts > 0) texts.push(`Artifacts: ${counted(this.#artifacts, 'file')} in ${artifacts}`);
     this.endWith(...texts, this.#summarize(isComplete));
   }
 

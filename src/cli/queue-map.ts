@@ -44,7 +44,7 @@ export async function mapByQueue(
   const queueReport = new QueueReport(report, known, inputs.total);
   await using collector = await Collector.open(
     queueName,
-    readOptions(collectChecks, { connection, signal, ...queueReport.options }, 'map'),
+    readOptions(collectChecks, { connection, signal: stop.signal, ...queueReport.options }, 'map'),
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
@@ -58,7 +58,7 @@ export async function mapByQueue(
   for (const part of [adding, working]) part.catch((error: unknown) => stop.abort(error));
   let isComplete = false;
   try {
-    for await (const record of newResults(collector.outcomes(stop.signal), known)) {
+    for await (const record of newResults(collector.outcomes(), known)) {
       await results.keep(record);
       queueReport.add(record);
     }
@@ -137,7 +137,7 @@ class QueueReport {
   readonly #total: number | undefined;
   #done = 0;
   #failed = 0;
-  #own: MapProgress | undefined;
+  #own: Partial<MapProgress> = {};
   #queue: QueueProgress | undefined;
 
   /** @param total Number of inputs, if it is known. */
@@ -172,17 +172,15 @@ class QueueReport {
 
   #show(): void {
     if (!this.#queue) return;
-    const { retried = 0, leases = 0, attempts = [], lastFailure, slowestHost } = this.#own ?? {};
     this.#report.show({
+      retried: 0,
+      leases: 0,
+      attempts: [],
+      ...this.#own,
       ...this.#queue,
       done: this.#done,
       failed: this.#failed,
       skipped: this.#known.doneBefore,
-      retried,
-      leases,
-      attempts,
-      ...(lastFailure && { lastFailure }),
-      ...(slowestHost && { slowestHost }),
       ...(this.#total !== undefined && { total: this.#total }),
     });
   }

@@ -11,7 +11,7 @@ import type { LocalPoolOptions } from '../local/options.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
 import { BIDI_LIBRARY, isInstalled, startPool } from './service.js';
-import { paintFor, printJson, type Format, type Paint } from './terminal.js';
+import { counted, paintFor, printJson, type Format, type Paint } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   command
@@ -137,7 +137,7 @@ function createPrinter(paint: Paint): (event: ServingEvent | LocalPoolEvent) => 
 const WITHOUT_BIDI = `CDP only: WebDriver BiDi needs a package. Install it: npm install ${BIDI_LIBRARY}`;
 
 function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, paint: Paint): string {
-  const list = pools.map(({ name, size }) => `${name} (${size} ${size === 1 ? 'browser' : 'browsers'})`);
+  const list = pools.map(({ name, size }) => `${name} (${counted(size, 'browser')})`);
   const known = paint('dim', '# BROWSER_POOL_ACCESS_TOKEN: use the value from this environment.');
   return [
     paint('bold', `Serving ${list.join(', ')} at ${baseUrl}`),

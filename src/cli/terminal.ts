@@ -23,6 +23,11 @@ export function printJson(value: unknown): boolean {
   return process.stdout.write(`${printable(JSON.stringify(value))}\n`);
 }
 
+/** A number with its noun, which has a plural with an s. */
+export function counted(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
 /** Formats rows as lines, in columns of equal width. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const table = rows.map((row) => row.map(printable));

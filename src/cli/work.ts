@@ -15,6 +15,7 @@ import {
   workSettingsOf,
   type TaskOptions,
 } from './task-command.js';
+import { counted } from './terminal.js';
 
 export function define(command: Command, { signal }: Interruption): void {
   addTaskOptions(command)
@@ -80,7 +81,7 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
       connector,
       signal,
     });
-    report.endWith(`Finished ${done} ${done === 1 ? 'input' : 'inputs'}, of which ${failed} failed.`);
+    report.endWith(`Finished ${counted(done, 'input')}, of which ${failed} failed.`);
   } catch (error) {
     report.endWith('The worker has stopped because of an error.');
     throw error;

@@ -144,19 +144,16 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
   const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
   const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
   const pool = resolvePool(given ?? idOrName);
-  expectService(pool, baseUrl);
+  // The access token must not be sent to another service that the lease names.
+  if (pool.baseUrl !== baseUrl) {
+    throw new InvalidOptionError(
+      'pool',
+      `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
+    );
+  }
   const plan = { pool, settings, connector, addedNames: NAMES };
   const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
-}
-
-/** The access token must not be sent to another service that the lease names. */
-function expectService(pool: BrowserPool<object>, baseUrl: string): void {
-  if (pool.baseUrl === baseUrl) return;
-  throw new InvalidOptionError(
-    'pool',
-    `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
-  );
 }
 
 /** The same in each copy of this library. */
@@ -170,16 +167,17 @@ export function leaseOf<Handles>(browser: object): Lease<Handles> {
 }
 
 /** What this library adds to the handles: a handle of such a name would replace it. */
-const NAMES = [
-  'session',
-  'signal',
-  'use',
-  'reconnect',
-  'replays',
-  'detach',
-  'release',
-  'liveViewUrl',
-] as const satisfies readonly (keyof PooledBrowser<unknown>)[];
+const NAMES = Object.keys({
+  session: 0,
+  signal: 0,
+  liveViewUrl: 0,
+  use: 0,
+  reconnect: 0,
+  downloads: 0,
+  replays: 0,
+  detach: 0,
+  release: 0,
+} satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol>, 0>);
 
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles, Session extends object>(

@@ -115,7 +115,7 @@ export class ProxiedBrowser {
   async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
     const isOnlySocket = lease.grant.endsWithConnection === true && how.protocol === 'cdp';
     if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
-    this.#isSocketTaken = true;
+    if (isOnlySocket) this.#isSocketTaken = true;
     try {
       const socket = await this.#openApart(lease, how, isOnlySocket);
       const cut = () => socket.cut('closed-by-us');
@@ -126,7 +126,7 @@ export class ProxiedBrowser {
         cut();
       });
     } finally {
-      this.#isSocketTaken = false;
+      if (isOnlySocket) this.#isSocketTaken = false;
     }
   }
 

@@ -50,7 +50,9 @@ export class LeaseReplays {
     this.#timeLeft = lease.settings.replaysTimeout;
     this.#servedAt = servedAt;
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
-    const listed = known ?? (this.#hasSharedSessions ? this.#list() : []);
+    // Otherwise, a session of this service has one lease.
+    const isShared = lease.pool[INTERNALS].client.service.owner !== undefined;
+    const listed = known ?? (isShared ? this.#list() : []);
     this.#first = Promise.resolve(listed);
     // `collect` reports the error.
     this.#first.then(
@@ -92,9 +94,7 @@ export class LeaseReplays {
 
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
   async soFar(): Promise<readonly Replay[]> {
-    const timeout = () => new Error('The service did not list the recordings in time.');
-    const listed = raceTimeout(this.#lease.settings.replaysTimeout, () => this.#current(), timeout);
-    return listed.then(
+    return raceTimeout(this.#lease.settings.replaysTimeout, () => this.#current()).then(
       ({ replays }) => replays,
       () => this.started,
     );
@@ -223,11 +223,6 @@ export class LeaseReplays {
   #fail(error: Error, event: RunStep): void {
     this.#lease.cleanupErrors.push(error);
     this.#lease.emit(event);
-  }
-
-  /** A session of this service can belong to one lease after another. */
-  get #hasSharedSessions(): boolean {
-    return this.#lease.pool[INTERNALS].client.service.owner !== undefined;
   }
 
   /** The service's list can be late or fail; the response to the start of the recording has its link. */

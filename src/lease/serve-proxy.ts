@@ -2,6 +2,7 @@ import { resolvePool, type BrowserPool } from '../service/browser-pool.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callListener } from '../shared/telemetry.js';
+import type { ProxyEvent } from './events.js';
 import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
 
 const loadServer = lazy(() => import('./proxy-server.js'));
@@ -37,8 +38,7 @@ export async function serveProxy(
   const fromHere = callSite();
   const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
-  const emit = (event: Parameters<NonNullable<ProxyOptions['onClient']>>[0]) =>
-    callListener(settings.onClient, event, 'onClient');
+  const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
   const plan = { pool: resolvePool(pool), settings, emit };
   return fromHere(loadServer().then(({ ProxyServer }) => ProxyServer.start(plan)));
 }

@@ -1,4 +1,4 @@
-import { truncate, type FileHandle } from 'node:fs/promises';
+import { realpath, truncate, type FileHandle } from 'node:fs/promises';
 import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
@@ -52,7 +52,8 @@ export class RecordFile {
     path: string,
     onRecord: (record: OutcomeRecord, start: number) => void,
   ): Promise<RecordFile> {
-    const unlock = await lockCheckpoint(path);
+    // A link to the file has the same lock.
+    const unlock = await lockCheckpoint(await realpath(path).catch(() => path));
     let file: FileHandle | undefined;
     try {
       file = await openFile(path, 'a+');

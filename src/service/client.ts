@@ -63,7 +63,8 @@ export class ServiceClient {
     const { service, url, token } = settings;
     this.service = service;
     this.#settings = settings;
-    this.#token = url.protocol === 'local:' ? async () => (await this.host.open()).local!.token : token;
+    this.#token =
+      url.protocol === 'local:' ? () => this.host.open().then(({ local }) => local!.token) : token;
     if (typeof this.#token === 'string') this.#lastToken = this.#token;
     hideParameters(service.secretParameters ?? []);
   }
@@ -157,17 +158,16 @@ export class ServiceClient {
   }
 
   async #readToken(): Promise<string | undefined> {
-    const token = typeof this.#token === 'function' ? await this.#token() : this.#token;
-    if (token === undefined && this.#token === undefined) return undefined;
-    if (typeof token !== 'string' || !isToken(token)) {
-      throw new InvalidOptionError(
-        'token',
-        'The token function must return a string of visible ASCII characters.',
-      );
+    if (this.#token === undefined) return undefined;
+    const isFunction = typeof this.#token === 'function';
+    const token: unknown = isFunction ? await this.#token() : this.#token;
+    if (!isToken(token)) {
+      const message = 'The token function must return a string of visible ASCII characters.';
+      throw new InvalidOptionError('token', message);
     }
     hideSecret(token);
     this.#lastToken = token;
-    if (typeof this.#token === 'function') this.onToken(token);
+    if (isFunction) this.onToken(token);
     return token;
   }
 

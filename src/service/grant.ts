@@ -10,7 +10,8 @@ import {
   PoolServiceError,
   type ReleaseError,
 } from '../shared/service-errors.js';
-import type { BrowserService, Grant, LeaseRequest } from './browser-service.js';
+import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from './browser-service.js';
+import type { ServiceClient } from './client.js';
 import type { PoolEvent } from './events.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import { readAs, readJson, type HttpResponse } from './response.js';
@@ -87,9 +88,9 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   const outcome = send(request);
   pool[INTERNALS].background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
-    // Without a ticket, the service leases with the connection, which nobody opened.
     if (late.kind !== 'granted') return;
     const { grant, ticket } = late.granted;
+    // Without a ticket, the service leases with the connection, which nobody opened.
     if (ticket) void releaseOrphan(grant.id, ticket, request);
   });
 }
@@ -100,21 +101,7 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   const { service } = client;
   const facts = { pool: pool.idOrName };
   const message = service.acquire(lease);
-  const address = () => ({ baseUrl: client.host.url, token: client.lastToken });
-  // The connection itself is the lease.
-  if (!message) {
-    try {
-      await client.prepareToken({ facts, signal });
-    } catch (error) {
-      if (error === signal?.reason) throw error;
-      return outcomeOf(error as Error, service, undefined);
-    }
-    const grant = service.grant(undefined, lease, address());
-    return {
-      kind: 'granted',
-      granted: { grant: seal(grant), lease, ticket: undefined, servedAt: undefined },
-    };
-  }
+  if (!message) return leaseByConnection(request);
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
   // A process that a signal ends must not lease another browser.
   if (endTasks.isEnding) await new Promise(() => {});
@@ -129,8 +116,7 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   try {
     response = await client.send(message, { facts, timeout, unsentSignal: signal, onSend });
     if (response.status === 204) return { kind: 'none' };
-    const read = readGrant(response, request, address());
-    return 'error' in read ? read : { kind: 'granted', granted: read };
+    return readGrant(response, request);
   } catch (error) {
     if (error === signal?.reason) throw error;
     const outcome = outcomeOf(error as Error, service, response);
@@ -144,14 +130,24 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   }
 }
 
+/** The connection itself will be the lease. */
+async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise<AcquireOutcome> {
+  const { client } = pool[INTERNALS];
+  try {
+    await client.prepareToken({ facts: { pool: pool.idOrName }, signal });
+  } catch (error) {
+    if (error === signal?.reason) throw error;
+    return outcomeOf(error as Error, client.service, undefined);
+  }
+  const grant = seal(client.service.grant(undefined, lease, addressOf(client)));
+  return { kind: 'granted', granted: { grant, lease, ticket: undefined, servedAt: undefined } };
+}
+
 /** Reads a response that leased a browser, or refused to. A browser in a broken response is released. */
-function readGrant(
-  response: HttpResponse,
-  request: GrantRequest,
-  address: { baseUrl: URL; token: string | undefined },
-): Granted | Extract<AcquireOutcome, { error: Error }> {
+function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcome {
   const { pool, lease } = request;
-  const { service } = pool[INTERNALS].client;
+  const { client } = pool[INTERNALS];
+  const { service } = client;
   const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
   const facts = { pool: pool.idOrName, sessionId };
   // Also those of a response that is not a session: its browser may have been leased.
@@ -159,23 +155,28 @@ function readGrant(
   try {
     const servedAt = Date.parse(String(response.headers['date']));
     return readAs(response, facts, (json) => {
-      const grant = service.grant(json, lease, address);
+      const grant = service.grant(json, lease, addressOf(client));
       const fault = pathSegmentFault(grant.id);
       // The library could not release a browser with such an id.
       if (fault !== undefined) throw new Error(`has a session id that ${fault}`);
       const test = service.owner?.(grant.id, lease);
-      return {
+      const granted = {
         grant: seal(grant),
         lease,
         ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
         servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
       };
+      return { kind: 'granted', granted };
     });
   } catch (error) {
     if (!sessionId) throw error;
     void releaseOrphan(sessionId, ticketOf(sessionId, request), request);
     return { kind: 'released', error: error as Error, isOutage: false };
   }
+}
+
+function addressOf({ host, lastToken }: ServiceClient): ServiceAddress {
+  return { baseUrl: host.url, token: lastToken };
 }
 
 function seal(grant: Grant): Grant {

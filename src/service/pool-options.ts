@@ -153,12 +153,14 @@ export function pathSegment(): Check<string> {
 }
 
 /** Returns true for a token that is valid in a header. */
-export function isToken(token: unknown): boolean {
-  return typeof token === 'function' || (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token));
+export function isToken(token: unknown): token is string {
+  return typeof token === 'string' && /^[\x21-\x7e]+$/.test(token);
 }
 
 export const tokenCheck: Check<Token> = checked((token) =>
-  isToken(token) ? undefined : 'must be a string of visible ASCII characters, or a function that returns one',
+  typeof token === 'function' || isToken(token)
+    ? undefined
+    : 'must be a string of visible ASCII characters, or a function that returns one',
 );
 
 export const poolChecks = checksOf<BrowserPoolOptions<object>>()({

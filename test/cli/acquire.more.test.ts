@@ -1,6 +1,6 @@
 import { chromium } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { FakeService, JWT } from '../support/fake-service.js';
+import { FakeService, JWT, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { SLOW_START } from '../support/program.js';
@@ -109,6 +109,16 @@ it('prints once that it waits, and fails if no browser becomes available in time
     1,
   );
   expect(stderr).toMatch(/No browser became available in pool "?pool"? within 2/);
+});
+
+it('ends early for a service that was never reached', async () => {
+  // No other test tries this address.
+  const service = { baseUrl: UNREACHABLE.replace(/\d+$/, '3'), token: TOKEN };
+  const { code, stderr } = await runHere(['acquire', 'pool', '--unreachable-timeout', '2s'], service);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^pooled-browser: .*ECONNREFUSED.* Retrying\.\n.*No connection was opened for 2 s\./,
+  );
 });
 
 it('quits at a second Ctrl-C, and sends the release again at the exit', async () => {

@@ -1,7 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { mkdtempSync, readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +7,7 @@ import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
 import { processesOf } from '../support/processes.js';
 import { startProgram, variablesOf } from '../support/program.js';
+import { Site } from '../support/site.js';
 import { hasTerminals, runHere, startAtTerminal, startCli, startClient } from './support.js';
 
 /** A command that prints when it runs, and then waits for signals: the shell must not wait for a child. */
@@ -64,40 +62,26 @@ describe('exec', () => {
     expect(leased()).toBe(0);
   });
 
-  it.each([[[]], [['--lazy']]])(
-    'answers requests of the browser to exposed hosts: exec %j',
-    async (flags) => {
-      const app = createServer((_request, response) => response.end('on this machine'));
-      await once(app.listen(0, 'localhost'), 'listening');
-      onTestFinished(() => app.closeAllConnections());
-      onTestFinished(() => void app.close());
-      const host = `localhost:${(app.address() as AddressInfo).port}`;
-      const script = `
+  it('answers requests of the browser to exposed hosts', async () => {
+    await using site = await Site.open((_request, response) => response.end('on this machine'));
+    const { href, host } = new URL(site.as('localhost'));
+    const script = `
       const puppeteer = require('puppeteer-core');
       (async () => {
         const browser = await puppeteer.connect({ browserWSEndpoint: process.env.BROWSER_POOL_CDP_WS_URL });
         const page = await browser.newPage();
-        for (let visit = 0; visit < 2; visit++) await page.goto('http://${host}');
+        for (let visit = 0; visit < 2; visit++) await page.goto('${href}');
         console.log(await page.evaluate('document.body.innerText'));
         await browser.disconnect();
       })();`;
-      const { code, stdout, stderr } = await start(
-        '--expose-network',
-        host,
-        ...flags,
-        '--',
-        'node',
-        '-e',
-        script,
-      ).ended;
-      expect({ code, stdout, stderr }).toEqual({
-        code: 0,
-        stdout: 'on this machine\n',
-        stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
-      });
-      expect(leased()).toBe(0);
-    },
-  );
+    const { code, stdout, stderr } = await start('--expose-network', host, '--', 'node', '-e', script).ended;
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: 'on this machine\n',
+      stderr: `pooled-browser: The browser reaches ${host} through this machine.\n`,
+    });
+    expect(leased()).toBe(0);
+  });
 
   it('leaves stdin, stdout, stderr and all arguments to the command, and prints nothing itself', async () => {
     const command = ['sh', '-c', 'cat; echo "$1"; echo err >&2', 'sh', '--release-on-crash'];

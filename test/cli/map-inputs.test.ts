@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { openInputs } from '../../src/cli/map-inputs.js';
+import { openInputs, readInputCheck } from '../../src/cli/map-inputs.js';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'inputs-'))));
@@ -65,4 +65,21 @@ it.each<[string, Buffer, string]>([
   };
   await expect(readFile(bytes)).rejects.toMatchObject(refusal);
   await expect(readStdin(bytes)).rejects.toMatchObject(refusal);
+});
+
+/** Earlier results with their index and input, such as `0a`, and the inputs now. */
+it.each([
+  ['the same inputs', '0a 1b', 'a b', undefined],
+  ['more inputs at the end', '1b 0a', 'a b c', undefined],
+  ['each input that --force has accepted', '0a 1b 1c', 'a c', undefined],
+  ['no other input', '0a 1b', 'a c', /input 2 is c, and was b\..*--force/],
+])('a job that continues accepts %s', async (_what, earlier, now, refusal) => {
+  const path = join(folder, 'results.jsonl');
+  const records = earlier.split(' ').map(([index, input]) => ({ index: Number(index), input, attempts: 1 }));
+  const lines = records.map((record) => `${JSON.stringify({ status: 'fulfilled', ...record })}\n`);
+  await writeFile(path, lines.join(''));
+  const check = await readInputCheck(path);
+  const checkAll = () => now.split(' ').forEach((input, index) => check(input, index));
+  if (refusal) expect(checkAll).toThrow(refusal);
+  else expect(checkAll).not.toThrow();
 });

@@ -46,27 +46,6 @@ describe('results', () => {
     expect(jobs.leased).toBe(0);
   });
 
-  it('come from tasks that --host-concurrency and the hostOf of the script limit', async () => {
-    let running = 0;
-    let most = 0;
-    await using site = await Site.open(async (_, response) => {
-      most = Math.max(most, ++running);
-      await new Promise((resolve) => void setTimeout(resolve, 50));
-      running--;
-      response.end('page');
-    });
-    const task = `${ASKS}\nexport const hostOf = (input) => new URL(input).pathname.split('/')[1];`;
-    const list = inputs(...['a/1', 'a/2', 'a/3', 'b/1'].map((path) => `${site.url}/${path}`));
-    const limits = ['--host-concurrency', '1', '--host-delay', '100ms'];
-    const { code, stdout, stderr } = await run([script(task), list, '--pages-per-lease', '4', ...limits]);
-    expect(code, stderr).toBe(0);
-    expect(parse(stdout)).toHaveLength(4);
-    expect(most).toBeLessThanOrEqual(2);
-    const unknown = await run([script(ASKS), inputs('a'), ...limits]);
-    expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain('pass hostOf, which names the host of an input');
-  });
-
   it('come from browsers that reach the hosts of --expose-network through this machine', async () => {
     await using site = await Site.open((_, response) => response.end('<title>here</title>'));
     const { host } = new URL(site.url);
@@ -134,34 +113,17 @@ describe('results', () => {
   });
 });
 
-it.each([
-  [
-    ['good', 'bad'],
-    ['--trace', '--library', 'playwright'],
-    [[], ['console.jsonl', 'screenshot.png', 'trace.zip']],
-  ],
-  [['good'], ['--artifacts-on', 'always', '--protocol', 'bidi'], [['console.jsonl', 'screenshot.png']]],
-])(
-  'collects the artifacts of %j with %j, and adds their paths to the results',
-  async (list, flags, names) => {
-    const evidence = join(jobs.folder, 'evidence');
-    const task = `export default async ({ input, page }) => {
-    await page.goto(${JSON.stringify(titled('Hello'))});
-    await page.evaluate((text) => console.log(text), input);
-    if (input === 'bad') throw new Error('not good');
-  };`;
-    const words = [script(task), inputs(...list), '--artifacts', evidence, '--ordered', ...flags];
-    const { code, stdout, stderr } = await run(words);
-    expect(code).toBe(list.length - 1);
-    const found = parse(stdout).map(({ artifacts = [] }) => artifacts.map((path) => basename(path)));
-    expect(found).toEqual(names);
-    const last = list.length - 1;
-    expect(readdirSync(evidence)).toEqual([
-      expect.stringMatching(new RegExp(`^task-${last}-attempt-1-\\w{6}$`)),
-    ]);
-    expect(stderr).toContain(`pooled-browser: Artifacts: ${names[last]!.length} files in ${evidence}\n`);
-  },
-);
+it('collects artifacts of a failed task, and adds their paths to its result', async () => {
+  const evidence = join(jobs.folder, 'evidence');
+  const task = "export default ({ input }) => { if (input === 'bad') throw new Error('not good'); };";
+  const words = [script(task), inputs('good', 'bad'), '--artifacts', evidence, '--ordered'];
+  const { code, stdout, stderr } = await run(words);
+  expect(code).toBe(1);
+  const found = parse(stdout).map(({ artifacts = [] }) => artifacts.map((path) => basename(path)));
+  expect(found).toEqual([[], ['screenshot.png']]);
+  expect(readdirSync(evidence)).toEqual([expect.stringMatching(/^task-1-attempt-1-\w{6}$/)]);
+  expect(stderr).toContain(`pooled-browser: Artifacts: 1 file in ${evidence}\n`);
+});
 
 it('stops its tasks at SIGTERM, releases all browsers, prints how to continue, and exits with 143', async () => {
   const held: ServerResponse[] = [];
@@ -192,43 +154,27 @@ it('exits with 1 when the service refuses, although stdin is open', async () => 
 
 const LINK = 'https://replays.test/view?jwt=eyJhbGciOi.eyJzdWIi.c2ln&replay_id=r2';
 const OLD = { replay_id: 'r1', finished_at: '2026-01-01T00:00:00Z', replay_view_url: 'https://old.test' };
-const NEW = { replay_id: 'r2', replay_view_url: LINK };
-const FINISHED = { ...NEW, finished_at: '2026-01-02T00:00:00Z' };
+const NEW = { ...OLD, replay_id: 'r2', replay_view_url: LINK };
 
-it.each([
-  [['--replays', 'record'], { replays: [LINK], printed: ` ${LINK}`, requests: [1, 2], reuse: true }],
-  [[], { printed: ` ${LINK} (not finished yet)`, requests: [0, 2], reuse: true }],
-  [['--replays', 'off', '--release', 'destroy'], { requests: [0, 0], reuse: false }],
-])(
-  'prints the recordings of its leases, and releases the browsers as asked, with %j',
-  async (flags, expected) => {
-    const { replays, printed, requests, reuse } = { replays: undefined, printed: undefined, ...expected };
-    await using service = await FakeService.start();
-    const lent = await realSession(jobs.local);
-    const sessionId = String(lent['session_id']);
-    onTestFinished(() => jobs.pool.release(sessionId, { reuse: false }));
-    service.script('acquire', { status: 200, json: lent });
-    service.script('start-replay', { status: 201, json: NEW });
-    service.script(
-      'replays',
-      { status: 200, json: [OLD] },
-      { status: 200, json: [OLD, replays ? FINISHED : NEW] },
-    );
-    // Takes long enough for a recording to start.
-    const task = script('export default () => new Promise((resolve) => setTimeout(resolve, 500));');
-    const words = ['map', 'pool', ...LIBRARY, task, inputs('a', 'b'), '--concurrency', '1', ...flags];
-    const { code, stdout, stderr } = await runHere(words, service.options);
-    expect(code).toBe(0);
-    expect(parse(stdout).map((result) => [result.input, result.sessionId, result.replays])).toEqual([
-      ['a', sessionId, replays],
-      ['b', sessionId, replays],
-    ]);
-    expect(stderr.match(/(?<=: session \w+: replay).*/g)).toEqual(printed === undefined ? null : [printed]);
-    expect(stderr).not.toContain('old.test');
-    expect([service.of('start-replay').length, service.of('replays').length]).toEqual(requests);
-    expect(service.of('release')[0]!.body).toEqual({ session_id: sessionId, reuse });
-  },
-);
+it('prints the recordings of its leases at the end, and adds them to the results', async () => {
+  await using service = await FakeService.start();
+  const lent = await realSession(jobs.local);
+  const sessionId = String(lent['session_id']);
+  onTestFinished(() => jobs.pool.release(sessionId, { reuse: false }));
+  service.script('acquire', { status: 200, json: lent });
+  service.script('start-replay', { status: 201, json: NEW });
+  service.script('replays', { status: 200, json: [OLD] }, { status: 200, json: [OLD, NEW] });
+  // Takes long enough for a recording to start.
+  const task = script('export default () => new Promise((resolve) => setTimeout(resolve, 500));');
+  const flags = ['--concurrency', '1', '--replays', 'record'];
+  const words = ['map', 'pool', ...LIBRARY, task, inputs('a', 'b'), ...flags];
+  const { code, stdout, stderr } = await runHere(words, service.options);
+  expect(code).toBe(0);
+  const results = parse(stdout).map((result) => [result.input, result.sessionId, result.replays]);
+  expect(results).toEqual(['a', 'b'].map((input) => [input, sessionId, [LINK]]));
+  expect(stderr.match(/(?<=: session \w+: replay).*/g)).toEqual([` ${LINK}`]);
+  expect(stderr).not.toContain('old.test');
+});
 
 describe('progress', () => {
   it('is printed from time to time without a terminal', async () => {

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { useLocalPool } from '../support/local.js';
+import { variablesOf } from '../support/program.js';
 import { Site } from '../support/site.js';
-import { EXAMPLE_TIMEOUT } from './support.js';
+import { EXAMPLE_TIMEOUT, runCommand } from './support.js';
 
 const used = useLocalPool({
   pools: ['shop', 'scrapers', 'agents'].map((name) => ({ name, size: 1, onDemand: true })),
@@ -177,15 +176,8 @@ function runnerOf(guide: string, replaced: Record<string, string>, environment: 
     const text = Object.entries(replaced).reduce((all, [from, to]) => all.replaceAll(from, to), code!);
     writeFileSync(join(folder, name!), text);
   }
-  const { baseUrl, token } = used.local;
-  const service = { BROWSER_POOL_BASE_URL: baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  // The variables of this test runner must not reach the runners that it starts.
-  const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
-  const env = { ...Object.fromEntries(own), NO_COLOR: '1', ...service, ...environment };
+  const variables = { NO_COLOR: '1', ...variablesOf(used.local), ...environment };
   // npx does not find the package in its own repository.
   const program = `node ${resolve('dist/cli/main.js')}`;
-  return async (command: string) => {
-    const args = ['-c', command.replace('npx pooled-browser', program)];
-    return (await promisify(execFile)('sh', args, { cwd: folder, env })).stdout;
-  };
+  return (command: string) => runCommand(command.replace('npx pooled-browser', program), variables, folder);
 }

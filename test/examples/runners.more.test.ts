@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { JWT } from '../support/fake-service.js';
 import { FaultBench } from '../support/fault-bench.js';
 import { useLocalPool } from '../support/local.js';
-import { EXAMPLE_TIMEOUT, startExample } from './support.js';
+import { variablesOf } from '../support/program.js';
+import { EXAMPLE_TIMEOUT, runCommand, startExample } from './support.js';
 
 // As browsers in the cloud, they do not reach the servers of this machine by the name localhost.
 const used = useLocalPool({
@@ -40,22 +39,12 @@ const COMMANDS = ['vitest', 'playwright-test', 'localhost'].map((suite) => {
 it.each(COMMANDS)(
   'runs on browsers of this machine: %s; and on a service: %s',
   async (local, service) => {
-    await run(local);
+    await runCommand(local);
     const before = used.local.stats();
-    await run(service, {
-      BROWSER_POOL_BASE_URL: used.local.baseUrl,
-      BROWSER_POOL_ACCESS_TOKEN: used.local.token,
-    });
+    await runCommand(service, variablesOf(used.local));
     const { granted, released, leased } = used.local.stats();
     expect(granted).toBeGreaterThan(before.granted);
     expect({ released, leased }).toEqual({ released: granted, leased: 0 });
   },
   EXAMPLE_TIMEOUT,
 );
-
-/** Runs a command. Rejects with its output when the command fails. */
-async function run(command: string, environment: Record<string, string> = {}): Promise<void> {
-  // The variables of this test runner must not reach the runners that it starts.
-  const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
-  await promisify(execFile)('sh', ['-c', command], { env: { ...Object.fromEntries(own), ...environment } });
-}

@@ -1,4 +1,6 @@
-import { startProgram, variablesOf, type Program } from '../support/program.js';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { startProgram, variablesOf, type Environment, type Program } from '../support/program.js';
 
 /** Milliseconds for all examples, or a whole suite: several programs one after the other, on a busy machine. */
 export const EXAMPLE_TIMEOUT = 600_000;
@@ -11,4 +13,16 @@ export function startExample(
 ): Program {
   const command = ['--import', 'tsx', `examples/${name}.ts`, ...args];
   return startProgram(command, variablesOf(service));
+}
+
+/** Runs a command in a shell, and returns its stdout. Rejects with its output when the command fails. */
+export async function runCommand(
+  command: string,
+  variables: Environment = {},
+  cwd = process.cwd(),
+): Promise<string> {
+  // The variables of this test runner must not reach the runners that it starts.
+  const own = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
+  const env = { ...Object.fromEntries(own), ...variables };
+  return (await promisify(execFile)('sh', ['-c', command], { cwd, env })).stdout;
 }

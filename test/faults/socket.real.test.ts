@@ -30,18 +30,6 @@ describe.each(DRIVERS)('$name', (driver) => {
     await bench.settle();
   });
 
-  it.each(LOSSES)('rejects when the WebSocket %s right after the connect', async (_how, lose, reason) => {
-    await using bench = await FaultBench.start(used.local);
-    const outcome = await bench.run(driver, async ({ signal }) => {
-      lose(bench.road);
-      await aborted(signal);
-      return 'a value';
-    });
-    expect(outcome.error).toBeInstanceOf(BrowserLostError);
-    expect(outcome.error).toMatchObject({ reason });
-    await bench.settle();
-  });
-
   it.each(['no JSON', '[]', 'null', '{"id":', '{"method":"no.such.event"}'])(
     'rejects with BrowserLostError after the message %s',
     async (text) => {

@@ -3,18 +3,6 @@ import { PlayedLease } from '../support/played-lease.js';
 
 afterEach(() => void vi.useRealTimers());
 
-it('releases the browser of a test that leaves its fake timers on, also if a release request fails', async () => {
-  const played = await PlayedLease.start();
-  const { released } = await played.lease({ release: 'reuse' }).then(async (lease) => {
-    played.service.script('release', { status: 503 }, { status: 204 });
-    vi.useFakeTimers();
-    return lease.release();
-  });
-  expect(released).toBe('reused');
-  vi.useRealTimers();
-  await played[Symbol.asyncDispose]();
-});
-
 it('leases, connects and releases while the timers are fake', async () => {
   const played = await PlayedLease.start({
     connect: ({ socket }) =>

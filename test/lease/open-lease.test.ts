@@ -153,25 +153,22 @@ describe('connecting', () => {
   });
 });
 
-it.each([
-  ['withPooledBrowser', 'session', (played: PlayedLease) => played.run()],
-  ...['use', 'release', 'detach', 'liveViewUrl', 'signal'].map(
-    (name) =>
-      [
-        'leaseBrowser',
-        name,
-        (played: PlayedLease) => rejection(played.lease()).then((error) => ({ error })),
-      ] as const,
-  ),
-] as const)(
+const lease = (played: PlayedLease) => rejection(played.lease());
+
+it.each<[string, string, (played: PlayedLease) => Promise<unknown>]>([
+  ['withPooledBrowser', 'session', async (played) => (await played.run()).error],
+  ['leaseBrowser', 'signal', lease],
+  ['leaseBrowser', 'downloads', lease],
+])(
   '%s refuses a connector with a handle %s, which would replace its own, and releases the browser',
-  async (_call, name, open) => {
+  async (_call, name, failWith) => {
     await using played = await PlayedLease.start({ handles: { page: 'a page', [name]: 'mine' } });
-    const { error } = await open(played);
-    expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'connector' });
-    expect((error as Error).message).toContain(
-      `has a handle ${name}, which is a name of this library. Rename the handle.`,
-    );
+    const message = `has a handle ${name}, which is a name of this library. Rename the handle.`;
+    expect(await failWith(played)).toMatchObject({
+      name: 'InvalidOptionError',
+      option: 'connector',
+      message: expect.stringContaining(message) as string,
+    });
     expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
     await expect.poll(() => played.browser.open).toBe(0);
   },

@@ -116,25 +116,19 @@ describe('refuses before anything is sent', () => {
 
 /** The caller's own copy of the library. */
 const own = () => Promise.reject(new Error('my own copy'));
+const ownPlaywright = { chromium: { connectOverCDP: own }, name: 'n' };
+const ownPuppeteer = { puppeteer: { connect: own }, name: 'n' };
 
-it.each<[string, (pool: BrowserPool) => Promise<unknown>]>([
-  [
-    'playwright, withPooledBrowser',
-    (at) => playwright.withPooledBrowser(at, () => {}, { chromium: { connectOverCDP: own }, name: 'n' }),
-  ],
-  [
-    'playwright, leaseBrowser',
-    (at) => playwright.leaseBrowser(at, { chromium: { connectOverCDP: own }, name: 'n' }),
-  ],
-  [
-    'puppeteer, withPooledBrowser',
-    (at) => puppeteer.withPooledBrowser(at, () => {}, { puppeteer: { connect: own }, name: 'n' }),
-  ],
-  ['puppeteer, leaseBrowser', (at) => puppeteer.leaseBrowser(at, { puppeteer: { connect: own }, name: 'n' })],
-])("%s uses the caller's own copy of the library, and passes on all other options", async (way, call) => {
+it.each<[string, string, (pool: BrowserPool) => Promise<unknown>]>([
+  ['playwright', 'withPooledBrowser', (at) => playwright.withPooledBrowser(at, () => {}, ownPlaywright)],
+  ['playwright', 'leaseBrowser', (at) => playwright.leaseBrowser(at, ownPlaywright)],
+  ['puppeteer', 'withPooledBrowser', (at) => puppeteer.withPooledBrowser(at, () => {}, ownPuppeteer)],
+  ['puppeteer', 'leaseBrowser', (at) => puppeteer.leaseBrowser(at, ownPuppeteer)],
+])("%s: %s uses the caller's own copy of the library, and passes on all other options", async (...row) => {
+  const [library, , call] = row;
   await using played = await PlayedLease.start();
   const error = await rejection(call(played.pool));
   expect(error).toMatchObject({ name: 'ConnectError', cause: { message: 'my own copy' } });
-  expect(error.message).toContain(way.split(',')[0]);
+  expect(error.message).toContain(library);
   expect(played.service.of('acquire').map(({ body }) => body?.['name'])).toEqual(['n', 'n']);
 });

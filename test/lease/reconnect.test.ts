@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   BrowserLostError,
   ConnectionDroppedError,
@@ -158,24 +158,22 @@ describe('a lease with reconnect', () => {
     }
   });
 
-  it('warns before the service ends a session without a connection, and only then', async () => {
-    await using held = await hold(LAZY, {}, { timeout_seconds: 1 });
-    await sleep(600);
-    expect(held.types()).not.toContain('session-expiring');
-    held.road.lose('reset');
-    expect(await held.told('session-expiring')).toMatchObject({ sessionId: 'session-1', timeLeft: 500 });
-  });
-
-  it('warns ten seconds before the end of a longer session', async () => {
-    const start = vi.spyOn(clock, 'setTimeout');
-    onTestFinished(() => start.mockRestore());
-    await using held = await hold(LAZY, {}, { timeout_seconds: 3600 });
-    held.road.lose('reset');
-    await held.told('connection-dropped');
-    const timer = start.mock.calls.find(([, delay]) => delay === 3_590_000);
-    timer![0]();
-    expect(await held.told('session-expiring')).toMatchObject({ timeLeft: 10_000 });
-  });
+  it.each([
+    [1, 500, 500],
+    [3600, 3_590_000, 10_000],
+  ])(
+    'warns before the service ends a session of %d s without a connection',
+    async (seconds, pause, timeLeft) => {
+      const start = vi.spyOn(clock, 'setTimeout');
+      await using held = await hold(LAZY, {}, { timeout_seconds: seconds });
+      const warnings = () => start.mock.calls.filter(([, delay]) => delay === pause);
+      expect(warnings()).toEqual([]);
+      held.road.lose('reset');
+      await held.told('connection-dropped');
+      warnings()[0]![0]();
+      expect(await held.told('session-expiring')).toMatchObject({ sessionId: 'session-1', timeLeft });
+    },
+  );
 });
 
 describe('reconnect()', () => {

@@ -34,19 +34,15 @@ it("returns the complete links of this lease's recordings, and none of earlier l
   const told = played.told('replays');
   expect(told).toMatchObject([{ sessionId: 'session-1', replays: [ours], status: 'ready' }]);
   expect(told[0]).not.toHaveProperty('error');
+  // Before the release, so that the list contains nothing of the next lease.
+  const order = played.service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
+  expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
 });
 
 it('has the links of a run that failed', async () => {
   list([earlier], [earlier, ours]);
   const { run } = await played.run(() => Promise.reject(new Error('mine')));
   expect(run).toMatchObject({ replays: [ours], replayStatus: 'ready', released: 'reused' });
-});
-
-it('lists before the release, so that the list contains nothing of the next lease', async () => {
-  list([], [ours]);
-  await played.run();
-  const order = played.service.requests.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`);
-  expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
 });
 
 it('recognizes its recordings even if the callback ended before the first list was answered', async () => {

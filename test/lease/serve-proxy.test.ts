@@ -347,11 +347,15 @@ describe('a browser that ends with its connection', () => {
     await start({ share: true }, pool);
     played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
     const client = await connect();
+    // A client over BiDi has a socket of its own.
+    const overBidi = await connect('/session');
+    overBidi.close();
+    await expect.poll(() => proxy.counts.connected).toBe(1);
     expect(await refusal(dial('/alice'))).toMatch(/^409 .*one client at a time/);
     client.close();
     await expect.poll(() => proxy.counts.connected).toBe(0);
     (await connect()).close();
-    expect(played.browser.dialled).toBe(1);
+    expect(played.browser.dialled).toBe(2);
     await proxy.close();
   });
 });

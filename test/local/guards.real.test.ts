@@ -3,7 +3,7 @@ import { SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { processesOf } from '../support/processes.js';
 import { changed, jwtIn } from './pages/support.js';
-import { startApi, tryWebSocket } from './support.js';
+import { ask, startApi, tryWebSocket } from './support.js';
 
 const api = await startApi({ pools: [{ size: 2 }] });
 const { host, port } = new URL(api.pool.baseUrl);
@@ -109,6 +109,18 @@ describe('the jwt of a WebSocket URL', () => {
     expect(await tryWebSocket(url)).toMatchObject({ outcome: 404, body: { code: 'not_found' } });
     await api.release(session);
   });
+});
+
+it('answers a message that is no command with an error, also one that is nested too deeply to be passed on', async () => {
+  const session = await api.lease();
+  const { socket } = await tryWebSocket(session.cdp_ws_url);
+  const deep = `{"id":1,"method":"Browser.getVersion","params":${'['.repeat(1e6)}${']'.repeat(1e6)}}`;
+  for (const message of ['{', '[]', '{"id":"1","method":"Browser.getVersion"}', deep])
+    expect(await ask(socket, message)).toMatchObject({ error: { code: -32_600 } });
+  const version = { id: 1, method: 'Browser.getVersion' };
+  expect(await ask(socket, version)).toMatchObject({ id: 1, result: { product: expect.any(String) } });
+  socket.terminate();
+  await api.release(session);
 });
 
 it('starts browsers that listen on no port', async () => {

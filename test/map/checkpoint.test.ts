@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished } from 'vitest';
 import { CheckpointError, readCheckpoint } from '../../src/index.js';
 import { it } from './it.js';
 import type { MapBench } from './support.js';
@@ -187,13 +187,17 @@ it('ends the job with CheckpointError when the file cannot be opened', async ({ 
   });
 });
 
-it('refuses a second job on the same file, which loses nothing by it', async ({ bench }) => {
+it('refuses a second job on the same file or a link to it, which loses nothing by it', async ({ bench }) => {
   const first = bench.map(['a', 'b'], () => 1, { checkpoint: path, concurrency: 1 });
   await first.next();
   await expect(run(bench, ['c'])).rejects.toMatchObject({
     code: 'ERR_CHECKPOINT',
     message: new RegExp(`in use by process ${process.pid} on .*delete .*outcomes-${files}.jsonl.lock`, 's'),
   });
+  const link = `${path}.link`;
+  await symlink(path, link);
+  onTestFinished(() => rm(link));
+  await expect(bench.run(['c'], () => 1, { checkpoint: link })).rejects.toThrow('in use by process');
   while (!(await first.next()).done);
   expect(await lines()).toEqual(['fulfilled 0 a', 'fulfilled 1 b']);
   expect(existsSync(`${path}.lock`)).toBe(false);

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WebSocketServer, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import {
   BrowserPool,
   mapPooledBrowsers,
@@ -13,7 +11,7 @@ import {
   type TaskCallback,
 } from '../../src/index.js';
 import { FakeService, reply, session } from '../support/fake-service.js';
-import { answerOwnCommand } from '../support/played-browser.js';
+import { PlayedBrowser } from '../support/played-browser.js';
 
 /** A page of the fake automation library of these tests. */
 export interface FakePage {
@@ -49,29 +47,22 @@ export class MapBench implements AsyncDisposable {
   /** Number of browsers of the service. */
   size: number;
 
-  readonly #sockets: WebSocketServer;
+  readonly #browser: PlayedBrowser;
   readonly #open = new Map<string, WebSocket>();
 
   static async start(size = 100): Promise<MapBench> {
-    const service = await FakeService.start();
-    const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0, autoPong: false });
-    await once(sockets, 'listening');
-    return new MapBench(service, sockets, size);
+    return new MapBench(await FakeService.start(), await PlayedBrowser.start({ autoPong: false }), size);
   }
 
-  private constructor(service: FakeService, sockets: WebSocketServer, size: number) {
+  private constructor(service: FakeService, browser: PlayedBrowser, size: number) {
     this.service = service;
     this.pool = new BrowserPool('pool', service.options);
-    this.#sockets = sockets;
     this.size = size;
-    sockets.on('connection', (socket, { url }: IncomingMessage) => {
-      this.#open.set(url!.slice(1), socket);
-      socket.on('message', (data) => {
-        const answer = answerOwnCommand(String(data));
-        if (answer !== undefined) socket.send(answer);
-      });
-      socket.on('ping', (data) => setTimeout(() => socket.pong(data), this.roundTrip));
-    });
+    this.#browser = browser;
+    browser.onConnect = (client, path) => {
+      this.#open.set(path.slice(1), client);
+      client.on('ping', (data) => setTimeout(() => client.pong(data), this.roundTrip));
+    };
     service.script('acquire', (response) => this.#acquire(response));
     service.script('release', (response, { body }) => {
       this.released.set(body!['session_id'] as string, body!['reuse'] ? 'reused' : 'destroyed');
@@ -116,8 +107,7 @@ export class MapBench implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.pool.close();
     await this.service.close();
-    for (const socket of this.#sockets.clients) socket.terminate();
-    await new Promise((resolve) => this.#sockets.close(resolve));
+    await this.#browser[Symbol.asyncDispose]();
   }
 
   async #acquire(response: ServerResponse): Promise<void> {
@@ -129,10 +119,9 @@ export class MapBench implements AsyncDisposable {
     const sessionId = `s${this.granted.length + 1}`;
     this.granted.push(sessionId);
     this.mostLeased = Math.max(this.mostLeased, this.leased);
-    const { port } = this.#sockets.address() as AddressInfo;
     reply(response, {
       status: 200,
-      json: session({ session_id: sessionId, cdp_ws_url: `ws://127.0.0.1:${port}/${sessionId}` }),
+      json: session({ session_id: sessionId, cdp_ws_url: this.#browser.url + sessionId }),
     });
   }
 

@@ -74,13 +74,11 @@ describe('import', () => {
     expect(await withPlaywright.run('inside.mjs', program)).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
-  it.each(['', '/playwright', '/puppeteer', '/local', '/bullmq'])(
-    'loads pooled-browser%s from CommonJS',
-    async (entry) => {
-      const program = `console.log(Object.keys(require('pooled-browser${entry}')).length > 0);`;
-      expect(await withPlaywright.run('program.cjs', program)).toBe('true');
-    },
-  );
+  it('loads the entries from CommonJS', async () => {
+    const program = `for (const entry of ['', '/playwright', '/puppeteer', '/local', '/bullmq'])
+      console.log(Object.keys(require('pooled-browser' + entry)).length > 0);`;
+    expect(await withPlaywright.run('program.cjs', program)).toBe('true\n'.repeat(5).trim());
+  });
 
   it.each([
     ['the root', "import 'pooled-browser';", []],

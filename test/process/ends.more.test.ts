@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeService, found, reply, session, type SeenRequest } from '../support/fake-service.js';
 import { PlayedBrowser } from '../support/played-browser.js';
-import { kill, processesOf, type RunningProcess } from '../support/processes.js';
+import { kill } from '../support/processes.js';
 import { variablesOf, type Program } from '../support/program.js';
-import { start } from './support.js';
+import { helpers, start } from './support.js';
 
 let service: FakeService;
 let browser: PlayedBrowser;
@@ -27,8 +27,6 @@ const granted = (session_id: string, body?: Record<string, unknown>) =>
   session({ session_id, cdp_ws_url: browser.url, tags: body?.['tags'] });
 const run = (way: string, ...args: string[]): Program =>
   start('ending', [way, ...args], variablesOf(service.options));
-const helpers = (): RunningProcess[] =>
-  processesOf(process.env['TMPDIR']!).filter(({ command }) => command.includes('release-process'));
 const released = () => service.released.map(String).toSorted((a, b) => a.localeCompare(b));
 const expectReleased = async (...ids: string[]) => {
   await expect.poll(released).toEqual(ids);

@@ -2,9 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { PlayedBrowser, until } from '../support/played-browser.js';
-import { processesOf } from '../support/processes.js';
 import { variablesOf, type Environment, type Program } from '../support/program.js';
-import { guardOf, start } from './support.js';
+import { guardOf, helpers, start } from './support.js';
 
 /** A service with one browser, which keeps its session id. */
 describe('a release that is under way when the process ends', () => {
@@ -134,18 +133,6 @@ describe('a release that is under way when the process ends', () => {
     expect(releases()).toHaveLength(1);
   });
 
-  it('is repeated by the guard, with pauses, while the service answers with an error', async () => {
-    service.script('release', { status: 503 }, { status: 503 }, { status: 503 }, confirm);
-    const program = hold('guarded-hold');
-    await program.prints(/leased/);
-    await kill(program);
-    await expectReleased();
-    const times = releases().map(({ at }) => at);
-    const pauses = times.slice(1).map((time, index) => time - times[index]!);
-    // At least 100, 200 and 400 ms. Timers may end a millisecond early.
-    expect(pauses.map((pause, index) => pause >= 100 * 2 ** index - 5)).toEqual([true, true, true]);
-  });
-
   it('is sent by a guard with the certificates of this process, and without its loaders', async () => {
     const options = '--use-openssl-ca --import=data:text/javascript,0';
     const program = hold('guarded-hold', { NODE_OPTIONS: options });
@@ -157,9 +144,3 @@ describe('a release that is under way when the process ends', () => {
     await expectReleased();
   });
 });
-
-/** Release processes of this test file. */
-function helpers(): string[] {
-  const all = processesOf(process.env['TMPDIR']!).map(({ command }) => command);
-  return all.filter((command) => command.includes('release-process'));
-}

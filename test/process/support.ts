@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { onTestFailed } from 'vitest';
+import { processesOf, type RunningProcess } from '../support/processes.js';
 import { startProgram, type Environment, type Program } from '../support/program.js';
 
 /** Starts a file of the folder `programs`, with the TMPDIR of the test file: the leak check finds what it leaves. */
@@ -10,6 +11,12 @@ export function start(name: string, args: readonly string[], environment?: Envir
   const program = startProgram([path, ...args], variables, { stdin: 'pipe' });
   onTestFailed(() => console.error(program.stderr));
   return program;
+}
+
+/** The processes of this test file that release browsers. */
+export function helpers(): RunningProcess[] {
+  const all = processesOf(process.env['TMPDIR']!);
+  return all.filter(({ command }) => command.includes('release-process'));
 }
 
 /** The process that releases the browsers of a program after its end. */

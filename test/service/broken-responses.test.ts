@@ -10,6 +10,8 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const VALID = JSON.stringify(session());
 const HTML = { 'content-type': 'text/html' };
 
+const json = (text: string): Answer => ({ status: 200, text, headers: JSON_TYPE });
+
 function compressed(encoding: string, body: Buffer): Answer {
   return (response) => void response.writeHead(200, { ...JSON_TYPE, 'content-encoding': encoding }).end(body);
 }
@@ -20,11 +22,11 @@ it.for<[string, Answer, RegExp]>([
     { status: 200, text: `<html>${TOKEN} ?jwt=${JWT}${'x'.repeat(100_000)}`, headers: HTML },
     /content type text\/html.* Its body begins: <html>.{0,300}$/,
   ],
-  ['nothing', { status: 200, text: '', headers: JSON_TYPE }, /empty/],
+  ['nothing', json(''), /empty/],
   ['an array', { status: 200, json: [] }, /object/],
   ['a string', { status: 200, json: 'a browser' }, /object/],
   ['null', { status: 200, json: null }, /object/],
-  ['cut JSON', { status: 200, text: '{"created_at": "2026', headers: JSON_TYPE }, /JSON/],
+  ['cut JSON', json('{"created_at": "2026'), /JSON/],
   ['plain text', { status: 200, text: 'Done', headers: { 'content-type': 'text/plain' } }, /not valid JSON/],
   ['half an id', breakOff('{"session_id": "sess'), /is incomplete/],
   ['a body that breaks off before an id', breakOff('{"created_at": "2026-01'), /is incomplete/],
@@ -42,32 +44,26 @@ it.for<[string, Answer, RegExp]>([
   expect(released).toStrictEqual([]);
 });
 
-it.for<[string, string, Record<string, string>?]>([
-  ['is cut in a jwt', VALID.slice(0, VALID.indexOf(JWT) + 10)],
-  ['has no quotes around a jwt', VALID.replaceAll(/"(?=ws:)|(?<=6789)"/g, '')],
-  ['has trailing garbage', `${VALID}}`],
-  ['has the content type of a page', VALID, HTML],
-])('releases a session whose JSON %s', async ([, text, headers = JSON_TYPE]) => {
-  const { error, released, types } = await refusedGrant({ status: 200, text, headers });
-  expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId: 'session-1' });
-  expect(released).toStrictEqual(['session-1']);
-  expect(types).toStrictEqual(['grant-orphaned', 'released']);
-});
+const packed = gzipSync('{"session_id": "session-1", "head').subarray(0, -12);
 
-it('releases a session whose response broke off after its id', async () => {
-  const { error, released, types } = await refusedGrant(breakOff('{"session_id": "session-9", "head'));
-  expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId: 'session-9' });
-  expect(error.message).toMatch(/is incomplete/);
-  expect(error.cause).toBeInstanceOf(Error);
-  expect(released).toStrictEqual(['session-9']);
+it.for<[string, Answer, string?]>([
+  ['is cut in a jwt', json(VALID.slice(0, VALID.indexOf(JWT) + 10))],
+  ['has no quotes around a jwt', json(VALID.replaceAll(/"(?=ws:)|(?<=6789)"/g, ''))],
+  ['has trailing garbage', json(`${VALID}}`)],
+  ['has the content type of a page', { status: 200, text: VALID, headers: HTML }],
+  ['broke off after its id', breakOff('{"session_id": "session-1", "head')],
+  ['broke off, compressed, after its id', compressed('gzip', packed)],
+  ['has two ids, of which the last is effective', json('{"session_id": "first", "session_id": "b"}'), 'b'],
+  ['has an id that is written with escapes', json(String.raw`{"session_id": "a\u002d1"}`), 'a-1'],
+])('releases a session whose response %s', async ([, answer, sessionId = 'session-1']) => {
+  const { error, released, types } = await refusedGrant(answer);
+  expect(error).toMatchObject({ code: 'ERR_POOL_RESPONSE', sessionId });
+  expect(released).toStrictEqual([sessionId]);
   expect(types).toStrictEqual(['grant-orphaned', 'released']);
-  const packed = gzipSync('{"session_id": "session-8", "head').subarray(0, -12);
-  expect((await refusedGrant(compressed('gzip', packed))).released).toStrictEqual(['session-8']);
 });
 
 it('does not show the token that a parser quotes from broken JSON', async () => {
-  for (const text of [`{"t": ${TOKEN}}`, `{"session": {} ${TOKEN}}`, TOKEN])
-    await refusedGrant({ status: 200, text, headers: JSON_TYPE });
+  for (const text of [`{"t": ${TOKEN}}`, `{"session": {} ${TOKEN}}`, TOKEN]) await refusedGrant(json(text));
 });
 
 it('reports an unknown outcome when the connection ends before the response', async () => {

@@ -1,20 +1,15 @@
-import { expect } from 'vitest';
+import { expect, it as plainIt } from 'vitest';
 import type { BrowserPool } from '../../src/service/browser-pool.js';
+import { readJson, retryAfter, serviceError, type HttpResponse } from '../../src/service/response.js';
+import { hideParameters, hideSecret } from '../../src/shared/redact.js';
 import { isPoolServiceError, PoolServiceError } from '../../src/shared/service-errors.js';
-import { JWT, TOKEN, type Answer, type Route } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
-import { it as serviceIt, rejection } from './support.js';
+import { JWT, TOKEN, type Route } from '../support/fake-service.js';
+import { it, rejection } from './support.js';
 
-const it = serviceIt.extend<{ refuse: (answer: Answer) => Promise<PoolServiceError> }>({
-  /** Returns the error of a request with this answer. */
-  refuse: ({ service, pool }, use) =>
-    use(async (answer) => {
-      service.script('flush', answer);
-      const error = await rejection<PoolServiceError>(pool.flush());
-      expectNoSecrets(error);
-      return error;
-    }),
-});
+// As a pool does for its service.
+hideParameters(['jwt']);
+hideSecret(TOKEN);
 
 const BODY = {
   code: 'bad_request',
@@ -54,81 +49,71 @@ it.for<[Route, (pool: BrowserPool) => Promise<unknown>]>([
   },
 );
 
-it.for<[number, Route, (pool: BrowserPool) => Promise<unknown>, RegExp]>([
-  [400, 'flush', (pool) => pool.flush(), /fields|details/],
-  [401, 'flush', (pool) => pool.flush(), /token.*BROWSER_POOL_ACCESS_TOKEN/],
-  [403, 'flush', (pool) => pool.flush(), /permission.*plan/],
-  [404, 'flush', (pool) => pool.flush(), /no pool pool/],
-  [404, 'replays', (pool) => pool.replays('session-1'), /session-1 no longer exists.*inactivity/],
-])(
-  'has a hint what to check after a %i of the request %s',
-  async ([status, route, call, hint], { service, pool }) => {
-    service.script(route, { status, json: BODY });
-    const error = await rejection<PoolServiceError>(call(pool));
-    expect(error.hint).toMatch(hint);
-    expect(error.message).toContain(error.hint);
-  },
-);
+/** The error of a response with this body: a text, or JSON. */
+function errorOf(status: number, body: unknown, headers: HttpResponse['headers'] = {}, sessionId?: string) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const error = serviceError({ status, headers, body: text }, { pool: 'pool', sessionId });
+  expectNoSecrets(error);
+  return error;
+}
 
-it.for([401, 502])('names a %i without a body by its status', async (status, { refuse }) => {
-  const error = await refuse({ status });
-  expect(error).toMatchObject({ name: 'PoolServiceError', status, code: `http_${status}` });
+plainIt.each([
+  [400, undefined, /fields|details/],
+  [401, undefined, /token.*BROWSER_POOL_ACCESS_TOKEN/],
+  [403, undefined, /permission.*plan/],
+  [404, undefined, /no pool pool/],
+  [404, 'session-1', /session-1 no longer exists.*inactivity/],
+])('has a hint what to check after a %i for the session %s', (status, sessionId, hint) => {
+  const error = errorOf(status, BODY, {}, sessionId);
+  expect(error.hint).toMatch(hint);
+  expect(error.message).toContain(error.hint);
+});
+
+plainIt('names a response without a body by its status', () => {
+  const error = errorOf(502, '');
+  expect(error).toMatchObject({ name: 'PoolServiceError', status: 502, code: 'http_502' });
   for (const fact of ['details', 'inner_error', 'retryAfter', 'requestId'])
     expect(error).not.toHaveProperty(fact);
 });
 
-it('shows a short, redacted excerpt of an error page', async ({ refuse }) => {
+plainIt('shows a short, redacted excerpt of an error page', () => {
   const page = `<html><h1>Bad   gateway</h1>\n\n${TOKEN} and ?jwt=${JWT} ${'filler '.repeat(10_000)}</html>`;
-  const error = await refuse({ status: 502, text: page, headers: { 'content-type': 'text/html' } });
-  expect(error).toMatchObject({ status: 502, code: 'http_502' });
-  expect(error.message).toContain('<h1>Bad gateway</h1>');
-  expect(error.message.length).toBeLessThan(600);
+  const { message } = errorOf(502, page, { 'content-type': 'text/html' });
+  expect(message).toContain('<h1>Bad gateway</h1>');
+  expect(message.length).toBeLessThan(600);
 });
 
-it('shows no part of a secret at the end of the excerpt', async ({ refuse }) => {
-  for (let padding = 160; padding <= 200; padding++)
-    await refuse({
-      status: 500,
-      text: `${'x'.repeat(padding - 1)} ${TOKEN} is the token that you sent`,
-    });
-});
-
-it('redacts the token wherever an error response echoes it', async ({ refuse }) => {
+plainIt('redacts the token wherever an error response echoes it', () => {
   const detail = { code: TOKEN, message: `you sent ${TOKEN}` };
-  const json = { ...detail, details: [detail], inner_error: detail };
-  await refuse({ status: 400, json, headers: { 'x-request-id': TOKEN } });
+  errorOf(400, { ...detail, details: [detail], inner_error: detail }, { 'x-request-id': TOKEN });
 });
 
-it('shortens a long error message of the service', async ({ refuse }) => {
+plainIt('shortens a long error message of the service', () => {
   const details = Array.from({ length: 5000 }, () => ({ code: 'invalid_input', message: 'y'.repeat(50) }));
-  const json = { code: 'z'.repeat(100_000), message: 'x'.repeat(1_000_000), details };
-  const error = await refuse({ status: 500, json });
+  const error = errorOf(500, { code: 'z'.repeat(100_000), message: 'x'.repeat(1_000_000), details });
   expect(error.message.length).toBeLessThan(20_000);
   expect(error.code.length).toBeLessThan(2000);
 });
 
 const HOSTILE = '\u001b[2J \u009b31m \u202e \nforged line \u2066';
-/** Node sends no other characters in a header. */
-const HOSTILE_HEADER = 'text/\u009b31m';
+const PAGE = { status: 200, headers: { 'content-type': HOSTILE }, body: 'x' };
 
-it.for<[string, Answer]>([
-  ['message', { status: 400, json: { code: 'c', message: HOSTILE, details: [{ message: HOSTILE }] } }],
-  ['code', { status: 400, json: { code: HOSTILE, message: 'm' } }],
-  ['page', { status: 502, text: HOSTILE }],
-  ['header location', { status: 302, headers: { location: HOSTILE_HEADER } }],
-  ['header content-type', { status: 200, text: 'x', headers: { 'content-type': HOSTILE_HEADER } }],
-])(
-  'does not let a %s control a terminal, forge a line or reverse text',
-  async ([, answer], { service, pool }) => {
-    service.script('acquire', answer);
-    const acquire = await rejection<PoolServiceError>(pool.acquire());
-    expect(acquire.message).not.toMatch(/[^\P{Cc}\n]|[\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u);
-    expect(acquire.code).not.toMatch(/\p{Cc}/u);
-    expect(acquire.message).not.toMatch(/^forged/m);
-  },
-);
+plainIt.each<[string, () => unknown]>([
+  ['message', () => errorOf(400, { code: 'c', message: HOSTILE, details: [{ message: HOSTILE }] })],
+  ['code', () => errorOf(400, { code: HOSTILE, message: 'm' })],
+  ['page', () => errorOf(502, HOSTILE)],
+  ['header location', () => errorOf(302, '', { location: HOSTILE })],
+  ['header content-type', () => readJson(PAGE, {})],
+])('does not let a %s control a terminal, forge a line or reverse text', async (_what, fail) => {
+  const { message, code } = (await Promise.resolve()
+    .then(fail)
+    .catch((error: unknown) => error)) as PoolServiceError;
+  expect(message).not.toMatch(/[^\P{Cc}\n]|[\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/u);
+  expect(code).not.toMatch(/\p{Cc}/u);
+  expect(message).not.toMatch(/^forged/m);
+});
 
-it.for([
+plainIt.each([
   '[]',
   '"down"',
   'null',
@@ -136,25 +121,26 @@ it.for([
   '{"code": "", "message": null, "details": {}, "inner_error": []}',
   '{"code": 5, "message": {}, "details": "x", "inner_error": "y"}',
   '{"code": "bad_req',
-])('falls back to the status when the Error body is %s', async (text, { refuse }) => {
-  const error = await refuse({ status: 500, text, headers: { 'content-type': 'application/json' } });
+])('falls back to the status when the Error body is %s', (body) => {
+  const error = errorOf(500, body);
   expect(error).toMatchObject({ name: 'PoolServiceError', code: 'http_500', status: 500 });
   expect(error).not.toHaveProperty('inner_error');
 });
 
-it('keeps details that are objects, and drops others', async ({ refuse }) => {
-  const json = { code: 'c', message: 'm', details: [null, 'x', { code: 'a' }, { code: 5, message: 'b' }] };
-  expect((await refuse({ status: 400, json })).details).toStrictEqual([{ code: 'a' }, { message: 'b' }]);
+plainIt('keeps details that are objects, and drops others', () => {
+  const details = [null, 'x', { code: 'a' }, { code: 5, message: 'b' }];
+  const error = errorOf(400, { code: 'c', message: 'm', details });
+  expect(error.details).toStrictEqual([{ code: 'a' }, { message: 'b' }]);
 });
 
 // Deeper than the stack of a recursive function.
-it('accepts a deeply nested Error body', async ({ refuse }) => {
-  const text = `{"code": "deep", "message": "m", "x": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
-  expect(await refuse({ status: 500, text })).toMatchObject({ name: 'PoolServiceError', status: 500 });
+plainIt('accepts a deeply nested Error body', () => {
+  const body = `{"code": "deep", "message": "m", "x": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+  expect(errorOf(500, body).status).toBe(500);
 });
 
 // The clock of the service may be years off, so a date is compared with the date of the response.
-it.for<[string, number | undefined]>([
+plainIt.each<[string, number | undefined]>([
   ['0', 0],
   ['3', 3000],
   ['1000000000', 1e12],
@@ -162,16 +148,12 @@ it.for<[string, number | undefined]>([
   ...['', 'soon', '-5', '1e9', '5.5', '0x10', 'NaN', 'in 2099 days', 'Tue, 31 Dec 2019 23:59:59 GMT'].map(
     (invalid): [string, undefined] => [invalid, undefined],
   ),
-])('reads the Retry-After header %j as %s ms', async ([value, expected], { refuse }) => {
-  const headers = { 'retry-after': value, date: 'Wed, 01 Jan 2020 00:00:00 GMT' };
-  expect((await refuse({ status: 503, headers })).retryAfter).toBe(expected);
+])('reads the Retry-After header %j as %s ms', (value, expected) => {
+  expect(retryAfter({ 'retry-after': value, date: 'Wed, 01 Jan 2020 00:00:00 GMT' })).toBe(expected);
 });
 
-it('compares Retry-After with the local clock if the service sends no date', async ({ refuse }) => {
-  const { retryAfter } = await refuse((response) => {
-    response.sendDate = false;
-    response.writeHead(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }).end();
-  });
-  expect(retryAfter).toBeGreaterThan(50_000);
-  expect(retryAfter).toBeLessThanOrEqual(60_000);
+plainIt('compares Retry-After with the local clock if the service sends no date', () => {
+  const wait = retryAfter({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
+  expect(wait).toBeGreaterThan(50_000);
+  expect(wait).toBeLessThanOrEqual(60_000);
 });

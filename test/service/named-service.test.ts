@@ -128,43 +128,38 @@ const ELSEWHERE = 'https://elsewhere.example.com';
 const OTHER: BrowserService = { ...kernel, name: 'other', baseUrl: HERE };
 const { baseUrl: _none, ...HOMELESS } = OTHER;
 
-it.each<[of: string, options: BrowserPoolOptions<object>]>([
-  ['', { baseUrl: HERE }],
-  ['', { baseUrl: HERE, service: { ...kernel } }],
-  ['local', { baseUrl: HERE }],
-  [HERE, {}],
-  [HERE, { baseUrl: `${HERE}/` }],
-  [HERE, { service: OTHER }],
-  [HERE, { service: HOMELESS }],
-])('the token of the environment with the address %j is sent to the service of %o', (address, options) => {
+it.each<[of: string, to: string, options: BrowserPoolOptions<object>]>([
+  ['', 'an address', { baseUrl: HERE }],
+  ['', 'kernel at an address', { baseUrl: HERE, service: { ...kernel } }],
+  ['local', 'an address', { baseUrl: HERE }],
+  [HERE, 'the default', {}],
+  [HERE, 'the same address', { baseUrl: `${HERE}/` }],
+  [HERE, 'a service with this address', { service: OTHER }],
+  [HERE, 'a service without an address', { service: HOMELESS }],
+])('the token of the environment with the address %j is sent to %s', (address, _to, options) => {
   environment({ BROWSER_POOL_BASE_URL: address, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
   expect(accessOf(options)).toMatchObject({ baseUrl: `${HERE}/`, token: TOKEN });
 });
 
-it.each<[of: string, options: BrowserPoolOptions<object>]>([
-  ['', { service: OTHER }],
-  ['', { service: HOMELESS, baseUrl: HERE }],
-  ['', { service: browserbase() }],
-  ['local', { service: OTHER }],
-  [ELSEWHERE, { service: OTHER }],
-  [ELSEWHERE, { baseUrl: HERE }],
-  [ELSEWHERE, { service: kernel, baseUrl: HERE }],
-  [HERE, { baseUrl: ELSEWHERE }],
-])(
-  'the token of the environment with the address %j is not sent to the service of %o',
-  (address, options) => {
-    environment({ BROWSER_POOL_BASE_URL: address, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
-    expect(() => accessOf(options)).toThrow(
-      /BROWSER_POOL_ACCESS_TOKEN .*is not sent to .*Pass the option token/,
-    );
-  },
-);
+it.each<[of: string, to: string, options: BrowserPoolOptions<object>]>([
+  ['', 'another service', { service: OTHER }],
+  ['', 'another service without an address', { service: HOMELESS, baseUrl: HERE }],
+  ['', 'browserbase', { service: browserbase() }],
+  ['local', 'another service', { service: OTHER }],
+  [ELSEWHERE, 'another service', { service: OTHER }],
+  [ELSEWHERE, 'another address', { baseUrl: HERE }],
+  [ELSEWHERE, 'kernel at another address', { service: kernel, baseUrl: HERE }],
+])('the token of the environment with the address %j is not sent to %s', (address, _to, options) => {
+  environment({ BROWSER_POOL_BASE_URL: address, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
+  const message = /BROWSER_POOL_ACCESS_TOKEN .*is not sent to .*Pass the option token/;
+  expect(() => accessOf(options)).toThrow(message);
+});
 
-it.each<[string, BrowserPoolOptions<object>]>([
-  ['KERNEL_API_KEY', { baseUrl: HERE }],
-  ['KERNEL_API_KEY', { service: { ...kernel, baseUrl: HERE } }],
-  ['STEEL_API_KEY', { service: steel(), baseUrl: HERE }],
-])('the key in %s is sent to no other service: %o', (variable, options) => {
+it.each<[string, string, BrowserPoolOptions<object>]>([
+  ['KERNEL_API_KEY', 'another address', { baseUrl: HERE }],
+  ['KERNEL_API_KEY', 'a copy of kernel with another address', { service: { ...kernel, baseUrl: HERE } }],
+  ['STEEL_API_KEY', 'steel at another address', { service: steel(), baseUrl: HERE }],
+])('the key in %s is not sent to %s', (variable, _to, options) => {
   environment({ [variable]: 'own-key' });
   expect(() => accessOf(options)).toThrow(/The access token is missing/);
 });

@@ -126,7 +126,8 @@ it.for<[string, BrowserPoolOptions<object>]>([
   expect(service.of('acquire')).toHaveLength(3);
 });
 
-describe('after a lost response', () => {
+// At the same time, because the library makes a pause before each search.
+describe.concurrent('after a lost response', () => {
   const types = (events: { type: string }[]) => events.map(({ type }) => type);
 
   it('the browser is searched for by the tag of the request, and released', async ({ service }) => {

@@ -122,19 +122,6 @@ it.for(['', '..', 'a/b'])('refuses a session whose id %j could not be released l
   expect(released).toStrictEqual([]);
 });
 
-it.for([
-  [
-    'the effective id of a broken session that has two',
-    '"session_id": "first", "session_id": "last"',
-    'last',
-  ],
-  ['a broken session whose id is written with escapes', String.raw`"session_id": "a\u002d1"`, 'a-1'],
-])('releases %s', async ([, fields, id]) => {
-  const text = `{${fields}, "headless": true}`;
-  const { released } = await refusedGrant({ status: 200, text, headers: JSON_TYPE });
-  expect(released).toStrictEqual([id]);
-});
-
 it.for([500, 3000, 5000, 8000, 100_000])(
   'returns or releases a session with JSON %i levels deep, without an internal error',
   async (depth, { service, pool }) => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hideParameters, hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
+import { excerpt, hideParameters, hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
 
 // As a pool does for its service.
 hideParameters(['jwt', 'signing_key']);
@@ -82,6 +82,14 @@ it.each([
   expect(redact(text)).toBe(text);
   secrets.forEach(hideSecret);
   expect(redact(text)).toBe(shown);
+});
+
+it('shows no part of a secret at the end of an excerpt', () => {
+  hideSecret('a-secret-at-the-end');
+  for (let before = 0; before <= 60; before++) {
+    const text = `${'x'.repeat(before)} a-secret-at-the-end of a page`;
+    expect(excerpt(text, 50)).not.toContain('a-s');
+  }
 });
 
 it('drops the oldest of many secrets, but none that was used again', () => {

@@ -9,7 +9,6 @@ import {
   browserless,
   browserUse,
   hyperbrowser,
-  LEASE_TAG,
   steel,
   valueAt,
   webdriver,
@@ -404,11 +403,6 @@ export function answerWith(status: number, headers: Record<string, string> = {},
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json));
   };
-}
-
-/** The tag of a lease in the request that created its session, wherever that service has it. */
-export function leaseTagIn({ body }: ContractSession): boolean {
-  return JSON.stringify(body).includes(LEASE_TAG);
 }
 
 /** Connects a client with a browser. */

@@ -14,6 +14,8 @@ export class PlayedBrowser implements AsyncDisposable {
     const answer = answerOwnCommand(text);
     if (answer !== undefined) client.send(answer);
   };
+  /** Called with each connection, and the path of its URL. */
+  onConnect: (client: WebSocket, path: string) => void = () => {};
   readonly #server: WebSocketServer;
   /** The browser's ends of all connections so far. */
   readonly clients: WebSocket[] = [];
@@ -30,8 +32,9 @@ export class PlayedBrowser implements AsyncDisposable {
     this.#server = server;
     this.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     server.options.verifyClient = (_info, accept) => accept(!this.hasEnded, 404);
-    server.on('connection', (client) => {
+    server.on('connection', (client, { url = '' }) => {
       this.clients.push(client);
+      this.onConnect(client, url);
       client.on('error', () => {});
       client.on('message', (data) => {
         this.received.push(String(data));

@@ -65,6 +65,12 @@ export class CdpConnection {
     });
   }
 
+  /** Opens a session with a page. */
+  async attach(targetId: unknown): Promise<CdpSession> {
+    const { sessionId } = await this.ask('Target.attachToTarget', { targetId, flatten: true });
+    return new CdpSession(this, String(sessionId));
+  }
+
   /** Ends the connection. Chromium then undoes what this client set up, and resumes what it paused. */
   close(): void {
     this.#pending.clear();
@@ -98,5 +104,31 @@ export class CdpConnection {
       this.#pending.delete(id);
       pending.reject(new CdpSessionGone('The CDP session is gone.'));
     }
+  }
+}
+
+/** A session of a connection with one page. */
+export class CdpSession {
+  readonly id: string;
+  readonly #connection: CdpConnection;
+
+  constructor(connection: CdpConnection, id: string) {
+    this.#connection = connection;
+    this.id = id;
+  }
+
+  /** Sends a command to the page. */
+  ask(method: string, params?: object): Promise<Record<string, unknown>> {
+    return this.#connection.ask(method, params, this.id);
+  }
+
+  /** Sends a command, and ignores a failure: the page is closing. */
+  send(method: string, params?: object): void {
+    this.ask(method, params).catch(() => {});
+  }
+
+  /** Ends the session, and with it the screencast of the page. */
+  detach(): void {
+    this.#connection.ask('Target.detachFromTarget', { sessionId: this.id }).catch(() => {});
   }
 }

@@ -1,6 +1,6 @@
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { withRetries } from '../../shared/retry.js';
-import { CdpConnection, CdpFault } from './cdp-connection.js';
+import { CdpConnection, CdpFault, type CdpSession } from './cdp-connection.js';
 import type { Chromium } from './chromium.js';
 
 /** A slow page must not delay the lease: the page continues to load. */
@@ -45,11 +45,8 @@ export async function openUrl(browser: Chromium, url: string, signal?: AbortSign
  */
 async function navigate(connection: CdpConnection, url: string, onSent: () => void): Promise<boolean> {
   const targetId = (await findPage(connection)) ?? (await createPage(connection));
-  const { sessionId } = await connection.ask('Target.attachToTarget', { targetId, flatten: true });
-  const answers = Promise.all([
-    connection.ask('Page.enable', {}, String(sessionId)),
-    connection.ask('Page.navigate', { url }, String(sessionId)),
-  ]);
+  const page = await connection.attach(targetId);
+  const answers = Promise.all([page.ask('Page.enable'), page.ask('Page.navigate', { url })]);
   onSent();
   const [, { errorText, loaderId }] = await answers;
   return errorText === undefined && loaderId !== undefined;
@@ -67,15 +64,10 @@ async function createPage(connection: CdpConnection): Promise<unknown> {
 /**
  * Starts the screencast of a page, with retries for 10 s: a page refuses for some milliseconds while a navigation changes
  * its process.
- *
- * @param ask Sends a command to the page.
  */
-export async function startScreencast(
-  ask: (method: string, params: object) => Promise<unknown>,
-  format: object,
-): Promise<void> {
+export async function startScreencast(page: Pick<CdpSession, 'ask'>, format: object): Promise<void> {
   await withRetries(
-    async () => void (await ask('Page.startScreencast', format)),
+    async () => void (await page.ask('Page.startScreencast', format)),
     (error) => error instanceof CdpFault && /not attached to an active page/i.test(error.message),
     { retries: 200, minTimeout: 50, maxTimeout: 50 },
   );

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
 import type { Log } from '../events.js';
-import { contentOf, faultAnswer, HttpFault, toFault, type Answer, type Content } from '../http/answer.js';
+import { contentOf, faultAnswer, HttpFault, type Answer, type Content } from '../http/answer.js';
 import type { Lease } from '../pool/lease.js';
 import {
   FAULTS,
@@ -49,9 +49,7 @@ export class Chaos {
     if (fault.fault === 'status') return faultAnswer(injected(fault));
     if (fault.fault === 'resetBefore') return reset(response.socket);
     // A service does not detect that its response is lost, so the lease stays.
-    const { onUndelivered: _, ...answer } = await process().catch((error: unknown) =>
-      faultAnswer(toFault(error)),
-    );
+    const { onUndelivered: _, ...answer } = await process().catch(faultAnswer);
     if (fault.fault === 'noAnswer') return undefined;
     if (fault.fault === 'delay') {
       // A pool that closes does not wait for it.

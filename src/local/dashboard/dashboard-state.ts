@@ -36,29 +36,26 @@ export function readDashboard(pools: PoolSet, shown: ShownPages) {
 function poolState(pools: PoolSet, pool: ChromiumPool, shown: ShownPages) {
   const { id, name, size, headless } = pool.settings;
   const { starting, granted, expired } = pool.stats;
-  const browsers = pool.browsers.map((browser) => {
-    const lease = pool.lease(browser.sessionId);
-    const links = lease && hasLiveView(pools, pool) ? liveLinks(pools, lease) : undefined;
-    return { ...browserFacts(browser, shown), ...leaseFacts(browser, lease), live: links };
-  });
+  const browsers = pool.browsers.map((browser) => browserCard(pools, pool, browser, shown));
   const waiting = [...pool.waiting].map(waitingRow);
   const totals = { granted, expired };
   return { id, name, size, headless, starting, totals, browsers, waiting, waits: pool.waits };
 }
 
-function browserFacts({ sessionId, chromium }: PooledChromium, shown: ShownPages) {
-  const page = shown.pageOf(chromium);
-  return { sessionId, page, thumbnail: shown.thumbnailOf(chromium)?.number };
-}
-
-function leaseFacts({ idleSince }: PooledChromium, lease: Lease | undefined) {
+function browserCard(pools: PoolSet, pool: ChromiumPool, browser: PooledChromium, shown: ShownPages) {
+  const { sessionId, chromium, idleSince } = browser;
+  const lease = pool.lease(sessionId);
   return {
+    sessionId,
+    page: shown.pageOf(chromium),
+    thumbnail: shown.thumbnailOf(chromium)?.number,
     state: lease ? ('leased' as const) : ('idle' as const),
     ...aged(lease?.since ?? idleSince),
     leaseId: lease?.id,
     leaseName: lease?.request.name,
     tags: shownTags(lease?.request.tags),
     connections: lease?.connections ?? 0,
+    live: lease && hasLiveView(pools, pool) ? liveLinks(pools, lease) : undefined,
   };
 }
 

@@ -1,5 +1,5 @@
 import { raceTimeout } from '../../shared/abort.js';
-import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
+import { CdpConnection, type CdpEvent, type CdpSession } from '../browser/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 
@@ -82,8 +82,8 @@ class WatchedBrowser {
   readonly #connection: Promise<CdpConnection>;
   #timer: NodeJS.Timeout | undefined;
   #onPicture: (jpeg: Buffer) => void = () => {};
-  /** Ends the session with a page, and its screencast. */
-  #detach: () => void = () => {};
+  /** The session with the page of which a picture is taken. */
+  #session: CdpSession | undefined;
 
   constructor(browser: Chromium, onChange: () => void) {
     this.#onChange = onChange;
@@ -120,7 +120,8 @@ class WatchedBrowser {
       return this.isEmpty ? undefined : await this.#takePicture();
     };
     const jpeg = await raceTimeout(PICTURE_TIMEOUT, work, late).catch(() => undefined);
-    this.#detach();
+    this.#session?.detach();
+    this.#session = undefined;
     if (jpeg && !this.thumbnail?.jpeg.equals(jpeg))
       this.thumbnail = { jpeg, number: (this.thumbnail?.number ?? 0) + 1 };
   }
@@ -135,15 +136,9 @@ class WatchedBrowser {
   async #takePicture(): Promise<Buffer | undefined> {
     const targetId = this.#current;
     if (targetId === undefined) return undefined;
-    const connection = await this.#connection;
-    const attached = await connection.ask('Target.attachToTarget', { targetId, flatten: true });
-    const sessionId = String(attached['sessionId']);
-    this.#detach = () => {
-      connection.ask('Target.detachFromTarget', { sessionId }).catch(() => {});
-      this.#detach = () => {};
-    };
+    const session = (this.#session = await (await this.#connection).attach(targetId));
     const picture = new Promise<Buffer>((resolve) => (this.#onPicture = resolve));
-    await startScreencast((method, params) => connection.ask(method, params, sessionId), PICTURE);
+    await startScreencast(session, PICTURE);
     return await picture;
   }
 

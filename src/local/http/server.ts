@@ -17,7 +17,7 @@ import {
 } from '../routes/browser-routes.js';
 import { acquire, flush, poolRecord, release } from '../routes/pool-routes.js';
 import { upgrade, type Served } from '../sockets/upgrade.js';
-import { closing, faultAnswer, HttpFault, notFound, send, toFault, type Answer } from './answer.js';
+import { closing, faultAnswer, HttpFault, notFound, send, type Answer } from './answer.js';
 import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';
 
 /** Milliseconds for the last responses while the server closes. */
@@ -89,9 +89,7 @@ export class PoolServer {
     response.setHeader('x-request-id', randomUUID());
     // Without the query, which contains the token in the URL of a page.
     const path = (request.url ?? '/').split('?', 1)[0]!;
-    const answer = await this.#route(served, response, path, gone.signal).catch((error: unknown) =>
-      faultAnswer(toFault(error)),
-    );
+    const answer = await this.#route(served, response, path, gone.signal).catch(faultAnswer);
     const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
     served.pools.log({ type: 'request', method: request.method ?? '', path, status });
     if (answer) await send(response, answer);

@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
+import { CdpConnection, type CdpEvent, type CdpSession } from '../browser/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 import { liveViewUrl } from '../pages/live-page.js';
@@ -136,47 +136,42 @@ const SCREENCAST = { format: 'jpeg', quality: 75, maxWidth: 1920, maxHeight: 144
 /** The tab that is shown: sends its pictures to the viewer, and commands to its page. */
 class ShownTab {
   readonly targetId: string;
-  readonly #connection: CdpConnection;
   readonly #socket: WebSocket;
-  readonly #session: Promise<string>;
-  #sessionId: string | undefined;
+  readonly #opening: Promise<CdpSession>;
+  #session: CdpSession | undefined;
   #size = '';
 
   constructor(connection: CdpConnection, targetId: string, socket: WebSocket) {
-    this.#connection = connection;
     this.targetId = targetId;
     this.#socket = socket;
-    this.#session = this.#start();
+    this.#opening = this.#start(connection);
     // The tab may close before the session starts.
-    this.#session.catch(() => {});
+    this.#opening.catch(() => {});
   }
 
   /** Sends a command to the page. */
   readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> =>
-    await this.#connection.ask(method, params, await this.#session);
+    await (await this.#opening).ask(method, params);
 
   onEvent({ method, params, sessionId }: CdpEvent): void {
-    if (method !== 'Page.screencastFrame' || sessionId !== this.#sessionId) return;
+    if (method !== 'Page.screencastFrame' || sessionId !== this.#session?.id) return;
     this.#resize(params['metadata'] as { deviceWidth: number; deviceHeight: number });
     // Acknowledged after sending: a slow viewer gets fewer pictures instead of old ones.
     this.#socket.send(Buffer.from(String(params['data']), 'base64'), () => {
-      this.ask('Page.screencastFrameAck', { sessionId: params['sessionId'] }).catch(() => {});
+      this.#session!.send('Page.screencastFrameAck', { sessionId: params['sessionId'] });
     });
   }
 
   stop(): void {
-    const detach = (sessionId: string) => this.#connection.ask('Target.detachFromTarget', { sessionId });
-    this.#session.then(detach).catch(() => {});
+    this.#opening.then((session) => session.detach()).catch(() => {});
   }
 
-  async #start(): Promise<string> {
-    const params = { targetId: this.targetId, flatten: true };
-    const { sessionId } = await this.#connection.ask('Target.attachToTarget', params);
-    this.#sessionId = String(sessionId);
-    await this.#connection.ask('Page.enable', {}, this.#sessionId);
+  async #start(connection: CdpConnection): Promise<CdpSession> {
+    const session = (this.#session = await connection.attach(this.targetId));
+    await session.ask('Page.enable');
     // Not awaited: commands work without pictures.
-    startScreencast(this.ask, SCREENCAST).catch(() => {});
-    return this.#sessionId;
+    startScreencast(session, SCREENCAST).catch(() => {});
+    return session;
   }
 
   #resize({ deviceWidth: width, deviceHeight: height }: { deviceWidth: number; deviceHeight: number }): void {

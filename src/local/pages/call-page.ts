@@ -52,9 +52,8 @@ async function callRoute(route: PageRoute, call: Call): Promise<Answer> {
   try {
     return await route(call);
   } catch (error) {
-    const fault = toFault(error);
     const isPerson = call.request.headers.accept?.includes('text/html');
-    return isPerson ? faultPage(fault) : faultAnswer(fault);
+    return isPerson ? faultPage(toFault(error)) : faultAnswer(error);
   }
 }
 

@@ -47,7 +47,7 @@ function factsOf(call: PageCall) {
   const ended = 'outcome' in lease ? lease : undefined;
   const replays = pools.recorder.list().filter(({ leaseId }) => leaseId === lease.id);
   return {
-    sessionId: 'browser' in lease ? lease.browser.sessionId : lease.sessionId,
+    sessionId: lease.sessionId,
     leaseName: lease.request.name,
     outcome: ended?.outcome,
     duration: ended?.duration,

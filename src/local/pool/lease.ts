@@ -39,6 +39,7 @@ export class Lease {
   /** A WebSocket URL is valid for one lease, and the session id is the same for all leases of a session. */
   readonly id = newId();
   readonly browser: PooledChromium;
+  readonly sessionId: string;
   readonly request: LeaseRequest;
   /** The secrets of the links to the live view: to control the browser, or only to watch it. */
   readonly links: LiveLinks = { control: newLinkToken(), watch: newLinkToken() };
@@ -53,6 +54,7 @@ export class Lease {
   /** @param timeout Milliseconds without a connection, from the start and from each last disconnect. */
   constructor(browser: PooledChromium, request: LeaseRequest, timeout: number, onInactive: () => void) {
     this.browser = browser;
+    this.sessionId = browser.sessionId;
     this.request = request;
     this.#timeout = timeout;
     this.#onInactive = onInactive;
@@ -84,7 +86,7 @@ export class Lease {
     this.#connections.add(cut);
     clock.clearTimeout(this.#timer);
     return () => {
-      if (this.#connections.delete(cut) && this.#connections.size === 0 && !this.ended) this.#countDown();
+      if (this.#connections.delete(cut) && this.#connections.size === 0) this.#countDown();
     };
   }
 
@@ -137,9 +139,8 @@ export class LeaseHistory {
     return this.#ended;
   }
 
-  add(pool: string, { id, browser, request, links, since }: Lease, outcome: LeaseOutcome): void {
+  add(pool: string, { id, sessionId, request, links, since }: Lease, outcome: LeaseOutcome): void {
     const duration = Math.round(performance.now() - since);
-    const { sessionId } = browser;
     this.#ended.unshift({ id, sessionId, pool, request, links, outcome, endedAt: new Date(), duration });
     this.#ended.splice(MAX_ENDED);
   }

@@ -1,5 +1,6 @@
 import type { Chromium } from '../browser/chromium.js';
-import { CdpConnection } from '../browser/cdp-connection.js';
+import { raceEnd } from '../../shared/abort.js';
+import { CdpConnection, type CdpSession } from '../browser/cdp-connection.js';
 import type { TimedFrame } from './frames.js';
 
 /** WebCodecs needs an https page. This one is empty, and no request for it leaves the browser. */
@@ -18,31 +19,32 @@ export interface EncodedChunk {
 
 /** The video encoder of a Chromium (WebCodecs), in a page that encodes one video after another. */
 export class ChromiumEncoder {
-  readonly #connection: CdpConnection;
-  readonly #session: string;
+  readonly #page: CdpSession;
+  /** Resolves when Chromium has ended. */
+  readonly #ended: Promise<void>;
 
-  private constructor(connection: CdpConnection, session: string) {
-    this.#connection = connection;
-    this.#session = session;
+  private constructor(page: CdpSession, ended: Promise<void>) {
+    this.#page = page;
+    this.#ended = ended;
   }
 
   static async open(chromium: Chromium): Promise<ChromiumEncoder> {
-    let onNavigated!: (done: true) => void;
-    const navigated = new Promise<true>((resolve) => (onNavigated = resolve));
+    let onNavigated!: () => void;
+    const navigated = new Promise<void>((resolve) => (onNavigated = resolve));
     const connection = await CdpConnection.open(chromium, ({ method, params: { requestId }, sessionId }) => {
-      if (method === 'Page.frameNavigated') onNavigated(true);
+      if (method === 'Page.frameNavigated') onNavigated();
       const page = { requestId, responseCode: 200, body: '' };
       if (method === 'Fetch.requestPaused')
         connection.ask('Fetch.fulfillRequest', page, sessionId).catch(() => {});
     });
-    const { targetId } = await ask(connection, 'Target.createTarget', { url: 'about:blank' });
-    const { sessionId } = await ask(connection, 'Target.attachToTarget', { targetId, flatten: true });
-    const encoder = new ChromiumEncoder(connection, String(sessionId));
+    const ended = connection.closed;
+    const { targetId } = await unless(ended, connection.ask('Target.createTarget', { url: 'about:blank' }));
+    const encoder = new ChromiumEncoder(await unless(ended, connection.attach(targetId)), ended);
     await encoder.#ask('Page.enable');
     await encoder.#ask('Fetch.enable');
     await encoder.#ask('Page.navigate', { url: SECURE_PAGE });
     // The script would be lost with the previous document.
-    if (!(await Promise.race([navigated, connection.closed]))) throw chromiumEnded();
+    await unless(ended, navigated);
     await encoder.#evaluate(ENCODER_SCRIPT);
     return encoder;
   }
@@ -77,23 +79,14 @@ export class ChromiumEncoder {
     return (result as { value?: unknown }).value;
   }
 
-  #ask(method: string, params: object = {}): Promise<Record<string, unknown>> {
-    return ask(this.#connection, method, params, this.#session);
+  #ask(method: string, params?: object): Promise<Record<string, unknown>> {
+    return unless(this.#ended, this.#page.ask(method, params));
   }
 }
 
-/** Sends a command; fails as soon as Chromium ends. */
-async function ask(
-  connection: CdpConnection,
-  ...command: Parameters<CdpConnection['ask']>
-): Promise<Record<string, unknown>> {
-  const result = await Promise.race([connection.ask(...command), connection.closed]);
-  if (!result) throw chromiumEnded();
-  return result;
-}
-
-function chromiumEnded(): Error {
-  return new Error('The Chromium process that encodes videos ended.');
+/** Fails as soon as Chromium ends. */
+function unless<Value>(ended: Promise<void>, work: Promise<Value>): Promise<Value> {
+  return raceEnd(work, ended, () => new Error('The Chromium process that encodes videos ended.'));
 }
 
 /**

@@ -1,6 +1,5 @@
 import { isRecord, parseJson } from '../../shared/json.js';
-import type { CdpEvent } from '../browser/cdp-connection.js';
-import type { RecordedPage } from './recorded-pages.js';
+import type { CdpEvent, CdpSession } from '../browser/cdp-connection.js';
 import type { Timeline } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
@@ -24,7 +23,7 @@ export class PageEvents {
   }
 
   /** Enables the CDP events of a page that the timeline needs. */
-  enable(page: RecordedPage): void {
+  enable(page: CdpSession): void {
     const timeline = this.#timeline;
     if (timeline.includes('console') || timeline.includes('page')) page.send('Runtime.enable');
     if (timeline.includes('console')) page.send('Log.enable');

@@ -1,4 +1,4 @@
-import { CdpConnection, type CdpEvent } from '../browser/cdp-connection.js';
+import { CdpConnection, CdpSession, type CdpEvent } from '../browser/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { startScreencast } from '../browser/page-commands.js';
 
@@ -7,7 +7,7 @@ interface RecordedPagesOptions {
   readonly interval: number;
   readonly onFrame: (jpeg: Buffer) => void;
   /** Called for each new page, to enable further events. */
-  readonly onPage: (page: RecordedPage) => void;
+  readonly onPage: (page: CdpSession) => void;
   readonly onEvent: (event: CdpEvent) => void;
 }
 
@@ -68,11 +68,11 @@ export class RecordedPages {
   }
 
   #add(session: string): void {
-    const page = new RecordedPage(this.#connection, session, this.#options.interval);
+    const page = new RecordedPage(new CdpSession(this.#connection, session), this.#options.interval);
     this.#pages.set(session, page);
-    page.send('Page.enable');
+    page.session.send('Page.enable');
     page.restart();
-    this.#options.onPage(page);
+    this.#options.onPage(page.session);
   }
 
   #remove(session: string): void {
@@ -127,39 +127,31 @@ const JPEG = { format: 'jpeg', quality: 70 };
 const RESTART_AFTER = 2;
 
 /** The screencast of one page. */
-export class RecordedPage {
+class RecordedPage {
   /** Pages behind other pages send no frames. */
   isVisible = false;
-  readonly #connection: CdpConnection;
-  readonly #session: string;
+  readonly session: CdpSession;
   readonly #interval: number;
   readonly #timers = new Set<NodeJS.Timeout>();
   #nextFrameAt = 0;
   #restartTimer: NodeJS.Timeout | undefined;
 
   /** @param interval Milliseconds between frames. */
-  constructor(connection: CdpConnection, session: string, interval: number) {
-    this.#connection = connection;
-    this.#session = session;
+  constructor(session: CdpSession, interval: number) {
+    this.session = session;
     this.#interval = interval;
-  }
-
-  /** Sends a command to the page, and ignores a failure: the page is closing. */
-  send(method: string, params: object = {}): void {
-    this.#connection.ask(method, params, this.#session).catch(() => {});
   }
 
   /** Takes a JPEG screenshot. A page that is busy may answer late or never. */
   async screenshot(): Promise<Buffer> {
-    const { data } = await this.#connection.ask('Page.captureScreenshot', JPEG, this.#session);
+    const { data } = await this.session.ask('Page.captureScreenshot', JPEG);
     return Buffer.from(String(data), 'base64');
   }
 
   /** Restarts the screencast. Its first frame comes immediately, even if the page does not change. */
   restart(): void {
-    this.send('Page.stopScreencast');
-    const ask = (method: string, params: object) => this.#connection.ask(method, params, this.#session);
-    startScreencast(ask, { ...JPEG, maxWidth: MAX_SIDE, maxHeight: MAX_SIDE }).catch(() => {});
+    this.session.send('Page.stopScreencast');
+    startScreencast(this.session, { ...JPEG, maxWidth: MAX_SIDE, maxHeight: MAX_SIDE }).catch(() => {});
   }
 
   /**
@@ -172,7 +164,7 @@ export class RecordedPage {
     const wait = Math.max(0, this.#nextFrameAt - now);
     this.#nextFrameAt = now + wait + this.#interval;
     this.#after(wait, () => {
-      this.send('Page.screencastFrameAck', { sessionId: frame });
+      this.session.send('Page.screencastFrameAck', { sessionId: frame });
       if (wait > 0)
         this.#restartTimer = this.#after(RESTART_AFTER * this.#interval + 50, () => this.restart());
     });

@@ -36,7 +36,7 @@ export class Recorder {
 
   /** Starts a recording, which ends with the lease at the latest. */
   async start(lease: Lease, plan: RecordingPlan): Promise<Recording> {
-    const running = this.list(lease.browser.sessionId).filter(({ ended }) => !ended);
+    const running = this.list(lease.sessionId).filter(({ ended }) => !ended);
     if (running.length >= MAX_PER_LEASE) throw tooMany();
     const onFinished = (recording: Recording, reason: RecordingEnd) => this.#onFinished(recording, reason);
     let recording: Recording | undefined;

@@ -93,7 +93,7 @@ export class Recording {
 
   /** @throws if the disk has no space for a video. */
   constructor(lease: Lease, { pool, telemetry, request }: RecordingPlan, host: RecordingHost) {
-    this.sessionId = lease.browser.sessionId;
+    this.sessionId = lease.sessionId;
     this.leaseId = lease.id;
     this.pool = pool;
     this.leaseName = lease.request.name;

@@ -53,7 +53,10 @@ export class VideoWriter {
     clearTimeout(this.#idle);
     // `write` reports a failure.
     this.#start().encoder.catch(() => {});
-    return () => this.#settle();
+    return () => {
+      if (--this.#due > 0 || this.#closing.signal.aborted) return;
+      this.#idle = setTimeout(() => this.#end(), IDLE);
+    };
   }
 
   /**
@@ -61,9 +64,9 @@ export class VideoWriter {
    * frames.
    */
   write(source: VideoSource): Promise<Video | undefined> {
-    this.#due++;
+    const onWritten = this.expect();
     const video = this.#last.then(() => this.#attempt(source).catch(() => this.#attempt(source)));
-    this.#last = video.catch(() => {}).finally(() => this.#settle());
+    this.#last = video.catch(() => {}).finally(onWritten);
     return video;
   }
 
@@ -77,7 +80,6 @@ export class VideoWriter {
   }
 
   async #attempt(source: VideoSource): Promise<Video | undefined> {
-    clearTimeout(this.#idle);
     this.#closing.signal.throwIfAborted();
     const { encoder } = this.#start();
     try {
@@ -94,12 +96,6 @@ export class VideoWriter {
     const chromium = this.#launch(this.#closing.signal);
     const encoder = chromium.then((started) => ChromiumEncoder.open(started));
     return (this.#encoding = { chromium, encoder });
-  }
-
-  #settle(): void {
-    if (--this.#due > 0 || this.#closing.signal.aborted) return;
-    clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.#end(), IDLE);
   }
 
   #end(): void {

@@ -64,7 +64,7 @@ export class BidiSocket {
     // chromium-bidi gives every session the id "unknown".
     const { capabilities } = answer['result'] as { capabilities: Message };
     const result = {
-      sessionId: this.#lease.browser.sessionId,
+      sessionId: this.#lease.sessionId,
       capabilities: { ...capabilities, ...describeBrowser(String(capabilities['browserName'])) },
     };
     this.#send({ ...answer, result });

@@ -5,12 +5,6 @@ import type { Lease } from '../pool/lease.js';
 /** The protocol of a WebSocket URL. A jwt for one protocol is refused for the other. */
 export type Audience = 'cdp' | 'bidi';
 
-/** The lease that a valid jwt names. */
-interface Holder {
-  readonly sessionId: string;
-  readonly leaseId: string;
-}
-
 const ALGORITHM = 'HS256';
 const ISSUER = 'pooled-browser-local';
 const TWELVE_HOURS = 12 * 60 * 60_000;
@@ -25,31 +19,31 @@ export class LeaseTokens {
     this.#lifetime = lifetime;
   }
 
-  sign(lease: Lease, audience: Audience): Promise<string> {
-    return new SignJWT({ lease: lease.id })
+  sign({ id }: Lease, audience: Audience): Promise<string> {
+    return new SignJWT()
       .setProtectedHeader({ alg: ALGORITHM })
       .setIssuer(ISSUER)
       .setAudience(audience)
-      .setSubject(lease.browser.sessionId)
+      .setSubject(id)
       .setExpirationTime(new Date(monotonicNow() + this.#lifetime))
       .sign(this.#secret);
   }
 
-  /** @returns Undefined when the jwt is forged, expired or for the other protocol. */
-  async verify(jwt: string, audience: Audience): Promise<Holder | undefined> {
+  /** @returns False when the jwt is forged, expired, of another lease or for the other protocol. */
+  async isValid(jwt: string, { id }: Lease, audience: Audience): Promise<boolean> {
     try {
-      const { payload } = await jwtVerify(jwt, this.#secret, {
+      await jwtVerify(jwt, this.#secret, {
         // A jwt must not choose its own algorithm, such as "none".
         algorithms: [ALGORITHM],
         issuer: ISSUER,
         audience,
-        requiredClaims: ['sub', 'exp'],
+        subject: id,
+        requiredClaims: ['exp'],
         currentDate: new Date(monotonicNow()),
       });
-      const { sub: sessionId = '', lease } = payload;
-      return typeof lease === 'string' ? { sessionId, leaseId: lease } : undefined;
+      return true;
     } catch {
-      return undefined;
+      return false;
     }
   }
 }

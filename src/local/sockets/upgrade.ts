@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { loadBidiLibrary } from './bidi-session.js';
-import { BidiSocket } from './bidi-socket.js';
+import { refuseUpgrade } from '../../shared/loopback-server.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
 import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';
@@ -12,7 +11,8 @@ import { rightOf } from '../pages/live-page.js';
 import { invalidLink, tokenOf } from '../pages/page.js';
 import type { Lease } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { refuseUpgrade } from '../../shared/loopback-server.js';
+import { loadBidiLibrary } from './bidi-session.js';
+import { BidiSocket } from './bidi-socket.js';
 import { CdpSocket } from './cdp-socket.js';
 import type { Audience } from './jwt.js';
 import { acceptWebSocket, type Upgrade } from './websocket.js';
@@ -65,10 +65,10 @@ async function findLeaseSocket(pools: PoolSet, url: URL): Promise<FoundSocket> {
   const [, sessionId = '', path] = /^\/browsers\/([^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
   const protocol = (['cdp', 'bidi'] as const).find((one) => PATHS[one] === path);
   if (!protocol) throw notFound('There is no WebSocket at this path.');
-  const holder = await pools.tokens.verify(url.searchParams.get('jwt') ?? '', protocol);
-  const lease = holder?.sessionId === sessionId ? pools.lease(sessionId) : undefined;
+  const lease = pools.lease(sessionId);
+  const jwt = url.searchParams.get('jwt') ?? '';
   // The session may have a later lease: the jwt is valid only for its own lease.
-  if (!lease || lease.id !== holder?.leaseId) throw unauthorized();
+  if (!lease || !(await pools.tokens.isValid(jwt, lease, protocol))) throw unauthorized();
   const prepare = async () => {
     if (protocol === 'cdp') return (socket: WebSocket) => new CdpSocket(socket, lease.browser.chromium);
     const library = await loadBidiLibrary();
@@ -91,7 +91,7 @@ function findLiveView(pools: PoolSet, { searchParams: query }: URL): FoundSocket
 
 async function openSocket(pools: PoolSet, found: FoundSocket, received: Upgrade): Promise<void> {
   const { lease, protocol, prepare } = found;
-  const { sessionId } = lease.browser;
+  const { sessionId } = lease;
   const [, socket] = received;
   const onOpen = protocol === 'live-view' ? () => {} : pools.chaos.upgrade(socket);
   if (!onOpen) return;
@@ -116,7 +116,7 @@ export async function websocketUrl(
   audience: Audience,
 ): Promise<string> {
   const jwt = await tokens.sign(lease, audience);
-  return `ws://${host}/browsers/${lease.browser.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
+  return `ws://${host}/browsers/${lease.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
 }
 
 function unauthorized(): HttpFault {

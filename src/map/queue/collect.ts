@@ -41,14 +41,17 @@ async function* collect(
   settings: CollectSettings,
 ): AsyncGenerator<QueuedOutcome, void, undefined> {
   await using collector = await Collector.open(name, settings);
-  yield* collector.outcomes(settings.signal);
+  yield* collector.outcomes();
 }
 
 /** The only process that collects the outcomes of a queue. */
 export class Collector implements AsyncDisposable {
   readonly queue: InputQueue;
   readonly #lock: CollectorLock;
-  readonly #settings: CollectSettings;
+  readonly #signal: AbortSignal | undefined;
+  readonly #reporter: ProgressReporter;
+  /** Ids of the jobs of other programs. They stay in Redis. */
+  readonly #foreign = new Set<string>();
 
   /** @throws `QueueError` if another process collects. */
   static async open(name: string, settings: CollectSettings): Promise<Collector> {
@@ -65,33 +68,32 @@ export class Collector implements AsyncDisposable {
   private constructor(queue: InputQueue, lock: CollectorLock, settings: CollectSettings) {
     this.queue = queue;
     this.#lock = lock;
-    this.#settings = settings;
+    this.#signal = settings.signal;
+    this.#reporter = new ProgressReporter(queue, settings);
   }
 
-  async *outcomes(parent: AbortSignal | undefined): AsyncGenerator<QueuedOutcome, void, undefined> {
-    const { queue } = this;
-    const reporter = new ProgressReporter(queue, this.#settings);
-    const abort = new LinkedAbort(parent);
+  async *outcomes(): AsyncGenerator<QueuedOutcome, void, undefined> {
+    const { queue, redis } = this.queue;
+    const abort = new LinkedAbort(this.#signal);
     const { signal } = abort;
     const { lost } = this.#lock;
     lost.addEventListener('abort', () => abort.abort(lost.reason), { once: true });
-    const reported = new Set<string>();
     let areKnown = false;
     try {
       for (;;) {
         // Read before the counts: nothing is added after the last list is complete.
-        const { exist, areComplete } = await readLists(queue, areKnown);
+        const { exist, areComplete } = await readLists(this.queue, areKnown);
         areKnown = exist;
         let foreign = 0;
-        for (const state of STATES) foreign += yield* takeAll(queue, state, { reporter, reported, signal });
-        if (areComplete && (await queue.redis.guard(queue.queue.getJobCountByTypes())) === foreign)
-          return await forgetLists(queue);
-        await reporter.report();
+        for (const state of STATES) foreign += yield* this.#takeAll(state, signal);
+        const isEmpty = areComplete && (await redis.guard(queue.getJobCountByTypes())) === foreign;
+        if (isEmpty && (await forgetLists(this.queue))) return;
+        await this.#reporter.report();
         await delay(PAUSE, signal);
       }
     } finally {
       abort.dispose();
-      await reporter.end();
+      await this.#reporter.end();
     }
   }
 
@@ -99,40 +101,35 @@ export class Collector implements AsyncDisposable {
     await this.#lock[Symbol.asyncDispose]();
     await this.queue.redis[Symbol.asyncDispose]();
   }
-}
 
-/**
- * Yields the outcomes of one state until there is none.
- *
- * @param reported Ids of the jobs of other programs. They stay in Redis.
- * @returns The number of these jobs in this state.
- */
-async function* takeAll(
-  { queue, redis }: InputQueue,
-  state: (typeof STATES)[number],
-  { reporter, reported, signal }: { reporter: ProgressReporter; reported: Set<string>; signal: AbortSignal },
-): AsyncGenerator<QueuedOutcome, number, undefined> {
-  for (;;) {
-    signal.throwIfAborted();
-    const found = await redis.guard(queue.getJobs(state, 0, BATCH + reported.size - 1, true));
-    const jobs = found.filter((job): job is Job<QueuedInput> => isInput(job));
-    for (const job of found) {
-      if (isInput(job) || reported.has(job.id!)) continue;
-      reported.add(job.id!);
-      reportForeign(job, 'its result is not collected');
-    }
-    if (jobs.length === 0) return found.length;
-    const received: Job[] = [];
-    try {
-      for (const job of jobs) {
-        const outcome = outcomeOf(job, state);
-        reporter.count(outcome);
-        yield outcome;
-        received.push(job);
+  /** Yields the outcomes of one state until there is none. Returns the number of jobs of other programs in this state. */
+  async *#takeAll(
+    state: (typeof STATES)[number],
+    signal: AbortSignal,
+  ): AsyncGenerator<QueuedOutcome, number, undefined> {
+    const { queue, redis } = this.queue;
+    for (;;) {
+      signal.throwIfAborted();
+      const found = await redis.guard(queue.getJobs(state, 0, BATCH + this.#foreign.size - 1, true));
+      const jobs = found.filter((job): job is Job<QueuedInput> => isInput(job));
+      for (const job of found) {
+        if (isInput(job) || this.#foreign.has(job.id!)) continue;
+        this.#foreign.add(job.id!);
+        reportForeign(job, 'its result is not collected');
       }
-    } finally {
-      await redis.guard(Promise.all(received.map((job) => job.remove())));
+      if (jobs.length === 0) return found.length;
+      const received: Job[] = [];
+      try {
+        for (const job of jobs) {
+          const outcome = outcomeOf(job, state);
+          this.#reporter.count(outcome);
+          yield outcome;
+          received.push(job);
+        }
+      } finally {
+        await redis.guard(Promise.all(received.map((job) => job.remove())));
+      }
+      await this.#reporter.report();
     }
-    await reporter.report();
   }
 }

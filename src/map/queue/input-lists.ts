@@ -67,10 +67,14 @@ function dataLoss({ name }: Queue): QueueError {
   );
 }
 
-/** Forgets the lists, because each of their inputs has its outcome. */
-export async function forgetLists({ queue, redis }: InputQueue): Promise<void> {
-  await redis.guard(redis.client.del(listsOf(queue)));
+/** Forgets the lists, because each of their inputs has its outcome. Resolves to false if another list is being added. */
+export async function forgetLists({ queue, redis }: InputQueue): Promise<boolean> {
+  return (await redis.guard(redis.client.eval(FORGET, 1, listsOf(queue), OPEN))) === 1;
 }
+
+const FORGET = `
+  for _, count in ipairs(redis.call('HVALS', KEYS[1])) do if count == ARGV[1] then return 0 end end
+  return redis.call('DEL', KEYS[1])`;
 
 const OPEN = 'open';
 /** Field beside those of the lists. No list has this name. */

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import {
   readLeaseOptions,
@@ -216,10 +217,14 @@ export type CollectSettings = Checked<typeof collectChecks>;
 export type WorkSettings = MapSettings & Checked<typeof workChecks>;
 
 export function readWorkOptions(options: object, connector: CheckingConnector): WorkSettings {
-  const settings = readLeaseOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
-  refuseCombinations(settings, connector);
+  const read = readLeaseOptions(workChecks, options, { caller: 'workPooledBrowsers', connector });
+  // Active leases must have different names, also those of other workers.
+  const name = read.name && `${read.name}-${randomBytes(3).toString('hex')}`;
   // The queue counts the attempts, and a worker never stops by itself.
-  return { retries: 0, stopAfterFailures: Number.POSITIVE_INFINITY, ordered: false, ...settings };
+  const ofJob = { retries: 0, stopAfterFailures: Number.POSITIVE_INFINITY, ordered: false };
+  const settings = { ...ofJob, ...read, name };
+  refuseCombinations(settings, connector);
+  return settings;
 }
 
 export function readQueueName(name: unknown): string {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Connector } from '../../connect/connector.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../service/browser-pool.js';
@@ -43,23 +42,16 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const queue = readQueueName(queueName);
-  const { name, ...settings } = readWorkOptions(rest, connector);
-  // Active leases must have different names, also those of other workers.
-  const leases = { ...settings, name: name && `${name}-${randomBytes(3).toString('hex')}` };
-  await using redis = await RedisLink.open(leases);
-  const source = await QueueSource.open<Input>(queue, redis, leases);
-  const job = runJob({
-    pool: resolvePool(pool),
-    connector,
-    fn: returningData(fn as TaskCallback<Handles, Input, Value, object>),
-    settings: leases,
-    source,
-  });
+  const settings = readWorkOptions(rest, connector);
+  const task = returningData(fn as TaskCallback<Handles, Input, Value, object>);
+  const plan = { pool: resolvePool(pool), connector, fn: task, settings };
+  await using redis = await RedisLink.open(settings);
+  const job = runJob({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
   try {
     await job.summary();
   } catch (error) {
     // The abort is the usual end of a worker.
-    if (!leases.signal?.aborted || error !== leases.signal.reason) throw error;
+    if (!settings.signal?.aborted || error !== settings.signal.reason) throw error;
   }
   const { done, failed } = job.counts;
   return { done, failed };

@@ -19,7 +19,7 @@ it.each([
     if (answer) throw answer;
     return {};
   };
-  const outcome = await startScreencast(ask, { format: 'jpeg' }).catch((reason: unknown) => reason);
+  const outcome = await startScreencast({ ask }, { format: 'jpeg' }).catch((reason: unknown) => reason);
   expect(outcome).toBe(error);
   expect(asked).toHaveLength(count);
   for (const command of asked) expect(command).toEqual(['Page.startScreencast', { format: 'jpeg' }]);

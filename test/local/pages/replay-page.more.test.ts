@@ -69,7 +69,7 @@ it('seeks with the scrub bar, with keys and with events, whose address it keeps'
   await expect.poll(() => at(page)).toBe(moment);
 });
 
-it('shows facts of the session and its events, of which groups can be hidden', async () => {
+it('shows facts of the session, and its events with the status of requests, of which groups can be hidden', async () => {
   const page = await person.open(url);
   await expect.poll(() => page.title()).toBe('cart.spec · Replay');
   for (const fact of [session.session_id, 'cart.spec', 'default', /^0:\d\d\.\d/, /kB|MB/]) {
@@ -85,6 +85,14 @@ it('shows facts of the session and its events, of which groups can be hidden', a
   await expect.poll(() => warning.count()).toBe(0);
   await page.getByRole('button', { name: /^Console/ }).click();
   await warning.waitFor();
+  await page.getByRole('link', { name: /Navigation 200 OK .*\/shop$/ }).waitFor();
+  await page.getByRole('link', { name: /Navigation 404 Not Found .*\/missing$/ }).waitFor();
+  await page.getByRole('link', { name: /Request failed 404 Not Found .*\/script\.js$/ }).waitFor();
+  // A failed navigation is an error, and no ordinary page.
+  await page.getByRole('button', { name: /^Pages/ }).click();
+  await page.getByRole('button', { name: 'Errors 2' }).waitFor();
+  expect(await page.getByRole('link', { name: /404/ }).count()).toBe(2);
+  expect(await page.getByRole('link', { name: /200 OK/ }).count()).toBe(0);
 });
 
 it('starts at the moment that the address names, and shows the moment of a pause there', async () => {
@@ -113,18 +121,6 @@ it('shows a poster with content, in place of an empty first frame', async () => 
     return context.getImageData(0, 0, image.width, image.height).data.every((byte) => byte > 250);
   }, poster!);
   expect(isWhite).toBe(false);
-});
-
-it('shows the status of navigations and of failed requests', async () => {
-  const page = await person.open(url);
-  await page.getByRole('link', { name: /Navigation 200 OK .*\/shop$/ }).waitFor();
-  await page.getByRole('link', { name: /Navigation 404 Not Found .*\/missing$/ }).waitFor();
-  await page.getByRole('link', { name: /Request failed 404 Not Found .*\/script\.js$/ }).waitFor();
-  // A failed navigation is an error, and no ordinary page.
-  await page.getByRole('button', { name: /^Pages/ }).click();
-  await page.getByRole('button', { name: 'Errors 2' }).waitFor();
-  expect(await page.getByRole('link', { name: /404/ }).count()).toBe(2);
-  expect(await page.getByRole('link', { name: /200 OK/ }).count()).toBe(0);
 });
 
 it('says that the recording runs, and shows the video as soon as it is written', async () => {

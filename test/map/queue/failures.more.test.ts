@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { expect } from 'vitest';
 import { collectOutcomes, enqueueInputs, workPooledBrowsers } from '../../../src/bullmq.js';
+import type { BrowserPool } from '../../../src/index.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { TestRedis } from '../../support/redis-server.js';
 import { it } from '../it.js';
@@ -141,13 +142,14 @@ describeWithRedis('a collector', () => {
 it('checks its options before it connects', async ({ bench }) => {
   expect(() => collectOutcomes('a:b')).toThrow('queueName must be a name without a colon.');
   expect(() => collectOutcomes('a', { totl: 1 } as object)).toThrow('Did you mean total?');
+  const work = (options: object, pool: BrowserPool | string = bench.pool) =>
+    workPooledBrowsers('a', pool, () => 1, { connector: bench.connector, ...options });
   const rejected: [Promise<unknown>, RegExp][] = [
     [enqueueInputs('a', 1 as never, { connection: NOWHERE }), /inputs must be an array/],
     [enqueueInputs('a', [1]), /^The queue needs Redis: set REDIS_URL/],
-    [
-      workPooledBrowsers('a', bench.pool, () => 1, { connector: bench.connector, retries: 2 } as never),
-      /workPooledBrowsers has no option retries\./,
-    ],
+    [work({ retries: 2 }), /workPooledBrowsers has no option retries\./],
+    [work({ name: 'a'.repeat(245) }), /^name must be /],
+    [work({}, ''), /^pool must not be empty/],
   ];
   for (const [call, message] of rejected) await expect(call).rejects.toThrow(message);
 });

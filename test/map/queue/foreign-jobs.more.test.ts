@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import { Queue } from 'bullmq';
 import { expect, onTestFinished } from 'vitest';
+import { beginList, endList, forgetLists, openQueue } from '../../../src/map/queue/input-lists.js';
+import { RedisLink } from '../../../src/map/queue/redis.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { it, warningsOfTest } from '../it.js';
 import { gate, range } from '../support.js';
@@ -130,4 +132,23 @@ describeWithRedis('Redis that comes back empty', () => {
       client.disconnect();
     },
   );
+});
+
+describeWithRedis('a list that is begun when the last outcome was collected', () => {
+  const used = useRedis();
+
+  it('is not forgotten', async () => {
+    await using redis = await RedisLink.open({
+      connection: used.redis.url,
+      redisTimeout: 5000,
+      prefix: 'bull',
+    });
+    const queue = await openQueue('begun', redis, { prefix: 'bull' });
+    await beginList(queue, 'first');
+    await endList(queue, 'first', 1);
+    await beginList(queue, 'second');
+    expect(await forgetLists(queue)).toBe(false);
+    await endList(queue, 'second', 1);
+    expect(await forgetLists(queue)).toBe(true);
+  });
 });

@@ -29,7 +29,7 @@ it('fails with AcquireTimeoutError when the wait for a connection is over, and s
   await using server = await startBrowserless();
   await using pool = poolOf(server);
   const held = await leaseBrowser(pool, options);
-  const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, acquireTimeout: 300 }));
+  const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, acquireTimeout: 100 }));
   expect(error).toMatchObject({ name: 'AcquireTimeoutError', cause: { name: 'ConnectError', status: 429 } });
   expectNoSecrets(error);
   await held.release();

@@ -7,7 +7,9 @@ import {
   type BrowserService,
 } from '../../../src/index.js';
 import { INTERNALS } from '../../../src/service/pool-internals.js';
+import { serviceError } from '../../../src/service/response.js';
 import { leaseSession } from '../../../src/lease/lease-browser.js';
+import { hideParameters } from '../../../src/shared/redact.js';
 import {
   anchor,
   browserbase,
@@ -17,13 +19,7 @@ import {
   MARK_TAG,
   steel,
 } from '../../../src/services.js';
-import {
-  CONTRACTS,
-  contractOf,
-  ContractServer,
-  leaseTagIn,
-  answerWith,
-} from '../../support/contract-server.js';
+import { CONTRACTS, contractOf, ContractServer, answerWith } from '../../support/contract-server.js';
 import { TOKEN } from '../../support/fake-service.js';
 import { plainConnector } from '../../support/plain-connector.js';
 import { expectNoSecrets } from '../../support/collected.js';
@@ -165,7 +161,7 @@ describe('the recordings of a lease', () => {
 });
 
 describe('what the request that creates a session contains', () => {
-  it.each<[string, BrowserPoolOptions<object>['service'], object]>([
+  it.each<[string, BrowserService, object]>([
     [
       'browserbase',
       browserbase({ projectId: 'p', browserSettings: { blockAds: true }, userMetadata: { own: '1' } }),
@@ -201,50 +197,38 @@ describe('what the request that creates a session contains', () => {
       browserUse({ proxyCountryCode: null, metadata: { own: '1' } }),
       { proxyCountryCode: null, enableRecording: true, metadata: { own: '1', team: 'a', name: 'a-name' } },
     ],
-  ])('the options of %s, and the lease', async (name, service, body) => {
-    await using used = await open(name, { service });
-    const what = { name: 'a-name', tags: { team: 'a' }, startUrl: 'https://example.com/', replays: 'record' };
-    const lease = await used.lease({ ...what, replaysTimeout: 1 });
-    await lease.end({ status: 'ok' });
-    const [session] = used.server.sessions;
-    expect(session!.body).toMatchObject(body);
-    expect(leaseTagIn(session!)).toBe(name !== 'steel' && name !== 'hyperbrowser');
+  ])('the options of %s, and the lease', (name, service, expected) => {
+    const what = { name: 'a-name', tags: { team: 'a' }, startUrl: 'https://example.com/', record: true };
+    const { body } = service.acquire({ ...LEASE, ...what })!;
+    expect(body).toMatchObject(expected);
+    expect(JSON.stringify(body).includes(LEASE_TAG)).toBe(name !== 'steel' && name !== 'hyperbrowser');
   });
 
-  it.each<[string, BrowserService, string, [few: number, many: number]]>([
-    ['browser-use', browserUse({ metadata: { own: '1' } }), 'metadata', [7, 8]],
-    ['browserbase', browserbase({ userMetadata: { own: '1' } }), 'userMetadata', [40, 52]],
-  ])(
-    '%s gets the mark of the lease only where there is room for it',
-    (_name, service, field, [few, many]) => {
-      for (const [count, hasMark] of [
-        [few, true],
-        [many, false],
-      ] as const) {
-        const tags = Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
-        const lease = { ...LEASE, mark: 'host/1/x', tags };
-        const { [field]: all } = service.acquire(lease)!.body as Record<string, object>;
-        expect(Object.keys(all!)).toEqual([
-          'own',
-          ...Object.keys(tags),
-          LEASE_TAG,
-          ...(hasMark ? [MARK_TAG] : []),
-        ]);
-      }
-    },
-  );
+  it.each<[string, number, string, BrowserService, string[]]>([
+    ['browser-use', 7, 'metadata', browserUse({ metadata: { own: '1' } }), [MARK_TAG]],
+    ['browser-use', 8, 'metadata', browserUse({ metadata: { own: '1' } }), []],
+    ['browserbase', 40, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), [MARK_TAG]],
+    ['browserbase', 52, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), []],
+  ])('%s with %i tags: the mark of the lease where there is room for it', (...row) => {
+    const [, count, field, service, mark] = row;
+    const tags = Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
+    const { body } = service.acquire({ ...LEASE, mark: 'host/1/x', tags })!;
+    const { [field]: all } = body as Record<string, object>;
+    expect(Object.keys(all!)).toEqual(['own', ...Object.keys(tags), LEASE_TAG, ...mark]);
+  });
 
-  it.each([
+  it.each<[string, BrowserService]>([
     ['browserbase', browserbase({ proxies: [{ type: 'external', password: 'canary-browserbase' }] })],
     ['steel', steel({ proxyUrl: 'http://ada:canary-steel@proxy.example.com' })],
     ['hyperbrowser', hyperbrowser({ proxyServerPassword: 'canary-hyperbrowser' })],
     ['anchor', anchor({ session: { proxy: { type: 'custom', password: 'canary-anchor' } } })],
     ['browser-use', browserUse({ customProxy: { host: 'proxy', port: 1, password: 'canary-browser-use' } })],
-  ])('an error of %s that repeats the request shows no password of a proxy', async (name, service) => {
-    await using used = await open(name, { service });
-    used.server.refusals.push(answerWith(422, {}, service.acquire(LEASE)!.body));
-    const error = await rejection(used.lease());
-    expect(error).toMatchObject({ status: 422, message: expect.stringContaining('[redacted]') as string });
+  ])('the password of a proxy, which no error of %s shows that repeats the request', (_name, service) => {
+    // As a pool does for its service.
+    hideParameters(service.secretParameters!);
+    const body = JSON.stringify(service.acquire(LEASE)!.body);
+    const error = serviceError({ status: 422, headers: {}, body }, {});
+    expect(error.message).toContain('[redacted]');
     expectNoSecrets(error);
   });
 });

@@ -65,7 +65,7 @@ const NEVER_LATE: readonly Mode[] = ['hangs', 'is late'];
 const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They end with their signal: the simulated ones hang until then, and other tests cover the real ones.
   [
-    /host\.send\(|exposedNetwork\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
+    /connections\.send\(|exposedNetwork\(|body as AsyncIterable|response\.ts.* response|Socket\.open\(|openSocket\(|trustedUrl\(|\.take\(|pauseBefore\(/,
     NEVER_LATE,
   ],
   // A chunk or a socket is either delivered or not.
@@ -75,7 +75,7 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   // They have limits inside.
   [/#cleanFirst\(|prepareFolders\(|this\.observe\(|prepareToken\(/, NEVER_LATE],
   // They import a module, send nothing, or wait for a timer.
-  [/host\.(open|spare)\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
+  [/host\.open\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
   // A simulated host has no connections. The next turn of the event loop comes, as does the end of a pause.
   [
     / opening$| opened\?\.connections\.close\(\)$| opened\?\.local\?\.close\(\)$| nextTurn\(| delay\((PROCESSING|Math)/,

@@ -1,53 +1,50 @@
 import type { EndedRow, ReplayRow } from '../../dashboard/dashboard-state.js';
 import { nameAndTags } from './dashboard-card.js';
 import { make, newTabLink } from './dom.js';
-import { clock, LEASE_OUTCOMES, RECORDING_STATES, seconds, short } from './format.js';
+import { clock, LEASE_OUTCOMES, RECORDING_STATES, seconds, short, type Badge } from './format.js';
 
 /** An ended lease: its outcome, its duration, and the links to its recordings. */
 export function endedRow(row: EndedRow): HTMLElement {
-  const { outcome, leaseName, sessionId, duration, endedAt, replays } = row;
-  const [text, kind] = LEASE_OUTCOMES[outcome];
-  const name = leaseName ?? `session ${short(sessionId)}`;
-  const links = replays.map((url) => newTabLink('Replay', `Open the replay of the ended lease ${name}`, url));
+  const label = `Open the replay of the ended lease ${nameOf(row)}`;
+  const links = row.replays.map((url) => newTabLink('Replay', label, url));
+  const length = `ran ${seconds(row.duration)}`;
+  const time = timeOf('ended', row.endedAt);
+  return rowOf(row, { badge: LEASE_OUTCOMES[row.outcome], length, time, links });
+}
+
+export function replayRow(row: ReplayRow): HTMLElement {
+  const link = newTabLink('Open', `Open the replay of ${nameOf(row)}`, row.viewUrl);
+  const length = row.duration === undefined ? '' : clock(row.duration);
+  const time = timeOf('started', row.startedAt);
+  return rowOf(row, { badge: RECORDING_STATES[row.state], length, time, links: [link] });
+}
+
+interface Cells {
+  readonly badge: Badge;
+  readonly length: string;
+  readonly time: HTMLElement;
+  readonly links: readonly HTMLElement[];
+}
+
+function rowOf(row: EndedRow | ReplayRow, { badge, length, time, links }: Cells): HTMLElement {
+  const [text, kind] = badge;
+  const names = nameAndTags(row);
+  const name = names.length > 0 ? names : [make('span', { class: 'dim' }, 'no name')];
   return make(
     'li',
     {},
-    badgeOf(text, kind),
-    ...leaseFacts(row),
-    make('span', { class: 'number' }, `ran ${seconds(duration)}`),
-    timeOf('ended', endedAt),
+    make('span', { class: 'state' }, make('span', { class: `badge ${kind}` }, text)),
+    make('span', { class: 'name' }, ...name),
+    make('span', { class: 'dim' }, 'pool ', row.pool),
+    make('code', { title: row.sessionId }, short(row.sessionId)),
+    make('span', { class: 'number' }, length),
+    time,
     make('span', { class: 'links' }, ...links),
   );
 }
 
-export function replayRow(row: ReplayRow): HTMLElement {
-  const { state, leaseName, sessionId, startedAt, duration, viewUrl } = row;
-  const [text, kind] = RECORDING_STATES[state];
-  const name = leaseName ?? `session ${short(sessionId)}`;
-  return make(
-    'li',
-    {},
-    badgeOf(text, kind),
-    ...leaseFacts(row),
-    make('span', { class: 'number' }, duration === undefined ? '' : clock(duration)),
-    timeOf('started', startedAt),
-    make('span', { class: 'links' }, newTabLink('Open', `Open the replay of ${name}`, viewUrl)),
-  );
-}
-
-function badgeOf(text: string, kind: string): HTMLElement {
-  return make('span', { class: 'state' }, make('span', { class: `badge ${kind}` }, text));
-}
-
-function leaseFacts(row: EndedRow | ReplayRow): HTMLElement[] {
-  const names = nameAndTags(row);
-  const name = make(
-    'span',
-    { class: 'name' },
-    ...(names.length > 0 ? names : [make('span', { class: 'dim' }, 'no name')]),
-  );
-  const session = make('code', { title: row.sessionId }, short(row.sessionId));
-  return [name, make('span', { class: 'dim' }, 'pool ', row.pool), session];
+function nameOf({ leaseName, sessionId }: EndedRow | ReplayRow): string {
+  return leaseName ?? `session ${short(sessionId)}`;
 }
 
 /** Without its seconds, so that the facts of a row fit on one line. */

@@ -1,16 +1,17 @@
 import type { LeaseOutcome } from '../../pool/lease.js';
 import type { RecordingState } from '../../replays/recording.js';
 
-/** The text and the badge class of each state of a recording. */
-export const RECORDING_STATES: Readonly<Record<RecordingState, readonly [text: string, kind: string]>> = {
+/** The text of a badge, and its class. */
+export type Badge = readonly [text: string, kind: string];
+
+export const RECORDING_STATES: Readonly<Record<RecordingState, Badge>> = {
   recording: ['Recording', 'bad pulse'],
   writing: ['Writing video', 'warn pulse'],
   ready: ['Ready', 'good'],
   none: ['No video', ''],
 };
 
-/** The text and the badge class of each end of a lease. */
-export const LEASE_OUTCOMES: Readonly<Record<LeaseOutcome, readonly [text: string, kind: string]>> = {
+export const LEASE_OUTCOMES: Readonly<Record<LeaseOutcome, Badge>> = {
   reused: ['Released', 'good'],
   released: ['Destroyed', ''],
   deleted: ['Deleted', 'warn'],
