@@ -46,7 +46,7 @@ export class Link<Handles> {
   readonly #lease: Lease<unknown>;
   readonly #connector: Connector<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
-  readonly #abort: LinkedAbort;
+  #abort!: LinkedAbort;
   /** The hosts of `exposeNetwork` that were reported. */
   readonly #exposed = new Set<string>();
   #connection!: OpenConnection<Handles>;
@@ -59,14 +59,15 @@ export class Link<Handles> {
 
   static async open<Handles>(lease: Lease<unknown>, connector: Connector<Handles>): Promise<Link<Handles>> {
     const link = new Link(lease, connector);
-    link.#setConnection(await link.#connect());
+    const connection = await link.#connect(lease.signal);
+    link.#abort = new LinkedAbort(lease.signal);
+    link.#setConnection(connection);
     return link;
   }
 
   private constructor(lease: Lease<unknown>, connector: Connector<Handles>) {
     this.#lease = lease;
     this.#connector = connector;
-    this.#abort = new LinkedAbort(lease.signal);
   }
 
   /** The present connection, or the last one. */
@@ -156,7 +157,7 @@ export class Link<Handles> {
     const began = clock.now();
     for (let failures = 1; ; failures++) {
       try {
-        return await this.#connect(pageUrl);
+        return await this.#connect(signal, pageUrl);
       } catch (cause) {
         signal.throwIfAborted();
         const isOver = cause instanceof ConnectError && meaningOf(cause.status ?? 0).endsSession;
@@ -170,7 +171,7 @@ export class Link<Handles> {
     }
   }
 
-  #connect(pageUrl?: string): Promise<OpenConnection<Handles>> {
+  #connect(signal: AbortSignal, pageUrl?: string): Promise<OpenConnection<Handles>> {
     const { settings, emit, pool, grant, sessionId, downloads, noteOwnContext } = this.#lease;
     const { library } = this.#connector;
     return this.#lease.time('connect', async () => {
@@ -182,7 +183,7 @@ export class Link<Handles> {
           trust,
           spare: (await host.open()).spare,
           pageUrl,
-          signal: this.#abort.signal,
+          signal,
           downloads,
           onOwnContextUsed: noteOwnContext,
           onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { Run, RunEvent } from '../../src/index.js';
+import type { Run, RunEvent, RunOptions } from '../../src/index.js';
 import { until } from '../support/played-browser.js';
 import { useCollected } from '../support/collected.js';
 import { DRIVERS, PLAIN } from '../support/drivers.js';
@@ -65,28 +65,22 @@ it('sends at most 1.1 requests per call during a total outage, and finishes all 
   await using bench = await FaultBench.start();
   const browsers = new Browsers(bench, 50);
   let isDown = true;
-  bench.service.script('acquire', (response, request) => {
-    if (isDown) reply(response, { status: 503 });
-    else return browsers.acquire(response, request);
-    return undefined;
-  });
-  const events: RunEvent[] = [];
-  const running = Array.from({ length: 300 }, () =>
-    PLAIN.run(bench.pool, () => 'value', {
-      acquireTimeout: 240_000,
-      connectTimeout: 120_000,
-      releaseTimeout: 60_000,
-      replays: 'off',
-      onEvent: (event) => events.push(event),
-    }),
+  bench.service.script('acquire', (response, request) =>
+    isDown ? reply(response, { status: 503 }) : browsers.acquire(response, request),
   );
+  const events: RunEvent[] = [];
+  const running = browsers.serve(300, {
+    acquireTimeout: 240_000,
+    releaseTimeout: 60_000,
+    onEvent: (event) => events.push(event),
+  });
   await until(() => bench.service.of('acquire').length > 0);
   await sleep(4000);
   const during = bench.service.of('acquire').length;
   expect(during).toBeGreaterThan(0);
   expect(during / 300).toBeLessThanOrEqual(1.1);
   isDown = false;
-  const runs = await Promise.all(running);
+  const runs = await running;
   expect(runs.every(({ value, released }) => value === 'value' && released === 'reused')).toBe(true);
   expect(bench.released.size).toBe(300);
   expect(events.filter(({ type }) => type === 'outcome-unknown')).toEqual([]);
@@ -122,7 +116,7 @@ class Browsers {
   }
 
   /** Starts calls at the same time, each of which uses its browser for a moment. */
-  async serve(calls: number, options: { pollTimeout: number }): Promise<Run<unknown>[]> {
+  async serve(calls: number, options: RunOptions): Promise<Run<unknown>[]> {
     const running = Array.from({ length: calls }, (_, call) =>
       PLAIN.run(this.#bench.pool, () => sleep(10, 'value'), {
         acquireTimeout: 480_000,

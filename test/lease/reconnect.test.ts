@@ -203,14 +203,3 @@ describe('reconnect()', () => {
     expect(held.played.requests).toHaveLength(1);
   });
 });
-
-it('a lease without reconnect loses its browser with its connection', async () => {
-  await using held = await hold();
-  held.road.lose('reset');
-  expect(await held.told('browser-lost')).toMatchObject({
-    sessionId: 'session-1',
-    error: { reason: 'dropped' },
-  });
-  expect(await rejection(held.lease.use(() => 1))).toBeInstanceOf(BrowserLostError);
-  expect(await held.lease.release()).toMatchObject({ released: 'destroyed' });
-});

@@ -39,12 +39,6 @@ it("returns the complete links of this lease's recordings, and none of earlier l
   expect(order).toEqual(['POST acquire', 'GET replays', 'GET replays', 'POST release']);
 });
 
-it('has the links of a run that failed', async () => {
-  list([earlier], [earlier, ours]);
-  const { run } = await played.run(() => Promise.reject(new Error('mine')));
-  expect(run).toMatchObject({ replays: [ours], replayStatus: 'ready', released: 'reused' });
-});
-
 it('recognizes its recordings even if the callback ended before the first list was answered', async () => {
   const lists = [[earlier], [earlier, ours]];
   const answer: Answer = (response) => reply(response, { status: 200, json: lists.shift() });
