@@ -128,6 +128,7 @@ export class CdpClient {
     this.#pipe = pipe;
   }
 
+  /** Sends a command. Anything else is answered with an error. */
   send(command: unknown): void {
     if (this.#hasEnded) return;
     if (!isRecord(command) || !Number.isSafeInteger(command['id']))
