@@ -5,10 +5,12 @@ import { basename, dirname, join } from 'node:path';
 import type { Browser, ConnectOptions } from 'puppeteer-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectRequest } from '../../src/connect/connector.js';
+import { Contexts } from '../../src/connect/contexts.js';
 import { playwright } from '../../src/connect/playwright.js';
 import { createTemporaryFolder } from '../../src/connect/temporary-folder.js';
 import { puppeteer } from '../../src/connect/puppeteer.js';
 import type { Socket, SocketEnd } from '../../src/connect/socket.js';
+import { InvalidOptionError } from '../../src/index.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
@@ -43,6 +45,22 @@ function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
   const endpoint = async () => 'ws://here/';
   return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
 }
+
+it.each([
+  ['is the reason of the failure', true, 'unknown time zone', InvalidOptionError],
+  ['may not be: the browser is gone', true, 'Target page, context or browser has been closed', Error],
+  ['may not be: the connection is lost', false, 'unknown time zone', Error],
+])('an option of a new context %s', async (_what, isConnected, message, expected) => {
+  const library = { check: () => {}, newContext: () => Promise.reject(new Error(message)) };
+  const contexts = new Contexts(library as never, {
+    browser: {},
+    own: {} as never,
+    isConnected: () => isConnected,
+  });
+  const error = await rejection(contexts.open('new', {}));
+  expect(error.constructor).toBe(expected);
+  expect(error.message).toContain(message);
+});
 
 describe('Playwright', () => {
   /** Returns the options of a connect that fails. */

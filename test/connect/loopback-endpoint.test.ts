@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
+import { openSharedEndpoint, openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
+import { Socket } from '../../src/connect/socket.js';
 import { rejection } from '../service/support.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
@@ -95,6 +96,19 @@ it('stops listening when the socket has ended', async () => {
   const url = await openSingleEndpoint(socket);
   socket.cut('closed-by-us');
   await expect.poll(() => canDial(url)).toBe(false);
+});
+
+it('connects each client of a shared endpoint with a socket of its own, until the endpoint is closed', async () => {
+  const endpoint = await openSharedEndpoint((signal) => Socket.open(browser.url, signal));
+  const drivers = [await dial(endpoint.url), await dial(endpoint.url)];
+  for (const driver of drivers) driver.send('text');
+  await expect.poll(() => browser.received).toEqual(['text', 'text']);
+  expect(browser.open).toBe(2);
+  const closed = drivers.map((driver) => once(driver, 'close'));
+  await endpoint[Symbol.asyncDispose]();
+  await Promise.all(closed);
+  await expect.poll(() => browser.open).toBe(0);
+  expect(await canDial(endpoint.url)).toBe(false);
 });
 
 async function canDial(url: string, host = '127.0.0.1'): Promise<boolean> {

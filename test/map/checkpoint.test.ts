@@ -188,7 +188,11 @@ it('ends the job with CheckpointError when the file cannot be opened', async ({ 
 });
 
 it('refuses a second job on the same file or a link to it, which loses nothing by it', async ({ bench }) => {
-  const first = bench.map(['a', 'b'], () => 1, { checkpoint: path, concurrency: 1 });
+  // The first job must not end before the others begin.
+  let finish!: (value: number) => void;
+  const last = new Promise<number>((resolve) => (finish = resolve));
+  const task = ({ input }: { input: string }) => (input === 'a' ? 1 : last);
+  const first = bench.map(['a', 'b'], task, { checkpoint: path, concurrency: 1 });
   await first.next();
   await expect(run(bench, ['c'])).rejects.toMatchObject({
     code: 'ERR_CHECKPOINT',
@@ -198,6 +202,7 @@ it('refuses a second job on the same file or a link to it, which loses nothing b
   await symlink(path, link);
   onTestFinished(() => rm(link));
   await expect(bench.run(['c'], () => 1, { checkpoint: link })).rejects.toThrow('in use by process');
+  finish(1);
   while (!(await first.next()).done);
   expect(await lines()).toEqual(['fulfilled 0 a', 'fulfilled 1 b']);
   expect(existsSync(`${path}.lock`)).toBe(false);
