@@ -11,6 +11,7 @@ import {
 } from '../../src/index.js';
 import { cdp, kernel, type BrowserService } from '../../src/services.js';
 import { rejection } from '../service/support.js';
+import { useFastClock } from '../support/fake-clock.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { answerOwnCommand } from '../support/played-browser.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -299,6 +300,8 @@ describe('a name', () => {
 });
 
 describe('a browser that ends with its connection', () => {
+  useFastClock();
+
   const service: BrowserService = {
     ...kernel,
     name: 'connections',
@@ -317,7 +320,7 @@ describe('a browser that ends with its connection', () => {
 
   it('has one socket for all clients of its name, one after the other, each with its own session', async () => {
     await using pool = new BrowserPool('test', { ...played.service.options, service });
-    await start({ keep: 300 }, pool);
+    await start({ keep: 3000 }, pool);
     played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
     const sessions: unknown[] = [];
     for (const round of [1, 2]) {
