@@ -181,12 +181,12 @@ async function endLease(
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
   const { ticketOf } = await import('../service/grant.js');
-  const { HeldSession } = await import('../service/held-sessions.js');
+  const { HeldSession, heldSessionsOf } = await import('../service/held-sessions.js');
   const { releaseBrowser } = await import('../service/release.js');
   await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
   const ticket = ticketOf(id, { pool, lease: request }, true)!;
-  const held = new HeldSession(pool[INTERNALS].held, id, ticket);
+  const held = new HeldSession(heldSessionsOf(pool), id, ticket);
   const result = await releaseBrowser(ticket, {
     reuses: false,
     timeout: RELEASE_TIMEOUT,

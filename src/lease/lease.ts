@@ -3,7 +3,7 @@ import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
 import type { Grant } from '../service/browser-service.js';
 import { ticketOf } from '../service/grant.js';
-import type { HeldSession } from '../service/held-sessions.js';
+import { heldSessionsOf, type HeldSession } from '../service/held-sessions.js';
 import { INTERNALS } from '../service/pool-internals.js';
 import type { BrowserSession } from '../service/services/kernel.js';
 import { meaningOf } from '../service/status.js';
@@ -226,7 +226,7 @@ export class Lease<Handles> {
     const { releaseOnCrash, replays } = this.settings;
     const { grant, ticket, servedAt } = browser;
     this.#browser = browser;
-    this.#held = this.pool[INTERNALS].held.hold(grant.id, ticket, { onCrash: releaseOnCrash });
+    this.#held = heldSessionsOf(this.pool).hold(grant.id, ticket, { onCrash: releaseOnCrash });
     this.replays = replays === 'off' ? undefined : new LeaseReplays(this, { earlier, servedAt });
   }
 
@@ -240,7 +240,7 @@ export class Lease<Handles> {
       const { session } = this;
       this.replays?.stop();
       const releasing = this.#release(this.#endsWith === 'nothing' ? 'leave' : 'destroy');
-      this.pool[INTERNALS].background.track(releasing);
+      this.pool[INTERNALS].client.background.track(releasing);
       this.#givenUp = { session, released: await releasing };
       if (!(error instanceof ConnectError)) throw error;
       return error;
@@ -359,7 +359,7 @@ export class Lease<Handles> {
   end(outcome: LeaseEnd): Promise<RunSummary> {
     if (!this.#ended) {
       this.#ended = this.#end(outcome);
-      this.pool[INTERNALS].background.track(this.#ended);
+      this.pool[INTERNALS].client.background.track(this.#ended);
     }
     return this.#ended;
   }
@@ -381,7 +381,7 @@ export class Lease<Handles> {
     const chosen = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
     const choice = chosen === 'destroy' && this.#endsWith === 'nothing' ? this.#keepOpen(healthy) : chosen;
     const releasing = this.#release(choice, isDetached);
-    this.pool[INTERNALS].background.track(releasing);
+    this.pool[INTERNALS].client.background.track(releasing);
     const isAwaited = settings.awaitRelease || choice === 'leave';
     const released: RunSummary['released'] = isAwaited ? await releasing : 'pending';
     // The browser may already belong to another lease.

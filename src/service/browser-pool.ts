@@ -1,6 +1,7 @@
 import { environment } from '../shared/environment.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
+import { lazy } from '../shared/lazy.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -8,8 +9,6 @@ import { callListener, publish } from '../shared/telemetry.js';
 import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
 import { ServiceClient } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
-import { requestGrant } from './grant.js';
-import { HeldSessions } from './held-sessions.js';
 import { serviceUrl } from './host.js';
 import { leaseMark } from './lease-mark.js';
 import { addressOf, serviceOfEnvironment, tokenOf } from './named-service.js';
@@ -31,6 +30,9 @@ import {
 } from './pool-options.js';
 import { expectSuccess, readAs } from './response.js';
 import type { AcquireRequest, BrowserSession, PoolRecord } from './services/kernel.js';
+
+/** Loads what sends an acquire request. */
+const loadGrant = lazy(() => import('./grant.js'));
 
 /** A pool of browsers at a service. The constructor sends no request. */
 export class BrowserPool<Session extends object = BrowserSession> {
@@ -62,8 +64,6 @@ export class BrowserPool<Session extends object = BrowserSession> {
     this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
     this[INTERNALS] = {
       client: this.#client,
-      background: this.#client.background,
-      held: new HeldSessions(idOrName, this.#client),
       limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
     };
   }
@@ -90,6 +90,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const id = globalThis.crypto.randomUUID();
     const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
     const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
+    const { requestGrant } = await loadGrant();
     const outcome = await requestGrant({
       pool: this,
       lease,
@@ -190,7 +191,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
 
   /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
   close(): Promise<void> {
-    this.#closed ??= this[INTERNALS].background.settled().then(() => this.#client.close());
+    this.#closed ??= this.#client.background.settled().then(() => this.#client.close());
     return this.#closed;
   }
 

@@ -13,6 +13,7 @@ import {
 import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from './browser-service.js';
 import type { ServiceClient } from './client.js';
 import type { PoolEvent } from './events.js';
+import { heldSessionsOf } from './held-sessions.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import { readAs, readJson, type HttpResponse } from './response.js';
 import { sealSession } from './session.js';
@@ -86,7 +87,7 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   const { pool, signal } = request;
   signal?.throwIfAborted();
   const outcome = send(request);
-  pool[INTERNALS].background.track(outcome);
+  pool[INTERNALS].client.background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     if (late.kind !== 'granted') return;
     const { grant, ticket } = late.granted;
@@ -97,7 +98,8 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
 
 async function send(request: GrantRequest): Promise<AcquireOutcome> {
   const { pool, lease, signal, emit } = request;
-  const { client, held } = pool[INTERNALS];
+  const { client } = pool[INTERNALS];
+  const held = heldSessionsOf(pool);
   const { service } = client;
   const facts = { pool: pool.idOrName };
   const message = service.acquire(lease);
@@ -265,11 +267,11 @@ function releaseOrphan(
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;
-  const { held, background } = pool[INTERNALS];
+  const { background } = pool[INTERNALS].client;
   const facts = { pool: pool.idOrName, sessionId: id };
   emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.
-  const session = held.hold(id, ticket, { onCrash: request.onCrash === true });
+  const session = heldSessionsOf(pool).hold(id, ticket, { onCrash: request.onCrash === true });
   const reported = session.release({ reuse: true, timeout: ORPHAN_TIMEOUT }).then(
     (released) => {
       emit({ type: 'released', ...facts, released });

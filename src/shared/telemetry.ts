@@ -1,12 +1,14 @@
 import { redact } from './redact.js';
 
-const { channel, tracingChannel } = process.getBuiltinModule('node:diagnostics_channel');
-
-const events = channel('pooled-browser:event');
+/** Node's channels, which an import of the library does not load. */
+function diagnostics() {
+  return process.getBuiltinModule('node:diagnostics_channel');
+}
 
 /** Publishes an event on the diagnostics channel `pooled-browser:event`. */
 export function publish(event: object): void {
-  if (events.hasSubscribers) events.publish(event);
+  const channel = diagnostics().channel('pooled-browser:event');
+  if (channel.hasSubscribers) channel.publish(event);
 }
 
 /**
@@ -56,15 +58,6 @@ export interface StageTrace {
   error?: unknown;
 }
 
-const channels = {
-  acquire: channelOf('acquire'),
-  connect: channelOf('connect'),
-  callback: channelOf('callback'),
-  cleanup: channelOf('cleanup'),
-  replays: channelOf('replays'),
-  release: channelOf('release'),
-};
-
 /**
  * Does the work of a stage and publishes its progress. Without a subscriber, the cost is one check.
  *
@@ -75,7 +68,7 @@ export async function traceStage<T>(
   trace: StageTrace,
   work: (trace: StageTrace) => Promise<T>,
 ): Promise<T> {
-  const channel = channels[stage];
+  const channel = diagnostics().tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
   if (!channel.hasSubscribers) return work(trace);
   // Not returned from the traced function: Node would publish the value, which may be internal or the caller's.
   let value!: T;
@@ -83,8 +76,4 @@ export async function traceStage<T>(
     value = await work(trace);
   }, trace);
   return value;
-}
-
-function channelOf(stage: Stage) {
-  return tracingChannel<unknown, StageTrace>(`pooled-browser:${stage}`);
 }

@@ -1,7 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
-import { renewalDelay } from '../../src/service/held-sessions.js';
-import { INTERNALS } from '../../src/service/pool-internals.js';
+import { heldSessionsOf, renewalDelay } from '../../src/service/held-sessions.js';
 import { clock } from '../../src/shared/clock.js';
 import { settle } from '../support/played-browser.js';
 
@@ -36,7 +35,7 @@ it('a token function that has returned no token yet, and always fails, is called
   const token = vi.fn(() => Promise.reject(new Error('no token now')));
   const pool = new BrowserPool('pool', { baseUrl: 'http://127.0.0.1:1', token });
   // As `attachBrowser` does, which sends no request at first.
-  const held = pool[INTERNALS].held.hold('session-1', undefined);
+  const held = heldSessionsOf(pool).hold('session-1', undefined);
   await settle();
   expect(delays).toEqual([0, 1000]);
   held.forget();
