@@ -5,7 +5,6 @@ import type { Run } from '../lease/run.js';
 import { routeTo } from '../shared/network.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../service/browser-pool.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import { unreachable } from '../service/reachability.js';
 import { leaseSession } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
@@ -172,9 +171,10 @@ async function checkToken(on: Case): Promise<Result> {
   if (baseUrl === 'local' || auth === 'none') return ok('not needed');
   if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
+  const { clientOf } = await import('../service/client.js');
   const { expectSuccess } = await import('../service/response.js');
   const hasToken = await withService(on, async (pool) => {
-    const { client } = pool[INTERNALS];
+    const client = clientOf(pool);
     if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});
     else await pool.replays('pooled-browser-doctor', { signal }).catch(expectAbsent);
     return client.lastToken !== undefined;

@@ -5,7 +5,6 @@ import type { Protocol } from '../connect/connector.js';
 import type { ExposedNetwork } from '../connect/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../service/browser-service.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import type { Trust } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -118,7 +117,8 @@ async function exec(
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
-    const { trust } = pool[INTERNALS].client;
+    const { clientOf } = await import('../service/client.js');
+    const { trust } = clientOf(pool);
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;

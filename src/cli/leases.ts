@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { ListedSession } from '../service/browser-service.js';
 import type { ServiceClient } from '../service/client.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import { readMark } from '../service/lease-mark.js';
 import type { ReleaseResult } from '../service/release.js';
 import { askFirst } from './confirm.js';
@@ -55,7 +54,8 @@ interface ActiveLease extends ListedSession {
 
 async function leases(options: LeasesOptions): Promise<void> {
   const { release, olderThan, json, pool } = options;
-  const all = await withService(options, (pool) => listLeases(pool[INTERNALS].client, options.signal));
+  const { clientOf } = await import('../service/client.js');
+  const all = await withService(options, (pool) => listLeases(clientOf(pool), options.signal));
   // A service may not say which pool a session belongs to.
   const isOfPool = ({ pool: name = pool, poolId }: ActiveLease) =>
     pool === undefined || name === pool || poolId === pool;

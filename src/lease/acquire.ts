@@ -1,3 +1,4 @@
+import { clientOf } from '../service/client.js';
 import { leaseMark } from '../service/lease-mark.js';
 import { requestGrant, type AcquireOutcome, type Granted } from '../service/grant.js';
 import { INTERNALS } from '../service/pool-internals.js';
@@ -43,7 +44,8 @@ export async function acquireBrowser(
   keepAlive: boolean,
 ): Promise<Acquired> {
   const { pool, settings } = call;
-  const { client, limit } = pool[INTERNALS];
+  const client = clientOf(pool);
+  const { limit } = pool[INTERNALS];
   const { signal } = deadline;
   const queue = client.queueOf(pool.idOrName);
   const wait = new AcquireWait(call, deadline);
@@ -104,7 +106,7 @@ export class AcquireWait {
   /** Sends one request, in turn with other callers while the service has an outage. @throws NotLeased */
   async request(keepAlive: boolean): Promise<Granted> {
     const { pool, settings, counts, emit } = this.#call;
-    const { client } = pool[INTERNALS];
+    const client = clientOf(pool);
     const { signal } = this.#deadline;
     let sentAt = 0;
     let wait: number | undefined;
@@ -159,7 +161,7 @@ export class AcquireWait {
     this.#isFailing = error !== undefined;
     this.#failures = hasWaited ? 0 : this.#failures + 1;
     this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
-    const { service } = this.#call.pool[INTERNALS].client;
+    const { service } = clientOf(this.#call.pool);
     // The outage gate makes the pause, for all callers together.
     if ('error' in outcome && outcome.isOutage && !hasWaited) return;
     const retryAfter = retryAfterOf(error);
@@ -193,7 +195,7 @@ export class AcquireWait {
     const { signal, settings, counts, pool } = this.#call;
     if (signal.aborted) return signal.reason;
     const { timedOut } = this.#deadline;
-    const { reachability } = pool[INTERNALS].client.host;
+    const { reachability } = clientOf(pool).host;
     if (!timedOut && reachability.timeLeft(settings.unreachableTimeout) <= 0)
       return this.#neverReachedError();
     const outcome = error instanceof NotLeased ? error.outcome : undefined;
@@ -210,7 +212,7 @@ export class AcquireWait {
   /** No connection to the service was opened within `unreachableTimeout`. */
   #neverReachedError(): PoolConnectionError {
     const { pool, settings } = this.#call;
-    const { host } = pool[INTERNALS].client;
+    const { host } = clientOf(pool);
     const { message, cause } = unreachable(host.url, host.reachability.lastFailure, {});
     const more =
       `No connection was opened for ${duration(settings.unreachableTimeout)}. ` +
@@ -241,7 +243,7 @@ export class AcquireWait {
 
   async #pause(retryAfter: number | undefined, { untilRelease }: { untilRelease: boolean }): Promise<void> {
     const { pool, settings } = this.#call;
-    const queue = pool[INTERNALS].client.queueOf(pool.idOrName);
+    const queue = clientOf(pool).queueOf(pool.idOrName);
     const wake = (resolve: () => void) => queue.onRelease(resolve);
     const pause = retryAfter ?? backoff(settings.retry, this.#failures);
     await delay(pause, this.#deadline.signal, untilRelease ? wake : undefined);

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { clientOf } from '../service/client.js';
 import type { Grant } from '../service/browser-service.js';
 import { ticketOf } from '../service/grant.js';
 import { heldSessionsOf, type HeldSession } from '../service/held-sessions.js';
@@ -155,7 +156,8 @@ export class Lease<Handles> {
     await prepareFolders(settings, settings.signal);
     // Built here: the token must not be sent where a record from outside wants it.
     const ticket = ticketOf(sessionId, { pool, lease: record.lease }, isMarkShown);
-    const { client, limit } = pool[INTERNALS];
+    const client = clientOf(pool);
+    const { limit } = pool[INTERNALS];
     const leave = client.queueOf(pool.idOrName).join(sessionId, { limit, isAlone: !ticket });
     if (!leave) {
       const message = 'Another lease of this process uses the browser: release that lease first.';
@@ -240,7 +242,7 @@ export class Lease<Handles> {
       const { session } = this;
       this.replays?.stop();
       const releasing = this.#release(this.#endsWith === 'nothing' ? 'leave' : 'destroy');
-      this.pool[INTERNALS].client.background.track(releasing);
+      clientOf(this.pool).background.track(releasing);
       this.#givenUp = { session, released: await releasing };
       if (!(error instanceof ConnectError)) throw error;
       return error;
@@ -253,7 +255,7 @@ export class Lease<Handles> {
     if (!how) return;
     const { settings, signal, grant } = this;
     const { cleanSession } = await loadConnect();
-    const { trust } = this.pool[INTERNALS].client;
+    const { trust } = clientOf(this.pool);
     await this.time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
     uncleanBrowsers.delete(this.#address);
   }
@@ -359,7 +361,7 @@ export class Lease<Handles> {
   end(outcome: LeaseEnd): Promise<RunSummary> {
     if (!this.#ended) {
       this.#ended = this.#end(outcome);
-      this.pool[INTERNALS].client.background.track(this.#ended);
+      clientOf(this.pool).background.track(this.#ended);
     }
     return this.#ended;
   }
@@ -381,7 +383,7 @@ export class Lease<Handles> {
     const chosen = leaves ? 'leave' : this.#chooseRelease({ ...outcome, healthy, session });
     const choice = chosen === 'destroy' && this.#endsWith === 'nothing' ? this.#keepOpen(healthy) : chosen;
     const releasing = this.#release(choice, isDetached);
-    this.pool[INTERNALS].client.background.track(releasing);
+    clientOf(this.pool).background.track(releasing);
     const isAwaited = settings.awaitRelease || choice === 'leave';
     const released: RunSummary['released'] = isAwaited ? await releasing : 'pending';
     // The browser may already belong to another lease.
@@ -489,7 +491,7 @@ export class Lease<Handles> {
   /** Releases the browser. Never rejects: a browser that could not be released is reported. */
   async #release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
     const { sessionId, settings, pool, emit } = this;
-    const queue = pool[INTERNALS].client.queueOf(pool.idOrName);
+    const queue = clientOf(pool).queueOf(pool.idOrName);
     const { leave } = this.#browser!;
     const held = this.#held!;
     this.#held = undefined;
@@ -564,7 +566,7 @@ export class Lease<Handles> {
 
   /** Each session of some services has one lease: nothing of them is reused. */
   get #isLeasedAgain(): boolean {
-    return this.pool[INTERNALS].client.service.owner !== undefined || this.#endsWith === 'nothing';
+    return clientOf(this.pool).service.owner !== undefined || this.#endsWith === 'nothing';
   }
 
   /** The logins of a profile would be lost with the data of its context. */

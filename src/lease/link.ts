@@ -2,8 +2,8 @@ import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { clientOf } from '../service/client.js';
 import { hasAcquireRequest } from '../service/browser-service.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import { meaningOf } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
@@ -31,7 +31,7 @@ const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: tru
  * keeps the process busy, so it starts after the request is sent. Rejects if the library is missing.
  */
 export async function prepareConnect(pool: BrowserPool<object>, connector: Connector): Promise<void> {
-  const { host, service } = pool[INTERNALS].client;
+  const { host, service } = clientOf(pool);
   const { connections, spare } = await host.open();
   if (hasAcquireRequest(service)) await connections.connected;
   spare.prepare();
@@ -103,7 +103,7 @@ export class Link<Handles> {
     this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
     this.#abort.dispose();
     this.#current.dispose();
-    const { host } = this.#lease.pool[INTERNALS].client;
+    const { host } = clientOf(this.#lease.pool);
     host.open().then(
       ({ spare }) => spare.renew(),
       () => {},
@@ -177,7 +177,7 @@ export class Link<Handles> {
     return this.#lease.time('connect', async () => {
       emit({ type: 'connecting', sessionId, library, protocol: settings.protocol });
       try {
-        const { host, trust } = pool[INTERNALS].client;
+        const { host, trust } = clientOf(pool);
         const plan = {
           settings,
           trust,
@@ -240,7 +240,7 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 /** Throws if the session ends with its connection. */
 export function expectLasting({ grant, pool }: Pick<Lease<unknown>, 'grant' | 'pool'>, action: string): void {
   if (grant.endsWithConnection !== true) return;
-  const { name } = pool[INTERNALS].client.service;
+  const { name } = clientOf(pool).service;
   throw new InvalidOptionError(
     action,
     `${action} is not possible: session ${grant.id} of the service ${name} ends with its connection. ` +

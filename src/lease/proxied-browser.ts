@@ -3,8 +3,8 @@ import type { Protocol } from '../connect/connector.js';
 import { relay } from '../connect/relay.js';
 import { openInFirstPage, SessionSocket } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import type { BrowserPool } from '../service/browser-pool.js';
+import { clientOf } from '../service/client.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
@@ -136,7 +136,7 @@ export class ProxiedBrowser {
     isOnlySocket: boolean,
   ): Promise<AnySocket> {
     const { pool, settings } = this.#plan;
-    const { trust } = pool[INTERNALS].client;
+    const { trust } = clientOf(pool);
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
       if (isOnlySocket) return await raceAbort(SessionSocket.ofBrowser(handles.socket), limit.signal);

@@ -1,5 +1,5 @@
+import { clientOf } from '../service/client.js';
 import type { Replay } from '../service/browser-service.js';
-import { INTERNALS } from '../service/pool-internals.js';
 import { isTransientError } from '../service/status.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
@@ -51,7 +51,7 @@ export class LeaseReplays {
     this.#servedAt = servedAt;
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
-    const isShared = lease.pool[INTERNALS].client.service.owner !== undefined;
+    const isShared = clientOf(lease.pool).service.owner !== undefined;
     const listed = known ?? (isShared ? this.#list() : []);
     this.#first = Promise.resolve(listed);
     // `collect` reports the error.
@@ -175,7 +175,7 @@ export class LeaseReplays {
   /** Lists all recordings of the session. A fault that may pass does not lose the links. */
   async #list(signal: AbortSignal = this.#abort.signal): Promise<readonly Replay[]> {
     const { pool, sessionId } = this.#lease;
-    if (!pool[INTERNALS].client.service.replays) return [];
+    if (!clientOf(pool).service.replays) return [];
     for (let retries = 0; ; retries++) {
       try {
         return await pool.replays(sessionId, { signal });
@@ -188,7 +188,7 @@ export class LeaseReplays {
 
   async #start(): Promise<void> {
     const { pool, settings, sessionId, emit } = this.#lease;
-    const { replays } = pool[INTERNALS].client.service;
+    const { replays } = clientOf(pool).service;
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
     const { frameRate, maxDuration } = settings.recording ?? {};

@@ -9,7 +9,6 @@ import type { JobPlan } from './job.js';
 import { readMapOptions, type MapOptions } from './options.js';
 import type { Outcome, OutcomeRecord, TaskCallback, TaskFacts } from './outcome.js';
 import type { MapProgress } from './progress.js';
-import { returningData } from './task-value.js';
 
 /** What a whole job did. */
 export interface MapSummary extends Pick<
@@ -57,11 +56,10 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(rest, connector);
-  const task = fn as TaskCallback<Handles, Input, Value, object>;
   const outcomes = startLater({
     pool: resolvePool(pool),
     connector,
-    fn: settings.checkpoint === undefined ? task : returningData(task),
+    fn: fn as TaskCallback<Handles, Input, Value, object>,
     settings,
     source: iterableSource(inputs),
   });

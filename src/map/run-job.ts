@@ -9,6 +9,7 @@ import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
 import type { MapSummary } from './map-pooled-browsers.js';
 import { nameOfLease } from './options.js';
 import type { Outcome } from './outcome.js';
+import { returningData } from './task-value.js';
 
 /** A job that starts with the request for its first outcome. */
 export interface RunningJob<Input, Value> {
@@ -28,7 +29,8 @@ const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
 export function runJob<Handles, Input, Value>(
   plan: JobPlan<Handles, Input, Value>,
 ): RunningJob<Input, Value> {
-  const job = new Job(plan);
+  const isStored = plan.settings.checkpoint !== undefined;
+  const job = new Job(isStored ? { ...plan, fn: returningData(plan.fn) } : plan);
   const outcomes = job.outcomes();
   let running: Promise<void> | undefined;
   const next = () => {

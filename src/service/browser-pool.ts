@@ -6,12 +6,17 @@ import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
-import { checkService, type Replay, type ReplayRequest } from './browser-service.js';
-import { ServiceClient } from './client.js';
+import {
+  checkService,
+  type BrowserService,
+  type Replay,
+  type ReplayRequest,
+  type ServiceRequest,
+} from './browser-service.js';
+import type { ClientSettings, SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
-import { serviceUrl } from './host.js';
 import { leaseMark } from './lease-mark.js';
-import { addressOf, serviceOfEnvironment, tokenOf } from './named-service.js';
+import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
 import { INTERNALS, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
@@ -28,11 +33,18 @@ import {
   type ReleaseOptions,
   type RequestOptions,
 } from './pool-options.js';
-import { expectSuccess, readAs } from './response.js';
+import type { HttpResponse } from './response.js';
 import type { AcquireRequest, BrowserSession, PoolRecord } from './services/kernel.js';
 
-/** Loads what sends an acquire request. */
-const loadGrant = lazy(() => import('./grant.js'));
+/** Loads what sends requests. */
+const loadRequests = lazy(async () => {
+  const [client, grant, response] = await Promise.all([
+    import('./client.js'),
+    import('./grant.js'),
+    import('./response.js'),
+  ]);
+  return { ...client, ...grant, ...response };
+});
 
 /** A pool of browsers at a service. The constructor sends no request. */
 export class BrowserPool<Session extends object = BrowserSession> {
@@ -43,7 +55,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
   /** @internal */
   readonly [INTERNALS]: PoolInternals;
 
-  readonly #client: ServiceClient;
+  readonly #service: BrowserService;
   #closed: Promise<void> | undefined;
 
   /**
@@ -61,9 +73,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
-    this.#client = new ServiceClient({ service, url, token, insecure, local, network: { proxy, ca } });
+    this.#service = service;
+    const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
     this[INTERNALS] = {
-      client: this.#client,
+      settings: () => settings,
       limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
     };
   }
@@ -90,7 +103,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const id = globalThis.crypto.randomUUID();
     const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
     const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
-    const { requestGrant } = await loadGrant();
+    const { requestGrant } = await loadRequests();
     const outcome = await requestGrant({
       pool: this,
       lease,
@@ -111,24 +124,22 @@ export class BrowserPool<Session extends object = BrowserSession> {
    */
   async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
     const { reuse, ...how } = this.#read(releaseChecks, options, 'release', sessionId);
-    const request = this.#client.service.release(sessionId, { pool: this.idOrName, reuse });
-    if (request) expectSuccess(await this.#client.send(request, how), how.facts);
+    const request = this.#service.release(sessionId, { pool: this.idOrName, reuse });
+    if (request) await this.#send(request, how);
   }
 
   /** Destroys all idle browsers of the pool; leased browsers are not affected. */
   async flush(options: RequestOptions = {}): Promise<void> {
     const { signal } = readOptions(requestChecks, options, 'flush');
-    const facts = this.#facts();
-    const flush = this.#supported(this.#client.service.pool?.flush, 'no request that destroys idle browsers');
-    expectSuccess(await this.#client.send(flush(this.idOrName), { facts, signal }), facts);
+    const flush = this.#supported(this.#service.pool?.flush, 'no request that destroys idle browsers');
+    await this.#send(flush(this.idOrName), { facts: this.#facts(), signal });
   }
 
   /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
   async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
     const how = this.#read(requestChecks, options, 'replays', sessionId);
-    const { list, read } = this.#supported(this.#client.service.replays, 'no recordings');
-    const response = await this.#client.send(list(sessionId), how);
-    return [...readAs(response, how.facts, (json) => read(json, sessionId))];
+    const { list, read } = this.#supported(this.#service.replays, 'no recordings');
+    return [...(await this.#ask(list(sessionId), how, (json) => read(json, sessionId)))];
   }
 
   /**
@@ -144,16 +155,16 @@ export class BrowserPool<Session extends object = BrowserSession> {
   ): Promise<Replay> {
     const how = this.#read(requestChecks, options, 'startReplay', sessionId);
     const recording = readOptions(replayRequestChecks, request, 'startReplay');
-    const start = this.#supported(this.#client.service.replays?.start, 'no request that starts a recording');
-    return readAs(await this.#client.send(start(sessionId, recording), how), how.facts, startedReplay);
+    const start = this.#supported(this.#service.replays?.start, 'no request that starts a recording');
+    return this.#ask(start(sessionId, recording), how, startedReplay);
   }
 
   /** Stops a recording. The service writes the video some seconds later. */
   async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
     const how = this.#read(requestChecks, options, 'stopReplay', sessionId);
     const replay = readOption(pathSegment(), 'replayId', replayId);
-    const stop = this.#supported(this.#client.service.replays?.stop, 'no request that stops a recording');
-    expectSuccess(await this.#client.send(stop(sessionId, replay), how), how.facts);
+    const stop = this.#supported(this.#service.replays?.stop, 'no request that stops a recording');
+    await this.#send(stop(sessionId, replay), how);
   }
 
   /**
@@ -173,31 +184,49 @@ export class BrowserPool<Session extends object = BrowserSession> {
     if (typeof path !== 'string' || path === '')
       throw new InvalidOptionError('path', 'path must be the path of the file to write.');
     const replay = readOption(pathSegment(), 'replayId', replayId);
-    const video = this.#supported(this.#client.service.replays?.video, 'no request that downloads a video');
+    const video = this.#supported(this.#service.replays?.video, 'no request that downloads a video');
     // Loaded on demand, because few processes download a video.
     const { downloadReplay } = await import('./download-replay.js');
-    return downloadReplay(this.#client, video(sessionId, replay), { ...how, replayId, path });
+    const { clientOf } = await loadRequests();
+    return downloadReplay(clientOf(this), video(sessionId, replay), { ...how, replayId, path });
   }
 
   /** Returns the pool's record: its counts and its configuration. */
   async describe(options: RequestOptions = {}): Promise<PoolRecord> {
     const { signal } = readOptions(requestChecks, options, 'describe');
-    const facts = this.#facts();
-    const { pool } = this.#client.service;
+    const { pool } = this.#service;
     const describe = this.#supported(pool?.describe, 'no record of a pool');
     const read = this.#supported(pool?.read, 'no record of a pool');
-    return readAs(await this.#client.send(describe(this.idOrName), { facts, signal }), facts, read);
+    return this.#ask(describe(this.idOrName), { facts: this.#facts(), signal }, read);
   }
 
   /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
   close(): Promise<void> {
-    this.#closed ??= this.#client.background.settled().then(() => this.#client.close());
+    this.#closed ??= this.#close();
     return this.#closed;
   }
 
   /** Calls `close()`, at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const { clientOf } = await loadRequests();
+    const client = clientOf(this);
+    await client.background.settled();
+    await client.close();
+  }
+
+  async #send(request: ServiceRequest, how: SendOptions): Promise<HttpResponse> {
+    const { clientOf, expectSuccess } = await loadRequests();
+    return expectSuccess(await clientOf(this).send(request, how), how.facts);
+  }
+
+  /** Sends a request, and reads the JSON of its response. */
+  async #ask<T>(request: ServiceRequest, how: SendOptions, read: (json: unknown) => T): Promise<T> {
+    const { clientOf, readAs } = await loadRequests();
+    return readAs(await clientOf(this).send(request, how), how.facts, read);
   }
 
   /** Reads the options of a method for one session. */
@@ -210,7 +239,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
   /** Throws if the service lacks what a method needs. */
   #supported<T>(part: T | undefined, lack: string): T {
     if (part !== undefined) return part;
-    const message = `The service ${this.#client.service.name} has ${lack}.`;
+    const message = `The service ${this.#service.name} has ${lack}.`;
     throw new InvalidOptionError('service', message, this.#facts());
   }
 

@@ -8,6 +8,7 @@ import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.j
 import type { BrowserService, ServiceRequest } from './browser-service.js';
 import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
+import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { isToken, type LocalOptions, type Token } from './pool-options.js';
 import type { Trust } from '../shared/urls.js';
 import { explain, unreachable } from './reachability.js';
@@ -43,6 +44,11 @@ export interface ClientSettings {
   readonly insecure: boolean;
   readonly local: LocalOptions | undefined;
   readonly network: NetworkSettings;
+}
+
+/** The client of a pool, which begins with its first request. */
+export function clientOf({ [INTERNALS]: internals }: PoolWithInternals): ServiceClient {
+  return (internals.client ??= new ServiceClient(internals.settings()));
 }
 
 /** A client of one service at one address. It opens no connection before the first request. */

@@ -12,9 +12,10 @@ import {
 } from '../shared/service-errors.js';
 import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from './browser-service.js';
 import type { ServiceClient } from './client.js';
+import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
 import { heldSessionsOf } from './held-sessions.js';
-import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import type { PoolWithInternals } from './pool-internals.js';
 import { readAs, readJson, type HttpResponse } from './response.js';
 import { sealSession } from './session.js';
 import { isSuccess, meaningOf } from './status.js';
@@ -61,13 +62,8 @@ const LOST =
 /** Timeout of a search in ms. */
 const SEARCH_TIMEOUT = 5000;
 
-interface GrantingPool {
-  readonly idOrName: string;
-  readonly [INTERNALS]: PoolInternals;
-}
-
 interface GrantRequest {
-  readonly pool: GrantingPool;
+  readonly pool: PoolWithInternals;
   readonly lease: LeaseRequest;
   readonly signal: AbortSignal | undefined;
   readonly emit: (event: PoolEvent) => void;
@@ -87,7 +83,7 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   const { pool, signal } = request;
   signal?.throwIfAborted();
   const outcome = send(request);
-  pool[INTERNALS].client.background.track(outcome);
+  clientOf(pool).background.track(outcome);
   return raceAbort(outcome, signal, (late) => {
     if (late.kind !== 'granted') return;
     const { grant, ticket } = late.granted;
@@ -98,7 +94,7 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
 
 async function send(request: GrantRequest): Promise<AcquireOutcome> {
   const { pool, lease, signal, emit } = request;
-  const { client } = pool[INTERNALS];
+  const client = clientOf(pool);
   const held = heldSessionsOf(pool);
   const { service } = client;
   const facts = { pool: pool.idOrName };
@@ -134,7 +130,7 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
 
 /** The connection itself will be the lease. */
 async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise<AcquireOutcome> {
-  const { client } = pool[INTERNALS];
+  const client = clientOf(pool);
   try {
     await client.prepareToken({ facts: { pool: pool.idOrName }, signal });
   } catch (error) {
@@ -148,7 +144,7 @@ async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise
 /** Reads a response that leased a browser, or refused to. A browser in a broken response is released. */
 function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcome {
   const { pool, lease } = request;
-  const { client } = pool[INTERNALS];
+  const client = clientOf(pool);
   const { service } = client;
   const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
   const facts = { pool: pool.idOrName, sessionId };
@@ -217,7 +213,7 @@ export function ticketOf(
   { pool, lease }: Pick<GrantRequest, 'pool' | 'lease'>,
   isShown?: boolean,
 ): ReleaseTicket | undefined {
-  const { client } = pool[INTERNALS];
+  const client = clientOf(pool);
   const { service } = client;
   const reuse = service.release(id, { pool: pool.idOrName, reuse: true });
   const destroy = service.release(id, { pool: pool.idOrName, reuse: false });
@@ -232,7 +228,7 @@ export function ticketOf(
 }
 
 function searchTicketOf(request: GrantRequest): SearchTicket | undefined {
-  const { client } = request.pool[INTERNALS];
+  const client = clientOf(request.pool);
   const { service } = client;
   const search = service.find?.(request.lease);
   const found = ticketOf(ANY_ID, request);
@@ -244,7 +240,7 @@ function searchTicketOf(request: GrantRequest): SearchTicket | undefined {
 
 /** Searches for the browser of a lost response, and releases it. Resolves to true if there was one, and it is released. */
 async function releaseLost(request: GrantRequest): Promise<boolean> {
-  const { client } = request.pool[INTERNALS];
+  const client = clientOf(request.pool);
   const ticket = searchTicketOf(request);
   if (!ticket) return false;
   await delay(PROCESSING);
@@ -267,7 +263,7 @@ function releaseOrphan(
   request: GrantRequest,
 ): Promise<boolean> {
   const { pool, emit } = request;
-  const { background } = pool[INTERNALS].client;
+  const { background } = clientOf(pool);
   const facts = { pool: pool.idOrName, sessionId: id };
   emit({ type: 'grant-orphaned', ...leaseFacts(request), sessionId: id });
   // Nobody has used the browser, so the next lease can use it as it is.

@@ -3,8 +3,8 @@ import { duration } from '../shared/errors.js';
 import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
-import type { ServiceClient } from './client.js';
-import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import { clientOf, type ServiceClient } from './client.js';
+import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { ReleaseHelper, type HelpedLease } from './release-helper.js';
 import { releaseBrowser, type Reply } from './release.js';
 import { serviceError } from './response.js';
@@ -107,13 +107,10 @@ interface OpenAcquire {
   readonly onLost: () => void;
 }
 
-/** The leased browsers of a pool. They begin with its first lease: an import of the library does not load this file. */
-export function heldSessionsOf(pool: {
-  readonly idOrName: string;
-  readonly [INTERNALS]: PoolInternals;
-}): HeldSessions {
+/** The leased browsers of a pool, which begin with its first lease. */
+export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
   const internals = pool[INTERNALS];
-  return (internals.held ??= new HeldSessions(pool.idOrName, internals.client));
+  return (internals.held ??= new HeldSessions(pool.idOrName, clientOf(pool)));
 }
 
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */

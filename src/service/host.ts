@@ -1,32 +1,13 @@
-import { readOption } from '../shared/options.js';
 import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
 import { hosts } from '../shared/process-state.js';
 import { PoolClosedError } from '../shared/service-errors.js';
-import { checkBaseUrl } from '../shared/urls.js';
 import type { Connections } from './connections.js';
 import { FairQueue } from './fair-queue.js';
 import type { LocalService } from './local-service.js';
 import { OutageGate } from './outage-gate.js';
-import { leaseName, type LocalOptions } from './pool-options.js';
+import type { LocalOptions } from './pool-options.js';
 import { Reachability } from './reachability.js';
 import type { SpareConnection } from './spare-connection.js';
-
-/** `baseUrl` of Chromium on this machine. Each pool is a separate service. */
-const LOCAL = 'local';
-
-/**
- * Returns the address of a service: a URL, or `local:<pool>`.
- *
- * @throws InvalidOptionError
- */
-export function serviceUrl(
-  baseUrl: string | undefined,
-  idOrName: string,
-  options: { insecure: boolean },
-): URL {
-  if (baseUrl !== LOCAL) return checkBaseUrl(baseUrl, options);
-  return new URL(`${LOCAL}:${readOption(leaseName(), 'pool', idOrName)}`);
-}
 
 interface OpenHost {
   /** The first request opens a connection. */
@@ -54,7 +35,7 @@ export class Host {
 
   /** Pools with other settings of local browsers have other browsers, and those with another proxy other connections. */
   static at(url: URL, local: LocalOptions = {}, network: NetworkSettings = {}): Host {
-    const key = `${url.href} ${JSON.stringify(url.protocol === `${LOCAL}:` ? local : network)}`;
+    const key = `${url.href} ${JSON.stringify(url.protocol === 'local:' ? local : network)}`;
     const known = (hosts.get(key) as Host | undefined) ?? new Host(key, url, local, network);
     hosts.set(key, known);
     return known;
@@ -119,7 +100,7 @@ export class Host {
       import('./spare-connection.js'),
     ]);
     let local: LocalService | undefined;
-    if (this.#url.protocol === `${LOCAL}:`) {
+    if (this.#url.protocol === 'local:') {
       const { startLocalService } = await import('./local-service.js');
       local = await startLocalService(this.#url.pathname, this.#local);
       this.#url = local.url;

@@ -1,8 +1,9 @@
 import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { optional, readOption } from '../shared/options.js';
+import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserService } from './browser-service.js';
-import { tokenCheck, type Token } from './pool-options.js';
+import { leaseName, tokenCheck, type Token } from './pool-options.js';
 import { anchor } from './services/anchor.js';
 import { browserUse } from './services/browser-use.js';
 import { browserbase } from './services/browserbase.js';
@@ -125,4 +126,19 @@ export function tokenOf(service: BrowserService, url: URL): Token | undefined {
 export function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
   const isThere = usualToken && URL.canParse(usualToken.at) && new URL(usualToken.at).origin === url.origin;
   return isThere ? usualToken.variables : [];
+}
+
+/**
+ * Returns the address of a service: a URL, or `local:<pool>`.
+ *
+ * @throws InvalidOptionError
+ */
+export function serviceUrl(
+  baseUrl: string | undefined,
+  idOrName: string,
+  options: { insecure: boolean },
+): URL {
+  // Chromium on this machine. Each pool is a separate service.
+  if (baseUrl !== 'local') return checkBaseUrl(baseUrl, options);
+  return new URL(`local:${readOption(leaseName(), 'pool', idOrName)}`);
 }

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { namedPool } from '../../src/service/browser-pool.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
 import { SERVICE_NAMES, serviceNamed } from '../../src/service/named-service.js';
-import { INTERNALS } from '../../src/service/pool-internals.js';
+import { clientOf } from '../../src/service/client.js';
 import {
   anchor,
   browserbase,
@@ -18,7 +18,7 @@ import { TOKEN } from '../support/fake-service.js';
 /** The address and the token with which a pool would send its requests. */
 function accessOf(options: BrowserPoolOptions<object> = {}) {
   const pool = new BrowserPool<object>('mine', options);
-  const { service, lastToken } = pool[INTERNALS].client;
+  const { service, lastToken } = clientOf(pool);
   return { service: service.name, baseUrl: pool.baseUrl, token: lastToken };
 }
 
@@ -188,7 +188,7 @@ it('leases from the named service with a pool by name, also after its variables 
     last = namedPool('mine');
   }
   expect(last.baseUrl).toBe('http://127.0.0.1:9/');
-  expect(last[INTERNALS].client).toMatchObject({
+  expect(clientOf(last)).toMatchObject({
     service: { name: 'hyperbrowser' },
     lastToken: 'another-token',
   });

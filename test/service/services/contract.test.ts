@@ -6,7 +6,7 @@ import {
   type BrowserPoolOptions,
   type BrowserService,
 } from '../../../src/index.js';
-import { INTERNALS } from '../../../src/service/pool-internals.js';
+import { clientOf } from '../../../src/service/client.js';
 import { serviceError } from '../../../src/service/response.js';
 import { leaseSession } from '../../../src/lease/lease-browser.js';
 import { hideParameters } from '../../../src/shared/redact.js';
@@ -90,7 +90,7 @@ describe.each(NAMES)('%s', (name) => {
 
   it('fails at once with an expired key, as does the request of doctor, which only reads', async () => {
     await using used = await open(name);
-    const { client } = used.pool[INTERNALS];
+    const client = clientOf(used.pool);
     const probe = () => client.send(client.service.probe!, { facts: {} });
     expect((await probe()).status).toBe(200);
     used.server.isExpired = true;
