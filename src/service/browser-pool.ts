@@ -4,6 +4,7 @@ import { isRecord } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
+import { hideParameters } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import {
@@ -74,6 +75,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const token = given.token ?? tokenOf(service, url);
     this.baseUrl = url.href;
     this.#service = service;
+    hideParameters(service.secretParameters ?? []);
     const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
     this[INTERNALS] = {
       settings: () => settings,

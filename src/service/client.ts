@@ -3,7 +3,7 @@ import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { nextTurn } from '../shared/clock.js';
 import type { NetworkSettings } from '../shared/network.js';
-import { hideParameters, hideSecret } from '../shared/redact.js';
+import { hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import type { BrowserService, ServiceRequest } from './browser-service.js';
 import type { FairQueue } from './fair-queue.js';
@@ -72,7 +72,6 @@ export class ServiceClient {
     this.#token =
       url.protocol === 'local:' ? () => this.host.open().then(({ local }) => local!.token) : token;
     if (typeof this.#token === 'string') this.#lastToken = this.#token;
-    hideParameters(service.secretParameters ?? []);
   }
 
   /** What all clients at this address share. */
