@@ -74,6 +74,8 @@ const EXCLUDED: readonly [RegExp, readonly Mode[]][] = [
   [/connecting, (ended|exposed)|raceAbort\(start,| result$/, ['throws']],
   // They have limits inside.
   [/#cleanFirst\(|prepareFolders\(|this\.observe\(|prepareToken\(/, NEVER_LATE],
+  // Of a pool that closes, they are loaded already, or it has sent nothing.
+  [/loadRequests\(\)/, ['throws', 'throws after']],
   // They import a module, send nothing, or wait for a timer.
   [/host\.open\(\)|load\w+\(\)| delay\(/, NEVER_LATE],
   // A simulated host has no connections. The next turn of the event loop comes, as does the end of a pause.
