@@ -179,6 +179,7 @@ const CUT_BROTLI = { ...CUT, finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH 
 const unzip: Decoder = async (bytes) => promisify(zlib.unzip)(bytes, CUT);
 
 const DECODERS: Readonly<Record<string, Decoder>> = {
+  identity: async (bytes) => bytes,
   gzip: unzip,
   'x-gzip': unzip,
   // Some servers send it without its header.

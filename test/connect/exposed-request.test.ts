@@ -36,6 +36,7 @@ async function serve(onRequest: RequestListener, limits?: StreamLimits) {
 
 const ENCODINGS: [name: string, body: Buffer][] = [
   ['gzip', gzipSync(TEXT)],
+  ['identity, gzip', gzipSync(TEXT)],
   ['br', brotliCompressSync(TEXT)],
   ['deflate', deflateSync(TEXT)],
   ['deflate', deflateRawSync(TEXT)],

@@ -10,7 +10,7 @@ import { FakeService, type Answer } from '../support/fake-service.js';
 
 /** A test with a fake service, and with a pool of it. */
 export const it = plainIt.extend<{ service: FakeService; pool: BrowserPool }>({
-  // eslint-disable-next-line no-empty-pattern -- Vitest reads the pattern.
+  // oxlint-disable-next-line no-empty-pattern -- Vitest reads the pattern.
   service: async ({}, use) => {
     await using service = await FakeService.start();
     await use(service);
