@@ -10,7 +10,7 @@ const BUNDLED = {
   leven: 'node_modules/leven/index.js',
   mediabunny: 'node_modules/mediabunny/dist/modules/src/index.js',
 };
-const RELEASE_PROGRAM = resolve('src/service/release-program.ts');
+const RELEASE_PROGRAM = resolve('src/pool/release-program.ts');
 
 const typescript = {
   name: 'typescript',
@@ -57,7 +57,7 @@ async function bundleForNode(dir, input) {
 /** The program that releases browsers in another process. It needs no other file, and is an argument of Node. */
 async function releaseProgram() {
   const { outputFiles } = await esbuild.build({
-    entryPoints: ['src/service/release-process.ts'],
+    entryPoints: ['src/pool/release-process.ts'],
     bundle: true,
     minify: true,
     write: false,

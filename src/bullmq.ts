@@ -3,16 +3,16 @@
  *
  * @module pooled-browser/bullmq
  */
-export { enqueueInputs } from './map/queue/enqueue.js';
-export { workPooledBrowsers, type WorkSummary } from './map/queue/work.js';
-export { collectOutcomes } from './map/queue/collect.js';
+export { enqueueInputs } from './jobs/queue/enqueue.js';
+export { workPooledBrowsers, type WorkSummary } from './jobs/queue/work.js';
+export { collectOutcomes } from './jobs/queue/collect.js';
 export type {
   CollectOptions,
   EnqueueOptions,
   QueueBackoff,
   QueueLimiter,
   WorkOptions,
-} from './map/queue/options.js';
-export type { QueueProgress } from './map/queue/queue-progress.js';
-export type { QueuedOutcome } from './map/queue/queued-job.js';
-export type { RedisAddress } from './map/queue/redis.js';
+} from './jobs/queue/options.js';
+export type { QueueProgress } from './jobs/queue/queue-progress.js';
+export type { QueuedOutcome } from './jobs/queue/queued-job.js';
+export type { RedisAddress } from './jobs/queue/redis.js';

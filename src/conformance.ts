@@ -3,4 +3,4 @@
  *
  * @module pooled-browser/services/conformance
  */
-export { LEASE_ID, serviceFaults, type ServiceSample } from './service/conformance.js';
+export { LEASE_ID, serviceFaults, type ServiceSample } from './pool/conformance.js';

@@ -27,13 +27,19 @@ export {
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { Stage, StageTrace } from './shared/telemetry.js';
-export type { CheckpointOptions, LaneOptions, MapOptions, InputOptions, TaskOptions } from './map/options.js';
+export type {
+  CheckpointOptions,
+  LaneOptions,
+  MapOptions,
+  InputOptions,
+  TaskOptions,
+} from './jobs/options.js';
 export {
   mapPooledBrowsers,
   readCheckpoint,
   type MapSummary,
   type Outcomes,
-} from './map/map-pooled-browsers.js';
+} from './jobs/map-pooled-browsers.js';
 export type {
   AttemptFacts,
   FulfilledOutcome,
@@ -43,13 +49,13 @@ export type {
   RejectedOutcome,
   TaskCallback,
   TaskFacts,
-} from './map/outcome.js';
-export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './map/progress.js';
+} from './jobs/outcome.js';
+export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './jobs/progress.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
-export { serveProxy, type PoolProxy } from './lease/serve-proxy.js';
-export { DetachedLease } from './lease/detached-lease.js';
-export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './lease/lease-browser.js';
+export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
+export { DetachedLease } from './calls/detached-lease.js';
+export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './calls/lease-browser.js';
 export type {
   AcquireSettings,
   ArtifactsOptions,
@@ -78,10 +84,10 @@ export {
   type RunSummary,
   type Timings,
 } from './lease/run.js';
-export { BrowserPool } from './service/browser-pool.js';
-export type { BrowserService, Replay, ReplayRequest } from './service/browser-service.js';
-export type { DownloadedReplay } from './service/download-replay.js';
-export type { PoolEvent } from './service/events.js';
+export { BrowserPool } from './pool/browser-pool.js';
+export type { BrowserService, Replay, ReplayRequest } from './services/browser-service.js';
+export type { DownloadedReplay } from './pool/download-replay.js';
+export type { PoolEvent } from './pool/events.js';
 export type {
   AcquireOptions,
   BrowserPoolOptions,
@@ -90,7 +96,7 @@ export type {
   ReleaseOptions,
   RequestOptions,
   Token,
-} from './service/pool-options.js';
+} from './pool/pool-options.js';
 export type {
   AcquireRequest,
   BrowserSession,
@@ -100,5 +106,5 @@ export type {
   Telemetry,
   TelemetryCategory,
   Viewport,
-} from './service/services/kernel.js';
+} from './services/kernel.js';
 export type { Frame, Socket, SocketEnd } from './connect/socket.js';

@@ -4,7 +4,7 @@
  * @module pooled-browser/playwright
  */
 export { playwright, type PlaywrightHandles, type PlaywrightOptions } from './connect/playwright.js';
-export { mapPooledBrowsers, type PlaywrightMapOptions } from './map/playwright.js';
+export { mapPooledBrowsers, type PlaywrightMapOptions } from './jobs/playwright.js';
 export {
   attachBrowser,
   leaseBrowser,
@@ -13,4 +13,4 @@ export {
   type PlaywrightLeaseOptions,
   type PlaywrightRunOptions,
   type PlaywrightTypes,
-} from './lease/playwright.js';
+} from './calls/playwright.js';

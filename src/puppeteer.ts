@@ -5,7 +5,7 @@
  */
 export { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from './connect/puppeteer.js';
 export type { PuppeteerContextOptions } from './connect/puppeteer-context.js';
-export { mapPooledBrowsers, type PuppeteerMapOptions } from './map/puppeteer.js';
+export { mapPooledBrowsers, type PuppeteerMapOptions } from './jobs/puppeteer.js';
 export {
   attachBrowser,
   leaseBrowser,
@@ -14,4 +14,4 @@ export {
   type PuppeteerLeaseOptions,
   type PuppeteerRunOptions,
   type PuppeteerTypes,
-} from './lease/puppeteer.js';
+} from './calls/puppeteer.js';

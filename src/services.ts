@@ -3,38 +3,25 @@
  *
  * @module pooled-browser/services
  */
-export { kernel, type BrowserSession } from './service/services/kernel.js';
-export { webdriver, type WebDriverOptions, type WebDriverSession } from './service/services/webdriver.js';
-export { cdp, type CdpSession } from './service/services/cdp.js';
+export { kernel, type BrowserSession } from './services/kernel.js';
+export { webdriver, type WebDriverOptions, type WebDriverSession } from './services/webdriver.js';
+export { cdp, type CdpSession } from './services/cdp.js';
 export {
   browserless,
   type BrowserlessOptions,
   type BrowserlessSession,
   type BrowserlessSessionOptions,
-} from './service/services/browserless.js';
+} from './services/browserless.js';
 export {
   browserbase,
   type BrowserbaseBrowserSettings,
   type BrowserbaseOptions,
   type BrowserbaseSession,
-} from './service/services/browserbase.js';
-export { steel, type SteelOptions, type SteelSession } from './service/services/steel.js';
-export {
-  hyperbrowser,
-  type HyperbrowserOptions,
-  type HyperbrowserSession,
-} from './service/services/hyperbrowser.js';
-export {
-  anchor,
-  type AnchorOptions,
-  type AnchorSession,
-  type AnchorSwitch,
-} from './service/services/anchor.js';
-export {
-  browserUse,
-  type BrowserUseOptions,
-  type BrowserUseSession,
-} from './service/services/browser-use.js';
+} from './services/browserbase.js';
+export { steel, type SteelOptions, type SteelSession } from './services/steel.js';
+export { hyperbrowser, type HyperbrowserOptions, type HyperbrowserSession } from './services/hyperbrowser.js';
+export { anchor, type AnchorOptions, type AnchorSession, type AnchorSwitch } from './services/anchor.js';
+export { browserUse, type BrowserUseOptions, type BrowserUseSession } from './services/browser-use.js';
 export {
   LEASE_TAG,
   leaseInTags,
@@ -59,4 +46,4 @@ export {
   type ServiceAuth,
   type ServiceRequest,
   type SessionSearch,
-} from './service/browser-service.js';
+} from './services/browser-service.js';

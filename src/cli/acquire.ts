@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import type { Grant } from '../service/browser-service.js';
+import type { Grant } from '../services/browser-service.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import type { RunSummary } from '../lease/run.js';
@@ -40,7 +40,7 @@ async function acquire(poolName: string, options: AcquireOptions, signal: AbortS
   const { describeReplays, leaseSession } = await import('./lease.js');
   await using lease = await leaseSession(pool, { ...options, signal });
   const { grant } = lease;
-  const { revealSession } = await import('../service/session.js');
+  const { revealSession } = await import('../pool/session.js');
   // The JSON of a session hides its secrets, which are the result of this command.
   if (options.json) printJson({ type: 'acquired', session: revealSession(grant.session) });
   else process.stdout.write(`${describeBrowser(grant)}\n`);

@@ -30,7 +30,7 @@ async function demo(signal: AbortSignal): Promise<void> {
   print(paint('bold', plan.headline));
   for (const line of plan.leftOut) print(paint('yellow', line));
   print('');
-  const { recordingsFolder } = await import('../service/local-service.js');
+  const { recordingsFolder } = await import('../pool/local-service.js');
   const outcomes = await runJobs(plan, recordingsFolder(), printStep, signal);
   print(`\n${summarize(outcomes)}\n`);
   const failed = outcomes.filter(({ error }) => error !== undefined).length;

@@ -4,8 +4,8 @@ import type { RunOptions } from '../lease/options.js';
 import type { Run } from '../lease/run.js';
 import { routeTo } from '../shared/network.js';
 import { checkBaseUrl } from '../shared/urls.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import { unreachable } from '../service/reachability.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { unreachable } from '../net/reachability.js';
 import { leaseSession } from './lease.js';
 import { BIDI_LIBRARY, isInstalled, NO_ADDRESS, openPool, serviceOf, withService } from './service.js';
 import { CliError } from './errors.js';
@@ -46,13 +46,13 @@ type Calculate = (
 const SUM = '1 + 1';
 
 const withPlaywright: Calculate = async (pool, options) => {
-  const { withPooledBrowser } = await import('../lease/playwright.js');
+  const { withPooledBrowser } = await import('../calls/playwright.js');
   return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), options);
 };
 
 function withPuppeteer(protocol: 'cdp' | 'bidi'): Calculate {
   return async (pool, options) => {
-    const { withPooledBrowser } = await import('../lease/puppeteer.js');
+    const { withPooledBrowser } = await import('../calls/puppeteer.js');
     return withPooledBrowser(pool, ({ page }) => page.evaluate(SUM), { ...options, protocol });
   };
 }
@@ -135,7 +135,7 @@ async function checkAddress(on: Case): Promise<Result> {
   const name = service.name === 'kernel' ? '' : `${service.name} at `;
   const { proxy } = routeTo(url, {});
   if (proxy === undefined) return ok(name + url.href);
-  const { nameOf } = await import('../service/connection.js');
+  const { nameOf } = await import('../net/connection.js');
   return ok(`${name}${url.href}, through ${nameOf(new URL(proxy))}`);
 }
 
@@ -151,7 +151,7 @@ async function checkReachable({ signal, ...on }: Case): Promise<Result> {
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(REACH_TIMEOUT)]);
   try {
-    const { sendOnce } = await import('../service/http.js');
+    const { sendOnce } = await import('../net/http.js');
     const url = new URL(baseUrl);
     await sendOnce({ url }, { route: routeTo(url, {}), signal: limit });
     // Without a token the status is often 401, which would look like a fault.
@@ -171,8 +171,8 @@ async function checkToken(on: Case): Promise<Result> {
   if (baseUrl === 'local' || auth === 'none') return ok('not needed');
   if (!probe && !replays) return skipped(`${service.name} has no request that only reads`);
   const { signal } = on;
-  const { clientOf } = await import('../service/client.js');
-  const { expectSuccess } = await import('../service/response.js');
+  const { clientOf } = await import('../pool/client.js');
+  const { expectSuccess } = await import('../net/response.js');
   const hasToken = await withService(on, async (pool) => {
     const client = clientOf(pool);
     if (probe) expectSuccess(await client.send(probe, { facts: {}, signal }), {});

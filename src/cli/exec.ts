@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
 import type { Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
-import type { ExposedNetwork } from '../connect/exposed-network.js';
+import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
-import type { Grant } from '../service/browser-service.js';
+import type { Grant } from '../services/browser-service.js';
 import type { Trust } from '../shared/urls.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -117,7 +117,7 @@ async function exec(
   let exposed: ExposedNetwork | undefined;
   try {
     const { grant } = lease;
-    const { clientOf } = await import('../service/client.js');
+    const { clientOf } = await import('../pool/client.js');
     const { trust } = clientOf(pool);
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
@@ -141,7 +141,7 @@ async function execLazily(
   const { idleTimeout, exposeNetwork } = options;
   await using pool = await openPool(poolName, options);
   const { createLeaseLog, describeReplays } = await import('./lease.js');
-  const { serveProxy } = await import('../lease/serve-proxy.js');
+  const { serveProxy } = await import('../calls/serve-proxy.js');
   await using proxy = await serveProxy(pool, {
     ...leaseSettings(options),
     idleTimeout,
@@ -225,7 +225,7 @@ async function expose(
   signal: AbortSignal,
 ): Promise<ExposedNetwork> {
   const { openSocket } = await import('../connect/connect-session.js');
-  const { ExposedNetwork } = await import('../connect/exposed-network.js');
+  const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
   const { describeExposed } = await import('./lease.js');
   const seen = new Set<string>();
   const exposed = new ExposedNetwork({

@@ -1,8 +1,8 @@
 import type { RunEvent } from '../lease/events.js';
-import { leaseSession as acquireSession } from '../lease/lease-browser.js';
+import { leaseSession as acquireSession } from '../calls/lease-browser.js';
 import type { RunSummary } from '../lease/run.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import type { Grant, Replay } from '../service/browser-service.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Grant, Replay } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { duration, sentence } from '../shared/errors.js';
 import { PoolConnectionError } from '../shared/service-errors.js';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { ListedSession } from '../service/browser-service.js';
-import type { ServiceClient } from '../service/client.js';
-import { readMark } from '../service/lease-mark.js';
-import type { ReleaseResult } from '../service/release.js';
+import type { ListedSession } from '../services/browser-service.js';
+import type { ServiceClient } from '../pool/client.js';
+import { readMark } from '../pool/lease-mark.js';
+import type { ReleaseResult } from '../pool/release.js';
 import { askFirst } from './confirm.js';
 import { CliError, EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -54,7 +54,7 @@ interface ActiveLease extends ListedSession {
 
 async function leases(options: LeasesOptions): Promise<void> {
   const { release, olderThan, json, pool } = options;
-  const { clientOf } = await import('../service/client.js');
+  const { clientOf } = await import('../pool/client.js');
   const all = await withService(options, (pool) => listLeases(clientOf(pool), options.signal));
   // A service may not say which pool a session belongs to.
   const isOfPool = ({ pool: name = pool, poolId }: ActiveLease) =>
@@ -78,7 +78,7 @@ async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<A
     const message = `The service ${service.name} has no list of sessions that shows which are of this library.`;
     throw new CliError(message, EXIT.usage);
   }
-  const { readAs } = await import('../service/response.js');
+  const { readAs } = await import('../net/response.js');
   const found = new Map<string, ListedSession>();
   for (let page = 0; ; page++) {
     const request = sessions.list(page);
@@ -180,9 +180,9 @@ async function endLease(
   { id, lease, pool: name }: ActiveLease,
   options: LeasesOptions,
 ): Promise<ReleaseResult> {
-  const { ticketOf } = await import('../service/grant.js');
-  const { HeldSession, heldSessionsOf } = await import('../service/held-sessions.js');
-  const { releaseBrowser } = await import('../service/release.js');
+  const { ticketOf } = await import('../pool/grant.js');
+  const { HeldSession, heldSessionsOf } = await import('../pool/held-sessions.js');
+  const { releaseBrowser } = await import('../pool/release.js');
   await using pool = await openPool(name ?? options.pool ?? 'unknown', options);
   const request = { pool: pool.idOrName, id: lease, keepAlive: false, record: false };
   const ticket = ticketOf(id, { pool, lease: request }, true)!;

@@ -1,5 +1,5 @@
-import type { MapProgress, RunningAttempt } from '../map/progress.js';
-import type { QueueProgress } from '../map/queue/queue-progress.js';
+import type { MapProgress, RunningAttempt } from '../jobs/progress.js';
+import type { QueueProgress } from '../jobs/queue/queue-progress.js';
 import { excerpt } from '../shared/redact.js';
 import type { Span } from './live-lines.js';
 import { describeReason, withInput } from './map-failures.js';

@@ -1,4 +1,4 @@
-import { recordReason, type RecordedReason } from '../map/outcome.js';
+import { recordReason, type RecordedReason } from '../jobs/outcome.js';
 import { excerpt } from '../shared/redact.js';
 import { counted } from './terminal.js';
 

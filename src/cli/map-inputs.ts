@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
-import { readRecords } from '../map/checkpoint.js';
+import { readRecords } from '../jobs/checkpoint.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
 

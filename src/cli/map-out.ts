@@ -1,8 +1,8 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readRecords, readRecordsInOrder } from '../map/checkpoint.js';
-import { replaceFile } from '../map/checkpoint-file.js';
-import type { OutcomeRecord } from '../map/outcome.js';
+import { readRecords, readRecordsInOrder } from '../jobs/checkpoint.js';
+import { replaceFile } from '../jobs/checkpoint-file.js';
+import type { OutcomeRecord } from '../jobs/outcome.js';
 import { isRecord } from '../shared/json.js';
 import { printable } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';

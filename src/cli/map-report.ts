@@ -1,7 +1,7 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import type { RunEvent } from '../lease/events.js';
-import type { OutcomeRecord } from '../map/outcome.js';
+import type { OutcomeRecord } from '../jobs/outcome.js';
 import { describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';
 import { barLines, describeProgress, type ShownProgress } from './map-bar.js';

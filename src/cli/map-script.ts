@@ -2,7 +2,7 @@ import { access, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { MapOptions } from '../map/options.js';
+import type { MapOptions } from '../jobs/options.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { CliError, EXIT } from './errors.js';
 

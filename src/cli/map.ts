@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
-import { mapPooledBrowsers } from '../map/map-pooled-browsers.js';
-import type { MapOptions } from '../map/options.js';
-import { recordOf, type OutcomeRecord } from '../map/outcome.js';
-import { returningData } from '../map/task-value.js';
+import { mapPooledBrowsers } from '../jobs/map-pooled-browsers.js';
+import type { MapOptions } from '../jobs/options.js';
+import { recordOf, type OutcomeRecord } from '../jobs/outcome.js';
+import { returningData } from '../jobs/task-value.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { openInputs, readInputCheck, type CheckInput } from './map-inputs.js';

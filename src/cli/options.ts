@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { faultInHosts } from '../connect/exposed-hosts.js';
+import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
 import type { AcquireSettings, ReleaseSettings } from '../lease/options.js';
 
 /** Options of each command that sends requests to a service. */

@@ -3,8 +3,8 @@ import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { ProxyEvent, RunEvent } from '../lease/events.js';
-import type { PoolProxy } from '../lease/serve-proxy.js';
-import type { BrowserPool } from '../service/browser-pool.js';
+import type { PoolProxy } from '../calls/serve-proxy.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
 import { duration } from '../shared/errors.js';
 import type { Interruption } from './interruption.js';
 import { createLeaseLog, describeReplays } from './lease.js';
@@ -99,7 +99,7 @@ async function proxy(poolName: string, options: ProxyCommandOptions, signal: Abo
     saving.add(saved);
     return void saved.then(() => saving.delete(saved));
   };
-  const { serveProxy } = await import('../lease/serve-proxy.js');
+  const { serveProxy } = await import('../calls/serve-proxy.js');
   const server = await serveProxy(pool, {
     ...leaseSettings(options),
     replays: record || recordTo !== undefined ? 'record' : 'list',

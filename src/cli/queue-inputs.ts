@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { OutcomeRecord } from '../map/outcome.js';
+import type { OutcomeRecord } from '../jobs/outcome.js';
 import { excerpt } from '../shared/redact.js';
 import { CliError, EXIT } from './errors.js';
 

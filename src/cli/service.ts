@@ -1,8 +1,8 @@
 import { environment } from '../shared/environment.js';
 import type { LocalPool } from '../local/start-local-pool.js';
 import type { LocalPoolOptions } from '../local/options.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import type { BrowserService } from '../service/browser-service.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserService } from '../services/browser-service.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import { CliError, EXIT } from './errors.js';
 import type { ServiceOptions } from './options.js';
@@ -19,7 +19,7 @@ export async function serviceOf(options: ServiceOptions): Promise<{
   /** The token of the environment is for this service. */
   readonly hasToken: boolean;
 }> {
-  const { addressOfEnvironment, serviceNamed } = await import('../service/named-service.js');
+  const { addressOfEnvironment, serviceNamed } = await import('../services/named-service.js');
   const ofEnvironment = environment.service();
   const name = options.service ?? ofEnvironment;
   const hasToken = (name ?? DEFAULT) === (ofEnvironment ?? DEFAULT);
@@ -45,7 +45,7 @@ export async function openPool(
 ): Promise<BrowserPool> {
   const { service, baseUrl, hasToken } = await serviceOf(options);
   const token = await tokenOf(service, baseUrl, hasToken);
-  const { BrowserPool } = await import('../service/browser-pool.js');
+  const { BrowserPool } = await import('../pool/browser-pool.js');
   return new BrowserPool<object>(idOrName, { service, baseUrl, token, limit }) as BrowserPool;
 }
 
@@ -81,7 +81,7 @@ async function tokenOf(
   if (baseUrl === 'local' || service.auth === 'none') return undefined;
   const given = hasToken ? environment.accessToken() : undefined;
   if (given !== undefined) return given;
-  const { usualVariables } = await import('../service/named-service.js');
+  const { usualVariables } = await import('../services/named-service.js');
   const variables = usualVariables(service, checkBaseUrl(baseUrl));
   const token = environment.firstOf(variables)?.[1];
   if (token !== undefined || service.isTokenOptional) return token;

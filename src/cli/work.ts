@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { readQueueName } from '../map/queue/options.js';
-import { workPooledBrowsers } from '../map/queue/work.js';
+import { readQueueName } from '../jobs/queue/options.js';
+import { workPooledBrowsers } from '../jobs/queue/work.js';
 import type { Interruption } from './interruption.js';
 import { MapReport } from './map-report.js';
 import { loadScript } from './map-script.js';

@@ -1,8 +1,8 @@
-import type { Grant } from '../service/browser-service.js';
-import { explain } from '../service/reachability.js';
-import { sendOnce } from '../service/http.js';
-import type { SpareConnection } from '../service/spare-connection.js';
-import { isSuccess } from '../service/status.js';
+import type { Grant } from '../services/browser-service.js';
+import { explain } from '../net/reachability.js';
+import { sendOnce } from '../net/http.js';
+import type { SpareConnection } from '../net/spare-connection.js';
+import { isSuccess } from '../net/status.js';
 import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
@@ -12,7 +12,7 @@ import { isLoopback, webSocketFault, type Trust } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownloads } from './downloads.js';
-import type { ExposedNetwork } from './exposed-network.js';
+import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type OpenCdp, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
@@ -194,7 +194,7 @@ async function exposedNetwork(
 ): Promise<ExposedNetwork | undefined> {
   const { exposeNetwork: hosts, connectOptions } = settings;
   if (hosts === undefined) return undefined;
-  const { ExposedNetwork } = await import('./exposed-network.js');
+  const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
   // An option of Puppeteer.
   const acceptsInsecureCerts =
     (connectOptions as { acceptInsecureCerts?: unknown }).acceptInsecureCerts === true;

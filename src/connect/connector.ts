@@ -1,4 +1,4 @@
-import type { ExposedWebSockets } from './exposed-websocket.js';
+import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import type { Socket } from './socket.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */

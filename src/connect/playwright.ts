@@ -9,7 +9,7 @@ import type {
 import { lazy, loadLibrary } from '../shared/lazy.js';
 import type { Connection, Connector, ConnectRequest, Observation, ObserveRequest } from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
-import { routeWebSockets } from './exposed-websocket.js';
+import { routeWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket as NetSocket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { openConnection } from '../service/connection.js';
-import { explain } from '../service/reachability.js';
-import { messageOfBody } from '../service/response.js';
-import type { SpareConnection } from '../service/spare-connection.js';
+import { openConnection } from '../net/connection.js';
+import { explain } from '../net/reachability.js';
+import { messageOfBody } from '../net/response.js';
+import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
-import { PendingCalls } from './pending-calls.js';
+import { PendingCalls } from '../features/pending-calls/pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';

@@ -1,8 +1,8 @@
-import { clientOf } from '../service/client.js';
-import { leaseMark } from '../service/lease-mark.js';
-import { requestGrant, type AcquireOutcome, type Granted } from '../service/grant.js';
-import { INTERNALS } from '../service/pool-internals.js';
-import { unreachable } from '../service/reachability.js';
+import { clientOf } from '../pool/client.js';
+import { leaseMark } from '../pool/lease-mark.js';
+import { requestGrant, type AcquireOutcome, type Granted } from '../pool/grant.js';
+import { INTERNALS } from '../pool/pool-internals.js';
+import { unreachable } from '../net/reachability.js';
 import type { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, sentence } from '../shared/errors.js';

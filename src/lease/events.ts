@@ -1,7 +1,7 @@
 import type { BrowserLostError, DownloadError, LossReason } from '../shared/lease-errors.js';
-import type { PoolEvent } from '../service/events.js';
-import type { Replay } from '../service/browser-service.js';
-import type { BrowserSession } from '../service/services/kernel.js';
+import type { PoolEvent } from '../pool/events.js';
+import type { Replay } from '../services/browser-service.js';
+import type { BrowserSession } from '../services/kernel.js';
 import type { Download, FailedRun, ReplayStatus, RunSummary } from './run.js';
 
 /** The events of a call and their facts, by `type`, in their usual order. */

@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Connector, Isolation, Workspace } from '../connect/connector.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import { clientOf } from '../service/client.js';
-import type { Grant } from '../service/browser-service.js';
-import { ticketOf } from '../service/grant.js';
-import { heldSessionsOf, type HeldSession } from '../service/held-sessions.js';
-import { INTERNALS } from '../service/pool-internals.js';
-import type { BrowserSession } from '../service/services/kernel.js';
-import { meaningOf } from '../service/status.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { clientOf } from '../pool/client.js';
+import type { Grant } from '../services/browser-service.js';
+import { ticketOf } from '../pool/grant.js';
+import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
+import { INTERNALS } from '../pool/pool-internals.js';
+import type { BrowserSession } from '../services/kernel.js';
+import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -16,13 +16,13 @@ import { runs, uncleanBrowsers } from '../shared/process-state.js';
 import type { ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage, type StageTrace } from '../shared/telemetry.js';
 import { acquireBrowser, AcquireWait, type Acquired } from './acquire.js';
-import { ArtifactCollector, type ObservedPart } from './artifacts.js';
-import { DetachedLease, type LeaseRecord } from './detached-lease.js';
-import { LeaseDownloads } from './downloads.js';
+import { ArtifactCollector, type ObservedPart } from '../features/artifacts/artifacts.js';
+import { DetachedLease, type LeaseRecord } from '../calls/detached-lease.js';
+import { LeaseDownloads } from '../features/downloads/downloads.js';
 import type { RunEvent, RunStep } from './events.js';
 import { expectLasting, inTime, Link, loadConnect, prepareConnect } from './link.js';
 import type { LeaseSettings } from './options.js';
-import { LeaseReplays } from './replays.js';
+import { LeaseReplays } from '../features/replays/replays.js';
 import {
   rememberRun,
   type FailedRun,
@@ -673,7 +673,7 @@ async function prepareFolders(
 ): Promise<void> {
   if (!artifacts && !downloads) return;
   // The root entry loads no file functions.
-  const { prepareFolder } = await import('./artifact-files.js');
+  const { prepareFolder } = await import('../features/artifacts/artifact-files.js');
   if (artifacts) await raceAbort(prepareFolder(artifacts.folder, 'artifacts.folder'), signal);
   if (downloads) await raceAbort(prepareFolder(downloads.folder, 'downloads'), signal);
 }

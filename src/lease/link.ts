@@ -1,10 +1,10 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
 import type { SocketEnd } from '../connect/socket.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import { clientOf } from '../service/client.js';
-import { hasAcquireRequest } from '../service/browser-service.js';
-import { meaningOf } from '../service/status.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { clientOf } from '../pool/client.js';
+import { hasAcquireRequest } from '../services/browser-service.js';
+import { meaningOf } from '../net/status.js';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, InvalidOptionError } from '../shared/errors.js';

@@ -1,8 +1,8 @@
 import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import { LARGEST_DOWNLOAD, type Connector, type ContextChoice, type Protocol } from '../connect/connector.js';
-import { faultInHosts } from '../connect/exposed-hosts.js';
-import type { BrowserPool } from '../service/browser-pool.js';
-import { leaseName, leaseTags, pageUrl } from '../service/pool-options.js';
+import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { leaseName, leaseTags, pageUrl } from '../pool/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import {

@@ -1,5 +1,5 @@
-import type { Replay } from '../service/browser-service.js';
-import type { BrowserSession } from '../service/services/kernel.js';
+import type { Replay } from '../services/browser-service.js';
+import type { BrowserSession } from '../services/kernel.js';
 import { runs } from '../shared/process-state.js';
 import type { Stage } from '../shared/telemetry.js';
 

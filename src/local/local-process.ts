@@ -7,7 +7,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../service/local-service.js';
+import { ADDRESS_FILE, type LocalServiceSettings, type StartAnswer } from '../pool/local-service.js';
 import { startLocalPool } from './start-local-pool.js';
 
 /** Milliseconds between two checks of the owner. */

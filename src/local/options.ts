@@ -17,8 +17,8 @@ import {
   wholeNumber,
   type Check,
 } from '../shared/options.js';
-import { pageUrl, leaseName } from '../service/pool-options.js';
-import type { TelemetryCategory } from '../service/services/kernel.js';
+import { pageUrl, leaseName } from '../pool/pool-options.js';
+import type { TelemetryCategory } from '../services/kernel.js';
 import { chaosChecks, readChaos, type LocalPoolChaos } from './chaos/faults.js';
 import type { Log } from './events.js';
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { collectOutcomes, enqueueInputs } from '../../src/bullmq.js';
-import { MapBench } from '../map/support.js';
+import { MapBench } from '../jobs/support.js';
 import { TestRedis } from '../support/redis-server.js';
 import { printTable, setting, time } from './bench.js';
 

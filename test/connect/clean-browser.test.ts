@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { CdpCarrier } from '../../src/connect/cdp-client.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { useFastClock } from '../support/fake-clock.js';
 
 useFastClock();

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { connectSession, type ConnectPlan } from '../../src/connect/connect-session.js';
 import type { Connection, Connector, ConnectRequest } from '../../src/connect/connector.js';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
-import { SpareConnection } from '../../src/service/spare-connection.js';
-import { rejection } from '../service/support.js';
+import { SpareConnection } from '../../src/net/spare-connection.js';
+import { rejection } from '../pool/support.js';
 import { PlayedBrowser, playPages, until } from '../support/played-browser.js';
 import { useFakeClock } from '../support/fake-clock.js';
 

@@ -11,7 +11,7 @@ import { createTemporaryFolder } from '../../src/connect/temporary-folder.js';
 import { puppeteer } from '../../src/connect/puppeteer.js';
 import type { Socket, SocketEnd } from '../../src/connect/socket.js';
 import { InvalidOptionError } from '../../src/index.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
 // What a real browser does not do on demand. The other tests of the connectors use real browsers.

@@ -4,7 +4,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { openSharedEndpoint, openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
 import { Socket } from '../../src/connect/socket.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;

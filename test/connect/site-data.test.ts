@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { SiteDataCleaner } from '../../src/connect/site-data.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { useFakeClock } from '../support/fake-clock.js';
 
 it('fails if the page does not become blank in time', async () => {

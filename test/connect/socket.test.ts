@@ -15,7 +15,7 @@ import {
   type Upgrade,
 } from '../support/fault-road.js';
 import { JWT, UNREACHABLE } from '../support/fake-service.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { PlayedBrowser, settle, until } from '../support/played-browser.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { hideParameters } from '../../src/shared/redact.js';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { trustedUrl } from '../../src/connect/connect-session.js';
 import { ConnectError } from '../../src/index.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 
 const FAR = 'https://pool.example.com/v1';
 const HERE = 'http://127.0.0.1:8080/v1';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { AcquireTimeoutError, BrowserPool, runOf, withPooledBrowser } from '../../src/index.js';
 import { kernel } from '../../src/services.js';
 import { PlayedLease } from '../support/played-lease.js';
-import { breakOff, rejection, reset } from '../service/support.js';
+import { breakOff, rejection, reset } from '../pool/support.js';
 import { found, session, type Answer } from '../support/fake-service.js';
 import { acquireWith, after, answerLater, GRANT, LONG, NONE, useClock, watchTimeouts } from './support.js';
 import { useFastClock } from '../support/fake-clock.js';

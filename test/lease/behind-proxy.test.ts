@@ -11,7 +11,7 @@ import {
   type RunEvent,
 } from '../../src/index.js';
 import { cdp } from '../../src/services.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { behindProxy, CREDENTIALS } from '../support/behind-proxy.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { session, TOKEN } from '../support/fake-service.js';

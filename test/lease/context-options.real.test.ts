@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { InvalidOptionError, runOf } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { useLocalPool } from '../support/local.js';
 import { useSite } from '../support/site.js';
 

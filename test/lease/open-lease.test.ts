@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
-import { rejection, reset } from '../service/support.js';
+import { rejection, reset } from '../pool/support.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 /** The tags by which the library recognizes its lease: others for each request. */

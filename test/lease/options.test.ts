@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BrowserPool, InvalidOptionError } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { FakeService } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
 

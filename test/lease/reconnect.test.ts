@@ -8,7 +8,7 @@ import {
   type RunEvent,
 } from '../../src/index.js';
 import { clock } from '../../src/shared/clock.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { FaultRoad, join, refuse } from '../support/fault-road.js';
 import { PlayedLease } from '../support/played-lease.js';
 

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BrowserPool, withPooledBrowser, type RunEvent, type RunOptions } from '../../src/index.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { reply, TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedLease } from '../support/played-lease.js';

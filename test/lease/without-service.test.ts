@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attachBrowser, BrowserPool } from '../../src/index.js';
-import { leaseSession } from '../../src/lease/lease-browser.js';
+import { leaseSession } from '../../src/calls/lease-browser.js';
 import { cdp } from '../../src/services.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 let played: PlayedLease;

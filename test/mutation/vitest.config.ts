@@ -9,7 +9,7 @@ const include = [`test/${folder}/${files}`];
 if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser, each change would take minutes. */
-const SLOW = ['test/{lease,connect}/*.{real,more}.test.ts', 'test/map/{artifacts,isolation}.more.test.ts'];
+const SLOW = ['test/{lease,connect}/*.{real,more}.test.ts', 'test/jobs/{artifacts,isolation}.more.test.ts'];
 
 /** The first failure ends a run. */
 class FastestFirst extends BaseSequencer {

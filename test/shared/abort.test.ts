@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LinkedAbort, raceAbort, raceEnd, raceTimeout, withAbortGrace } from '../../src/shared/abort.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 
 const REASON = new Error('enough');

@@ -4,7 +4,7 @@ import { duration } from '../../src/shared/errors.js';
 import { hideParameters } from '../../src/shared/redact.js';
 import { JWT, TOKEN } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
-import { asJson } from '../service/support.js';
+import { asJson } from '../pool/support.js';
 
 // As a pool does for its service.
 hideParameters(['jwt']);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { MissingLibraryError } from '../../src/index.js';
 import { lazy, loadLibrary } from '../../src/shared/lazy.js';
-import { rejection } from '../service/support.js';
+import { rejection } from '../pool/support.js';
 
 it('loads at the first call and only once, and again after a failure', async () => {
   let loads = 0;

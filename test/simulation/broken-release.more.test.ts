@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { CdpClient } from '../../src/connect/cdp-client.js';
 import { Lease } from '../../src/lease/lease.js';
-import { HeldSession } from '../../src/service/held-sessions.js';
-import type { Reply } from '../../src/service/release.js';
+import { HeldSession } from '../../src/pool/held-sessions.js';
+import type { Reply } from '../../src/pool/release.js';
 import { kernel } from '../../src/services.js';
 import { explainFailure, runCampaign } from './campaign.js';
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import type { LeaseFacts, LeaseOptions, PooledBrowser, Run, RunEvent, RunSummary } from '../../src/index.js';
-import type { PoolEvent } from '../../src/service/events.js';
+import type { PoolEvent } from '../../src/pool/events.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
 import { callOf } from './simulated-replays.js';
 import type { SimulatedPool } from './simulated-services.js';

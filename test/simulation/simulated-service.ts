@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { HttpRequest, OpenResponse } from '../../src/service/http.js';
-import type { Reachability } from '../../src/service/reachability.js';
+import type { HttpRequest, OpenResponse } from '../../src/net/http.js';
+import type { Reachability } from '../../src/net/reachability.js';
 import { isRecord } from '../../src/shared/json.js';
 import { SimulatedBrowser } from './simulated-browser.js';
 import { SimulatedReplays } from './simulated-replays.js';

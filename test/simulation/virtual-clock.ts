@@ -5,8 +5,8 @@ import type { clock } from '../../src/shared/clock.js';
 import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
 import { loadConnect } from '../../src/lease/link.js';
-import { loadLease } from '../../src/lease/lease-browser.js';
-import { loadJob } from '../../src/map/map-pooled-browsers.js';
+import { loadLease } from '../../src/calls/lease-browser.js';
+import { loadJob } from '../../src/jobs/map-pooled-browsers.js';
 
 interface Entry {
   at: number;

@@ -1,6 +1,6 @@
 import * as api from '../../src/index.js';
 import { Socket } from '../../src/connect/socket.js';
-import { Host } from '../../src/service/host.js';
+import { Host } from '../../src/pool/host.js';
 import * as services from '../../src/services.js';
 import { clock } from '../../src/shared/clock.js';
 import type { Random } from '../support/random.js';

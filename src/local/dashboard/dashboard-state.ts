@@ -1,4 +1,4 @@
-import { LEASE_TAG, MARK_TAG } from '../../service/browser-service.js';
+import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
 import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
 import { replayPageUrl } from '../pages/replay-page.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';

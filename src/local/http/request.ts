@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { isRecord, parseJson } from '../../shared/json.js';
-import { isSameSecret, sourceFault } from '../../shared/loopback-server.js';
+import { isSameSecret, sourceFault } from '../../net/loopback-server.js';
 import { readOption, type Check, type Checked, type Checks } from '../../shared/options.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import { badRequest, HttpFault, notFound } from './answer.js';

@@ -1,5 +1,5 @@
 import type { Answer } from '../http/answer.js';
-import { isSameSecret } from '../../shared/loopback-server.js';
+import { isSameSecret } from '../../net/loopback-server.js';
 import { invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
 /** GET /: the page behind `LocalPool.dashboardUrl`. */

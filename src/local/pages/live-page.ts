@@ -2,7 +2,7 @@ import type { Answer } from '../http/answer.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { EndedLease, Lease, LiveLinks, LiveRight } from '../pool/lease.js';
 import type { PoolSet } from '../pool/pool-set.js';
-import { isSameSecret } from '../../shared/loopback-server.js';
+import { isSameSecret } from '../../net/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 import { replayPageUrl } from './replay-page.js';
 

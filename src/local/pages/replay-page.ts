@@ -3,7 +3,7 @@ import { notFound, type Answer } from '../http/answer.js';
 import type { PoolSet } from '../pool/pool-set.js';
 import type { Recording } from '../replays/recording.js';
 import { videoAnswer, type Video } from '../replays/video-file.js';
-import { isSameSecret } from '../../shared/loopback-server.js';
+import { isSameSecret } from '../../net/loopback-server.js';
 import { ICONS, invalidLink, LOGO, pageAnswer, tokenOf, type PageCall } from './page.js';
 
 /** URL of a recording for clients: of its page in the file system, if the recording outlives this process. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { refuseUpgrade } from '../../shared/loopback-server.js';
+import { refuseUpgrade } from '../../net/loopback-server.js';
 import type { DashboardFeed } from '../dashboard/dashboard-feed.js';
 import type { Protocol } from '../events.js';
 import { HttpFault, notFound, toFault } from '../http/answer.js';

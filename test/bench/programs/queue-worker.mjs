@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'bullmq';
 import { workPooledBrowsers } from '../../../dist/bullmq.js';
-import { connector } from '../../map/queue/programs/connector.mjs';
+import { connector } from '../../jobs/queue/programs/connector.mjs';
 
 const [, , kind, port] = process.argv;
 const connection = { host: '127.0.0.1', port: Number(port) };

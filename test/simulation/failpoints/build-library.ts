@@ -37,10 +37,10 @@ export async function buildLibrary(): Promise<{
   const load = (name: string) =>
     import(/* @vite-ignore */ pathToFileURL(join(folder, name)).href) as Promise<object>;
   const [api, services, ...parts] = await Promise.all(
-    ['index', 'services', 'service/host', 'connect/socket', 'shared/clock'].map((name) => load(`${name}.js`)),
+    ['index', 'services', 'pool/host', 'connect/socket', 'shared/clock'].map((name) => load(`${name}.js`)),
   );
   // The virtual clock does not see the time of an import.
-  for (const name of ['lease/lease.js', 'connect/connect-session.js', 'map/run-job.js']) await load(name);
+  for (const name of ['lease/lease.js', 'connect/connect-session.js', 'jobs/run-job.js']) await load(name);
   const library = Object.assign({ api, services }, ...parts) as Library;
   return { library, failpoints, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -1,0 +1,82 @@
+import type { Grant, LeaseRequest } from '../services/browser-service.js';
+import { revealSession, sealSession } from '../pool/session.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord, recordOf } from '../shared/json.js';
+import { hideSecret, INSPECT } from '../shared/redact.js';
+import { pathSegmentFault } from '../shared/urls.js';
+
+const PREFIX = 'pooled-browser-lease-2.';
+
+/** The data with which another process continues a lease, without the access token. */
+export interface LeaseRecord {
+  /** Id or name of the pool. */
+  pool: string;
+  /** Address of the service. */
+  baseUrl: string;
+  grant: Grant;
+  /** The request that leased the browser. */
+  lease: LeaseRequest;
+  /** The service showed the mark of the lease when it leased the browser. */
+  isMarkShown: boolean;
+  /** Ids of the session's recordings from before the lease, if they are known. */
+  earlierReplays?: readonly string[] | undefined;
+}
+
+/** A lease without a connection. The caller of `attachBrowser` must release it. */
+export class DetachedLease {
+  /** Id of the leased session. */
+  readonly sessionId: string;
+  /** Milliseconds from the detachment until the service ends the session, if nothing connects; `Infinity` if it does not. */
+  readonly expiresAfter: number;
+  readonly #secret: string;
+
+  constructor(lease: LeaseRecord) {
+    const { grant, ...record } = lease;
+    this.sessionId = grant.id;
+    this.expiresAfter = grant.idleTimeout ?? Number.POSITIVE_INFINITY;
+    const whole = JSON.stringify({ ...record, grant: { ...grant, session: revealSession(grant.session) } });
+    this.#secret = PREFIX + Buffer.from(whole).toString('base64url');
+    hideSecret(this.#secret);
+  }
+
+  /**
+   * The lease as a string, to save or to send. Everybody with this string can control the browser: treat it as a
+   * password.
+   */
+  get secret(): string {
+    return this.#secret;
+  }
+
+  /** @internal Declared without `inspect` of node:util, for programs without Node's types. */
+  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
+    const { sessionId, expiresAfter } = this;
+    return `DetachedLease ${inspect({ sessionId, expiresAfter }, options)}`;
+  }
+}
+
+/** Reads a detached lease, or its secret. */
+export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
+  const secret = lease instanceof DetachedLease ? lease.secret : lease;
+  if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
+    const text = Buffer.from(secret.slice(PREFIX.length), 'base64url').toString();
+    const { pool, baseUrl, grant, lease: request, isMarkShown, earlierReplays } = recordOf(text);
+    if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant) && isRecord(request)) {
+      return {
+        pool,
+        baseUrl,
+        grant: { ...grant, session: sealSession(grant) },
+        lease: request as unknown as LeaseRequest,
+        isMarkShown: isMarkShown === true,
+        earlierReplays: Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined,
+      };
+    }
+  }
+  throw new InvalidOptionError(
+    'lease',
+    'The first argument must be the result of detach(), or its complete secret.',
+  );
+}
+
+function isGrant(value: unknown): value is Grant {
+  return isRecord(value) && pathSegmentFault(value['id']) === undefined && isRecord(value['session']);
+}

@@ -1,0 +1,208 @@
+import type { Connector } from '../connect/connector.js';
+import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import type { Replay } from '../services/browser-service.js';
+import type { BrowserSession } from '../services/kernel.js';
+import { withAbortGrace } from '../shared/abort.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
+import { lazy } from '../shared/lazy.js';
+import { callback, readOption } from '../shared/options.js';
+import { readDetachedLease, type DetachedLease } from './detached-lease.js';
+import type { Callback, Lease, LeaseFacts, LeasePlan } from '../lease/lease.js';
+import { warnIfForgotten } from './forgotten-lease.js';
+import {
+  attachChecks,
+  heldLeaseChecks,
+  readLeaseOptions,
+  runChecks,
+  sessionLeaseChecks,
+  type AttachOptions,
+  type HeldLeaseOptions,
+  type RunOptions,
+  type SessionLeaseOptions,
+} from '../lease/options.js';
+import type { Download, Run, RunSummary } from '../lease/run.js';
+
+/** Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
+export const loadLease = lazy(() => import('../lease/lease.js'));
+
+/**
+ * Leases a browser, connects to it, calls `fn` once, always releases the browser, and returns the result of `fn` with the
+ * links to the replays of this lease.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment (`BROWSER_POOL_BASE_URL`,
+ *   `BROWSER_POOL_ACCESS_TOKEN`).
+ * @param options {@link RunOptions}, and the connector of an automation library.
+ * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ */
+export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: (lease: Handles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
+  options: RunOptions & { connector: Connector<Handles> },
+): Promise<Run<Value, Session>> {
+  const fromHere = callSite();
+  const { connector, ...rest } = options;
+  readOption(callback(), 'fn', fn);
+  const settings = readLeaseOptions(runChecks, rest, { caller: 'withPooledBrowser', connector });
+  const plan = { pool: resolvePool(pool), settings, connector };
+  const running = run(plan, fn as Callback<Handles, Value>);
+  return fromHere(withAbortGrace(settings.signal, running)) as Promise<Run<Value, Session>>;
+}
+
+async function run<Handles, Value>(
+  plan: LeasePlan<Handles>,
+  fn: Callback<Handles, Value>,
+): Promise<Run<Value, object>> {
+  const { Lease } = await loadLease();
+  const lease = await Lease.open(plan);
+  let value: Value;
+  try {
+    await lease.observeAll();
+    value = await lease.call(fn);
+  } catch (error) {
+    await lease.end({ status: 'failed', error });
+    throw error;
+  }
+  const summary = await lease.end({ status: 'ok' });
+  plan.settings.signal?.throwIfAborted();
+  return { value, ...summary };
+}
+
+/** A leased, connected browser, which `release()` or the end of an `await using` block releases. */
+export type PooledBrowser<Handles, Session extends object = BrowserSession> = Handles &
+  LeaseFacts<Session> &
+  AsyncDisposable & {
+    /** URL of a page to watch and control the browser, if the service has one; contains a secret. */
+    readonly liveViewUrl: string | undefined;
+    /**
+     * Waits for a connection (option `reconnect`), and calls `fn` with the library's browser and page.
+     *
+     * @throws What `fn` throws; `ConnectionDroppedError` if the connection is lost during the call; the reason of `signal`
+     *   after the browser is lost.
+     */
+    use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value>;
+    /**
+     * Replaces the connection within the lease; `browser` and `page` of this object are then those of the new one.
+     * Contexts of the old connection may be gone.
+     *
+     * @throws `BrowserLostError` if the session is over.
+     */
+    reconnect(): Promise<void>;
+    /** The files that have arrived in the folder of the option `downloads` so far. */
+    readonly downloads: readonly Download[];
+    /** Lists the recordings of this lease so far. Never rejects: a service that does not respond has no recordings. */
+    replays(): Promise<readonly Replay[]>;
+    /** Disconnects and leaves the browser leased. The caller of `attachBrowser` must release it. */
+    detach(): Promise<DetachedLease>;
+    /** Closes what the lease opened, disconnects and releases the browser, once. Never rejects. */
+    release(): Promise<RunSummary<Session>>;
+  };
+
+/**
+ * Leases a browser and connects to it, for sessions that outlive a function. The caller must call `release()`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param options {@link HeldLeaseOptions}, and the connector of an automation library.
+ * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
+ */
+export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: HeldLeaseOptions & { connector: Connector<Handles> },
+): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
+  const { connector, ...rest } = options;
+  const settings = readLeaseOptions(heldLeaseChecks, rest, { caller: 'leaseBrowser', connector });
+  const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES };
+  const opening = loadLease().then(({ Lease }) => Lease.open(plan));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
+}
+
+/** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
+export async function leaseSession(
+  pool: BrowserPool<object>,
+  options: SessionLeaseOptions,
+): Promise<Lease<unknown>> {
+  const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
+  const { Lease } = await loadLease();
+  return Lease.open({ pool, settings });
+}
+
+/**
+ * Continues a detached lease, in this or another process: connects to its browser. The caller must call `release()`.
+ *
+ * @param lease The result of `detach`, or its `secret`.
+ * @param options {@link AttachOptions}, and the connector of an automation library.
+ * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease stays as
+ *   it is; `InvalidOptionError`; the signal's reason.
+ */
+export async function attachBrowser<Handles, Session extends object = BrowserSession>(
+  lease: DetachedLease | string,
+  options: AttachOptions & { connector: Connector<Handles> },
+): Promise<PooledBrowser<Handles, Session>> {
+  const fromHere = callSite();
+  const { connector, pool: given, ...rest } = options;
+  const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
+  const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
+  const pool = resolvePool(given ?? idOrName);
+  // The access token must not be sent to another service that the lease names.
+  if (pool.baseUrl !== baseUrl) {
+    throw new InvalidOptionError(
+      'pool',
+      `The lease belongs to the service at ${baseUrl}, and the pool to another one. Pass the option pool, or set BROWSER_POOL_BASE_URL.`,
+    );
+  }
+  const plan = { pool, settings, connector, addedNames: NAMES };
+  const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
+  return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
+}
+
+/** The same in each copy of this library. */
+const LEASE: unique symbol = Symbol.for('pooled-browser.lease');
+
+/** Returns the lease behind its public object, for the fixtures. */
+export function leaseOf<Handles>(browser: object): Lease<Handles> {
+  const { [LEASE]: lease } = browser as { [LEASE]?: Lease<Handles> };
+  if (lease) return lease;
+  throw new InvalidOptionError('leaseBrowser', 'leaseBrowser must return a browser of pooled-browser.');
+}
+
+/** What this library adds to the handles: a handle of such a name would replace it. */
+const NAMES = Object.keys({
+  session: 0,
+  signal: 0,
+  liveViewUrl: 0,
+  use: 0,
+  reconnect: 0,
+  downloads: 0,
+  replays: 0,
+  detach: 0,
+  release: 0,
+} satisfies Record<Exclude<keyof PooledBrowser<unknown>, symbol>, 0>);
+
+/** The public object of a lease. Its handles are always those of the present connection. */
+function pooledBrowser<Handles, Session extends object>(
+  lease: Lease<Handles>,
+): PooledBrowser<Handles, Session> {
+  const { session, signal, link, grant } = lease;
+  warnIfForgotten(lease);
+  const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
+  const browser = {
+    session,
+    signal,
+    use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
+    reconnect: () => link.renew(),
+    downloads: lease.downloads?.files ?? [],
+    replays: async () => (await lease.replays?.soFar()) ?? [],
+    detach: () => lease.detach(),
+    release,
+    [Symbol.asyncDispose]: async () => void (await release()),
+  };
+  for (const name of Object.keys(lease.handles as object)) {
+    const get = () => lease.handles[name as keyof Handles];
+    Object.defineProperty(browser, name, { get, enumerable: true });
+  }
+  Object.defineProperty(browser, LEASE, { value: lease });
+  // Not enumerable: `inspect` and JSON would show its secret.
+  Object.defineProperty(browser, 'liveViewUrl', { get: () => grant.liveViewUrl });
+  return browser as unknown as PooledBrowser<Handles, Session>;
+}

@@ -1,0 +1,76 @@
+import type { BrowserContextOptions, ConnectOverCDPOptions } from 'playwright-core';
+import { playwright, type PlaywrightHandles, type PlaywrightOptions } from '../connect/playwright.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel.js';
+import type { DetachedLease } from './detached-lease.js';
+import {
+  attachBrowser as attach,
+  leaseBrowser as lease,
+  withPooledBrowser as run,
+  type PooledBrowser,
+} from './lease-browser.js';
+import type { LeaseFacts } from '../lease/lease.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from '../lease/options.js';
+import type { Run } from '../lease/run.js';
+
+/** The types of Playwright's options. */
+export interface PlaywrightTypes extends LibraryTypes {
+  connectOptions: ConnectOverCDPOptions;
+  contextOptions: BrowserContextOptions;
+  protocol: 'cdp';
+}
+/** Options of `withPooledBrowser` for Playwright. */
+export interface PlaywrightRunOptions extends RunOptions<PlaywrightTypes>, PlaywrightOptions {}
+/** Options of `leaseBrowser` for Playwright. */
+export interface PlaywrightLeaseOptions extends HeldLeaseOptions<PlaywrightTypes>, PlaywrightOptions {}
+/** Options of `attachBrowser` for Playwright. */
+export interface PlaywrightAttachOptions extends AttachOptions<PlaywrightTypes>, PlaywrightOptions {}
+
+/**
+ * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`
+ * with the links to the replays of this lease.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param fn The callback, called with `{ browser, context, page, session, signal }`.
+ * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ * @example
+ *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
+ */
+export async function withPooledBrowser<Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
+  options: PlaywrightRunOptions = {},
+): Promise<Run<Value, Session>> {
+  const { chromium, ...rest } = options;
+  return run(pool, fn, { ...rest, connector: playwright({ chromium }) });
+}
+
+/**
+ * Leases a browser and connects Playwright to it, for sessions that outlive a function. The caller must call `release()`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
+ */
+export async function leaseBrowser<Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: PlaywrightLeaseOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles, Session>> {
+  const { chromium, ...rest } = options;
+  return lease(pool, { ...rest, connector: playwright({ chromium }) });
+}
+
+/**
+ * Continues a detached lease with Playwright, in this or another process. The caller must call `release()`.
+ *
+ * @param detached The result of `detach`, or its `secret`.
+ * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
+ *   changed; `InvalidOptionError`; the signal's reason.
+ */
+export async function attachBrowser<Session extends object = BrowserSession>(
+  detached: DetachedLease | string,
+  options: PlaywrightAttachOptions = {},
+): Promise<PooledBrowser<PlaywrightHandles, Session>> {
+  const { chromium, ...rest } = options;
+  return attach(detached, { ...rest, connector: playwright({ chromium }) });
+}

@@ -1,0 +1,213 @@
+import { openSocket } from '../connect/connect-session.js';
+import type { Protocol } from '../connect/connector.js';
+import { relay } from '../connect/relay.js';
+import { openInFirstPage, SessionSocket } from '../connect/session-socket.js';
+import type { AnySocket, Socket } from '../connect/socket.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { clientOf } from '../pool/client.js';
+import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
+import { clock, startTimer } from '../shared/clock.js';
+import { duration } from '../shared/errors.js';
+import { ConnectError } from '../shared/lease-errors.js';
+import type { ProxyEvent } from '../lease/events.js';
+import { Lease } from '../lease/lease.js';
+import type { LeaseSettings } from '../lease/options.js';
+import { Refusal } from './proxy-client.js';
+
+/** How the browsers of a proxy are leased, and how long they are kept. */
+export interface ProxyPlan {
+  readonly pool: BrowserPool<object>;
+  readonly settings: LeaseSettings & {
+    readonly port: number;
+    readonly secret: boolean;
+    readonly keep: number;
+    readonly idleTimeout: number;
+    readonly share: boolean;
+  };
+  readonly emit: (event: ProxyEvent) => void;
+}
+
+interface BrowserPlan {
+  /** The name in the path of its clients. */
+  readonly name: string | undefined;
+  /** Of the first client. */
+  readonly protocol: Protocol;
+  /** URL that the first page shows. */
+  readonly notice: string | undefined;
+}
+
+/** The reason of the end of a browser whose clients sent no command for `idleTimeout`. */
+export const IDLE = new Error('The browser was idle.');
+const NO_CLIENT = new Error('The client has disconnected.');
+
+type Connected = Lease<{ readonly socket: Socket }>;
+interface HowToServe {
+  readonly protocol: Protocol;
+  readonly signal: AbortSignal;
+}
+type Use = (socket: AnySocket, sessionId: string) => Promise<boolean>;
+
+/**
+ * The browser of one client of a proxy, or of the clients of one name, or of all, from the first of them to the release. If no
+ * client is left before there is a browser, the wait ends.
+ */
+export class ProxiedBrowser {
+  readonly name: string | undefined;
+  /** Aborts when no client can use the browser any longer, with an Error that says why. */
+  readonly over: AbortSignal;
+  /** Resolves when the browser is released. */
+  readonly ended: Promise<void>;
+  isLeased = false;
+  /** Number of clients that use the browser, or wait for it. */
+  clients = 0;
+  readonly #plan: ProxyPlan;
+  /** Clients come one after the other, or many at once. */
+  readonly #isKept: boolean;
+  readonly #over = new LinkedAbort();
+  readonly #waiting = new LinkedAbort();
+  readonly #began = clock.now();
+  readonly #lease: Promise<Connected>;
+  #leasedAt = 0;
+  /** A client uses the socket of a browser that ends with this socket. */
+  #isSocketTaken = false;
+  #keeping: NodeJS.Timeout | undefined;
+  #onEnded = () => {};
+
+  constructor(plan: ProxyPlan, { name, protocol, notice }: BrowserPlan) {
+    this.#plan = plan;
+    this.name = name;
+    this.#isKept = plan.settings.share || name !== undefined;
+    this.over = this.#over.signal;
+    this.ended = new Promise((resolve) => {
+      this.#onEnded = resolve;
+    });
+    this.#lease = this.#open(protocol, notice);
+    this.#lease.catch((error: unknown) => this.end(error));
+  }
+
+  /**
+   * Waits for the browser, and calls `use` with a socket to it. The last client releases the browser, now or later.
+   *
+   * @param use Resolves when the client has disconnected; to true if it sent no command for `idleTimeout`.
+   */
+  async serve(how: HowToServe, use: Use): Promise<void> {
+    this.clients++;
+    clock.clearTimeout(this.#keeping);
+    let isIdle = false;
+    try {
+      const lease = await raceAbort(this.#lease, how.signal);
+      this.over.throwIfAborted();
+      isIdle = this.#isKept
+        ? await this.#serveApart(lease, how, use)
+        : await use(lease.handles.socket, lease.sessionId);
+    } finally {
+      this.#leave(isIdle);
+    }
+  }
+
+  /** Disconnects the clients and releases the browser, once. Never rejects. */
+  end(reason: unknown): Promise<void> {
+    if (!this.over.aborted) void this.#end(reason).then(this.#onEnded);
+    return this.ended;
+  }
+
+  /** Serves a client with a socket of its own: what it sets in the browser must not reach the next client. */
+  async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
+    const isOnlySocket = lease.grant.endsWithConnection === true && how.protocol === 'cdp';
+    if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
+    if (isOnlySocket) this.#isSocketTaken = true;
+    try {
+      const socket = await this.#openApart(lease, how, isOnlySocket);
+      const cut = () => socket.cut('closed-by-us');
+      // Before the browser is cleaned: the client may have paused its pages.
+      const stopListening = onAbort(this.over, cut);
+      return await use(socket, lease.sessionId).finally(() => {
+        stopListening();
+        cut();
+      });
+    } finally {
+      if (isOnlySocket) this.#isSocketTaken = false;
+    }
+  }
+
+  async #openApart(
+    { grant, sessionId, handles }: Connected,
+    { protocol, signal }: HowToServe,
+    isOnlySocket: boolean,
+  ): Promise<AnySocket> {
+    const { pool, settings } = this.#plan;
+    const { trust } = clientOf(pool);
+    const limit = new LinkedAbort(signal, settings.connectTimeout);
+    try {
+      if (isOnlySocket) return await raceAbort(SessionSocket.ofBrowser(handles.socket), limit.signal);
+      return await openSocket(grant, { protocol, trust, signal: limit.signal });
+    } catch (error) {
+      if (!limit.timedOut) throw error;
+      const after = `${duration(settings.connectTimeout)} (option connectTimeout)`;
+      throw new ConnectError(`The browser did not respond within ${after}.`, { sessionId });
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #leave(isIdle: boolean): void {
+    this.clients--;
+    if (this.clients > 0 || this.over.aborted) return;
+    if (isIdle) return void this.end(IDLE);
+    if (!this.#isKept || !this.isLeased) return void this.end(NO_CLIENT);
+    const { share, keep, idleTimeout } = this.#plan.settings;
+    this.#keeping = share
+      ? startTimer(idleTimeout, () => void this.end(IDLE))
+      : startTimer(keep, () => void this.end(NO_CLIENT));
+  }
+
+  async #end(reason: unknown): Promise<void> {
+    clock.clearTimeout(this.#keeping);
+    this.#over.abort(reason);
+    // Afterwards, this signal would make the browser look lost.
+    if (!this.isLeased) this.#waiting.abort(reason);
+    const lease = await this.#lease.catch(() => undefined);
+    if (!lease) return;
+    const { aborted, reason: error } = lease.signal;
+    const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok' });
+    const elapsed = Math.round(clock.now() - this.#leasedAt);
+    this.#emit({ type: 'released', sessionId: lease.sessionId, elapsed, summary });
+  }
+
+  async #open(protocol: Protocol, notice: string | undefined): Promise<Connected> {
+    const { pool, settings } = this.#plan;
+    const { signal } = this.#waiting;
+    // The connection that holds a browser between its clients may break without a loss.
+    const reconnect = this.#isKept ? 'eager' : false;
+    const plan = { pool, connector: relay, settings: { ...settings, protocol, reconnect, signal } as const };
+    const lease = await Lease.open(plan);
+    this.#waiting.dispose();
+    this.isLeased = true;
+    // The tap copies files of this user to the browser and back. Without a secret, a client can be another user's.
+    if (!settings.secret) lease.handles.socket.tap = undefined;
+    const { sessionId, grant } = lease;
+    this.#leasedAt = clock.now();
+    const waited = Math.round(this.#leasedAt - this.#began);
+    const { liveViewUrl } = grant;
+    this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
+    onAbort(lease.signal, () => void this.end(lease.signal.reason));
+    if (notice !== undefined && protocol === 'cdp') await show(lease.handles.socket, notice);
+    return lease;
+  }
+
+  #emit(event: ProxyEvent): void {
+    this.#plan.emit({ ...event, ...(this.name !== undefined && { name: this.name }) });
+  }
+}
+
+/** Never rejects: a browser without its notice is still a browser. */
+async function show(socket: Socket, notice: string): Promise<void> {
+  const late = () => new Error('The page did not respond.');
+  await raceTimeout(NOTICE_TIMEOUT, () => openInFirstPage(socket, notice), late).catch(() => {});
+}
+
+/** Time in ms for the notice. */
+const NOTICE_TIMEOUT = 5000;
+
+const ONE_AT_A_TIME =
+  'Another client uses the browser, which ends with its connection at this service: it has one client at a time.';

@@ -1,0 +1,321 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Protocol } from '../connect/connector.js';
+import { channelOf, type Channel } from '../connect/relay.js';
+import { SessionSocket } from '../connect/session-socket.js';
+import type { AnySocket } from '../connect/socket.js';
+import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { clock, delay } from '../shared/clock.js';
+import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
+import { AcquireTimeoutError } from '../shared/lease-errors.js';
+import { isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
+import { PoolClosedError } from '../shared/service-errors.js';
+import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
+import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
+import type { PoolProxy } from './serve-proxy.js';
+
+/** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
+const PATH =
+  /^(?:\/(?!(?:json|session|devtools)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
+
+const NO_PATH =
+  'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
+  '64 letters, digits, ".", "_" and "-", and is not json, session or devtools.';
+
+/** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
+const HANDOVER = 1000;
+/** Time in ms between two looks. */
+const LOOK = 20;
+
+/** The page that `/json/list` shows: the browser does not exist yet. */
+const ANY_PAGE = 'any';
+
+/** Most names that are remembered. */
+const MOST_IDLE = 1000;
+
+/**
+ * The first page of a browser that replaces one of an idle client. A tool that connects again by itself shows this page to its
+ * agent, which would look for its pages otherwise.
+ */
+function noticeOf(idleTimeout: number): string {
+  const text =
+    `This is a new browser. The one before it was released after ${duration(idleTimeout)} without a command: ` +
+    'its pages and logins no longer exist.';
+  return `data:text/html,${encodeURIComponent(`<title>New browser</title><p>${text}`)}`;
+}
+
+interface Place {
+  readonly name: string | undefined;
+  /** Identifies a browser that has more than one client; `undefined` for one that has not. */
+  readonly key: string | undefined;
+  readonly protocol: Protocol;
+  /** Id of a page, for a connection to one page only. */
+  readonly page: string | undefined;
+  /** The part of the path after `/json`. */
+  readonly json: string | undefined;
+}
+
+/** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
+export class ProxyServer implements PoolProxy {
+  readonly #plan: ProxyPlan;
+  readonly #server = createServer();
+  /** The beginning of each path, which nobody can guess. */
+  readonly #prefix: string;
+  readonly #browsers = new Set<ProxiedBrowser>();
+  /** Those that a later client can use, by key. */
+  readonly #named = new Map<string | undefined, ProxiedBrowser>();
+  readonly #connections = new Set<Duplex>();
+  /** Keys whose clients were disconnected because they were idle. */
+  readonly #idle = new Set<string>();
+  readonly #waiting = new Set<WaitingClient>();
+  #connected = 0;
+  #closed: Promise<void> | undefined;
+
+  static async start(plan: ProxyPlan): Promise<ProxyServer> {
+    const proxy = new ProxyServer(plan);
+    await proxy.#listen();
+    return proxy;
+  }
+
+  private constructor(plan: ProxyPlan) {
+    this.#plan = plan;
+    this.#prefix = plan.settings.secret ? `/${globalThis.crypto.randomUUID()}` : '';
+  }
+
+  get url(): string {
+    return `http://${this.#host}${this.#prefix}`;
+  }
+
+  get counts() {
+    const leased = [...this.#browsers].filter(({ isLeased }) => isLeased).length;
+    return { connected: this.#connected, waiting: this.#waiting.size, leased };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #host(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async #listen(): Promise<void> {
+    const { port } = this.#plan.settings;
+    const server = this.#server.listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const reason = code === 'EADDRINUSE' ? 'another program uses it' : code;
+      const message = `port ${port} can't be opened: ${reason}. Choose another port, or 0 for any free port.`;
+      throw new InvalidOptionError('port', message);
+    }
+    server.on('request', (request, response) => this.#answer(request, response));
+    server.on('upgrade', (request, connection, head) => {
+      this.#connections.add(connection);
+      connection.once('close', () => this.#connections.delete(connection));
+      // Without a listener, a reset would end this process.
+      connection.on('error', () => connection.destroy());
+      void this.#upgrade(request, connection, head);
+    });
+  }
+
+  async #close(): Promise<void> {
+    const reason = new Refusal(503, 'The proxy has ended.');
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    await Promise.all([...this.#browsers].map((browser) => browser.end(reason)));
+    this.#server.closeAllConnections();
+    for (const connection of this.#connections) connection.destroy();
+    await closed;
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    try {
+      const { json, name } = this.#placeOf(request);
+      if (json === undefined) throw new Refusal(426, 'This is the address of a WebSocket.');
+      if (request.method !== 'GET') throw new Refusal(405, 'This path allows GET.');
+      // The name of this host by which the client came here leads it here again.
+      const address = `ws://${request.headers.host}${this.#prefix}${name === undefined ? '' : `/${name}`}`;
+      const body = JSON.stringify(describe(json, address));
+      response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(body);
+    } catch (error) {
+      const { status, message } = refusalOf(error);
+      response.writeHead(status, PLAIN_TEXT).end(`${message}\n`);
+    }
+  }
+
+  /** Reads the path of a request. @throws Refusal */
+  #placeOf({ headers, url = '/' }: IncomingMessage): Place {
+    const fault = sourceFault(headers, this.#host);
+    if (fault !== undefined) throw new Refusal(403, fault);
+    const path = url.split('?', 1)[0]!;
+    const { length } = this.#prefix;
+    if (!isSameSecret(path.slice(0, length), this.#prefix)) throw new Refusal(404, NO_SECRET);
+    const rest = path.slice(length);
+    // Some clients put the path of the address before that of webSocketDebuggerUrl, which begins with it already.
+    const isTwice = length > 0 && rest.startsWith(`${this.#prefix}/`);
+    const parts = PATH.exec(isTwice ? rest.slice(length) : rest)?.groups;
+    if (!parts) throw new Refusal(404, NO_PATH);
+    const { name, bidi, page, json } = parts;
+    const key = this.#plan.settings.share ? '' : name;
+    return { name, key, protocol: bidi === undefined ? 'cdp' : 'bidi', page, json };
+  }
+
+  /** Leases a browser for a client, and only then answers. Serves the client until it has disconnected. */
+  async #upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+    const { emit, settings } = this.#plan;
+    const { idleTimeout, connectTimeout } = settings;
+    const waiting = new WaitingClient(connection, head);
+    const { signal } = waiting;
+    let named = {};
+    let client: WebSocket | undefined;
+    try {
+      const place = this.#placeOf(request);
+      if (place.name !== undefined) named = { name: place.name };
+      if (place.json !== undefined) throw new Refusal(404, NO_PATH);
+      // Before a browser is leased.
+      if (!isWebSocket(request)) throw new Refusal(400, 'Only WebSockets are served here.');
+      this.#waiting.add(waiting);
+      await this.#handover(place.key, signal);
+      const browser = this.#browserOf(place);
+      if (!browser.isLeased) emit({ type: 'waiting', ...named });
+      await browser.serve({ protocol: place.protocol, signal }, async (socket, sessionId) => {
+        const onClose = () => hangUp(client!, 'Closed.', NORMAL);
+        const opening = async () => openChannel(socket, place, onClose);
+        const late = () => new Refusal(502, `The page did not respond within ${duration(connectTimeout)}.`);
+        const channel = await raceAbort(raceTimeout(connectTimeout, opening, late), signal);
+        client = await waiting.accept(request);
+        this.#waiting.delete(waiting);
+        this.#connected++;
+        emit({ type: 'connected', ...named, sessionId });
+        const isIdle = await serveClient(client, socket, { channel, over: browser.over, idleTimeout });
+        this.#connected--;
+        emit({ type: 'disconnected', ...named, sessionId, isIdle });
+        return isIdle;
+      });
+    } catch (error) {
+      waiting.stop();
+      if (client || signal.aborted || connection.destroyed) return void connection.destroy();
+      const { status, message } = refusalOf(error);
+      refuseUpgrade(connection, status, { headers: PLAIN_TEXT, body: `${message}\n` });
+      emit({ type: 'refused', ...named, status, reason: message });
+    } finally {
+      this.#waiting.delete(waiting);
+    }
+  }
+
+  /** Returns the browser of a client: a new one, or the one of its name. @throws Refusal */
+  #browserOf({ name, key, protocol }: Place): ProxiedBrowser {
+    if (this.#closed) throw new Refusal(503, 'The proxy has ended.');
+    const { startUrl, idleTimeout } = this.#plan.settings;
+    if (this.#isInUse(key))
+      throw new Refusal(
+        409,
+        `Another client uses the browser "${name}". Disconnect it, or choose another name.`,
+      );
+    const known = this.#named.get(key);
+    if (known) return known;
+    const isNew = key !== undefined && this.#idle.delete(key) && startUrl === undefined;
+    const notice = isNew ? noticeOf(idleTimeout) : undefined;
+    const browser = new ProxiedBrowser(this.#plan, { name, protocol, notice });
+    this.#browsers.add(browser);
+    void browser.ended.then(() => this.#browsers.delete(browser));
+    if (key === undefined) return browser;
+    this.#named.set(key, browser);
+    browser.over.addEventListener('abort', () => {
+      this.#named.delete(key);
+      if (browser.over.reason === IDLE) this.#noteIdle(key);
+    });
+    return browser;
+  }
+
+  /** Waits a moment for the last client of the name. */
+  async #handover(key: Place['key'], signal: AbortSignal): Promise<void> {
+    const began = clock.now();
+    while (this.#isInUse(key) && clock.now() - began < HANDOVER) await delay(LOOK, signal);
+  }
+
+  #isInUse(key: Place['key']): boolean {
+    return !this.#plan.settings.share && (this.#named.get(key)?.clients ?? 0) > 0;
+  }
+
+  #noteIdle(key: string): void {
+    this.#idle.add(key);
+    const [oldest] = this.#idle;
+    if (this.#idle.size > MOST_IDLE) this.#idle.delete(oldest!);
+  }
+}
+
+function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  const isUpgrade = headers.upgrade?.toLowerCase() === 'websocket';
+  return method === 'GET' && isUpgrade && headers['sec-websocket-key'] !== undefined;
+}
+
+const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8' };
+
+const NO_SECRET =
+  'The path must begin with the secret of the address. To serve without a secret: --no-secret, or secret: false.';
+
+async function openChannel(
+  socket: AnySocket,
+  { protocol, page }: Place,
+  onClose: () => void,
+): Promise<Channel> {
+  if (protocol === 'bidi' || page === undefined) return channelOf(socket, protocol, onClose);
+  const session = await SessionSocket.ofPage(socket, page === ANY_PAGE ? undefined : page).catch((error) => {
+    throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
+  });
+  void session.detached.then(onClose);
+  return channelOf(session, protocol, onClose);
+}
+
+/** The responses of a debugging port. */
+function describe(json: string, address: string): unknown {
+  if (json === '/version')
+    return { Browser: 'Chrome', 'Protocol-Version': '1.3', webSocketDebuggerUrl: address };
+  if (json === '/protocol') return readProtocol();
+  if (json !== '' && json !== '/list') throw new Refusal(404, NO_PATH);
+  const page = {
+    id: ANY_PAGE,
+    type: 'page',
+    title: 'A page of the browser that a connection leases',
+    url: 'about:blank',
+  };
+  return [{ ...page, webSocketDebuggerUrl: `${address}/devtools/page/${ANY_PAGE}` }];
+}
+
+/** The description of the protocol is in a package that puppeteer-core installs. */
+function readProtocol(): unknown {
+  try {
+    const { resolve } = createRequire(import.meta.url);
+    const load = createRequire(resolve('puppeteer-core'));
+    const [browser, js] = ['browser', 'js'].map(
+      (part) =>
+        load(`devtools-protocol/json/${part}_protocol.json`) as { version: object; domains: object[] },
+    );
+    return { version: browser!.version, domains: [...browser!.domains, ...js!.domains] };
+  } catch {
+    throw new Refusal(
+      501,
+      'The description of the protocol is in puppeteer-core. Install it: npm install puppeteer-core',
+    );
+  }
+}
+
+function refusalOf(error: unknown): { status: number; message: string } {
+  if (error instanceof Refusal) return error;
+  if (error instanceof AcquireTimeoutError || error instanceof PoolClosedError)
+    return { status: 503, message: error.message };
+  if (isPooledBrowserError(error)) return { status: 502, message: error.message };
+  return { status: 500, message: 'Internal error.' };
+}

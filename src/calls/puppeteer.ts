@@ -1,0 +1,122 @@
+import type { ConnectOptions } from 'puppeteer-core';
+import type { ContextChoice } from '../connect/connector.js';
+import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { PuppeteerContextOptions } from '../connect/puppeteer-context.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel.js';
+import type { DetachedLease } from './detached-lease.js';
+import {
+  attachBrowser as attach,
+  leaseBrowser as lease,
+  withPooledBrowser as run,
+  type PooledBrowser,
+} from './lease-browser.js';
+import type { Callback, LeaseFacts } from '../lease/lease.js';
+import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from '../lease/options.js';
+import type { Run } from '../lease/run.js';
+
+/** The types of Puppeteer's options. */
+export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> extends LibraryTypes {
+  connectOptions: ConnectOptions;
+  contextOptions: PuppeteerContextOptions;
+  context: Choice;
+}
+/** Options of `withPooledBrowser` for Puppeteer. */
+export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
+  extends RunOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+/** Options of `leaseBrowser` for Puppeteer. */
+export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
+  extends HeldLeaseOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+/** Options of `attachBrowser` for Puppeteer. */
+export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
+  extends AttachOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+
+/** @inline */
+interface OwnContext {
+  /** With context options, there is a new context. */
+  contextOptions: PuppeteerContextOptions;
+}
+
+/**
+ * Leases a browser, connects Puppeteer to it, calls `fn` once, always releases the browser, and returns the result of `fn`
+ * with the links to the replays of this lease. `protocol: 'bidi'` uses WebDriver BiDi.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param fn The callback, called with `{ browser, page, session, signal }`, and `context` with `context: 'new'` or `contextOptions`.
+ * @throws What `fn` threw, unchanged; `AcquireTimeoutError`, `PoolServiceError`, `ConnectError`, `BrowserLostError`,
+ *   `CallbackTimeoutError`, `InvalidOptionError`; the signal's reason. `runOf(error)` returns the run.
+ * @example
+ *   const { value, replays } = await withPooledBrowser('checkout-tests', ({ page }) => page.title());
+ */
+export function withPooledBrowser<Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  fn: (lease: PuppeteerHandles<'new'> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
+  options: PuppeteerRunOptions<'new'> & OwnContext,
+): Promise<Run<Value, Session>>;
+export function withPooledBrowser<
+  Value,
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
+  pool: BrowserPool<Session> | string,
+  fn: (lease: PuppeteerHandles<Choice> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
+  options?: PuppeteerRunOptions<Choice>,
+): Promise<Run<Value, Session>>;
+export async function withPooledBrowser<Value, Session extends object>(
+  pool: BrowserPool<Session> | string,
+  fn: Callback<never, Value, Session>,
+  { puppeteer: library, ...options }: PuppeteerRunOptions = {},
+): Promise<Run<Value, Session>> {
+  // The handles have a context exactly if the options ask for a new one.
+  const callback = fn as Callback<PuppeteerHandles, Value, Session>;
+  return run(pool, callback, { ...options, connector: puppeteer({ puppeteer: library }) });
+}
+
+/**
+ * Leases a browser and connects Puppeteer to it, for sessions that outlive a function. The caller must call `release()`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @throws As `withPooledBrowser`, except for the errors of the callback. After a failure nothing stays leased.
+ */
+export function leaseBrowser<Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: PuppeteerLeaseOptions<'new'> & OwnContext,
+): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
+export function leaseBrowser<
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
+  pool: BrowserPool<Session> | string,
+  options?: PuppeteerLeaseOptions<Choice>,
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
+export async function leaseBrowser<Session extends object>(
+  pool: BrowserPool<Session> | string,
+  { puppeteer: library, ...options }: PuppeteerLeaseOptions = {},
+): Promise<PooledBrowser<PuppeteerHandles, Session>> {
+  return lease(pool, { ...options, connector: puppeteer({ puppeteer: library }) });
+}
+
+/**
+ * Continues a detached lease with Puppeteer, in this or another process. The caller must call `release()`.
+ *
+ * @param detached The result of `detach`, or its `secret`.
+ * @throws `ConnectError` if the browser can't be reached, for example because its session has expired: the lease is not
+ *   changed; `InvalidOptionError`; the signal's reason.
+ */
+export function attachBrowser<Session extends object = BrowserSession>(
+  detached: DetachedLease | string,
+  options: PuppeteerAttachOptions<'new'> & OwnContext,
+): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
+export function attachBrowser<
+  Choice extends ContextChoice = 'default',
+  Session extends object = BrowserSession,
+>(
+  detached: DetachedLease | string,
+  options?: PuppeteerAttachOptions<Choice>,
+): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
+export async function attachBrowser<Session extends object>(
+  detached: DetachedLease | string,
+  { puppeteer: library, ...options }: PuppeteerAttachOptions = {},
+): Promise<PooledBrowser<PuppeteerHandles, Session>> {
+  return attach(detached, { ...options, connector: puppeteer({ puppeteer: library }) });
+}

@@ -1,0 +1,47 @@
+import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
+import { lazy } from '../shared/lazy.js';
+import { callListener } from '../shared/telemetry.js';
+import type { ProxyEvent } from '../lease/events.js';
+import { proxyChecks, readLeaseOptions, type ProxyOptions } from '../lease/options.js';
+
+const loadServer = lazy(() => import('./proxy-server.js'));
+
+/** The address at which clients use a pool. The holder must call `close()`. */
+export interface PoolProxy extends AsyncDisposable {
+  /**
+   * `http://127.0.0.1:<port>/<secret>`, for clients that read `/json/version`. With `ws` instead of `http` it is the WebSocket
+   * URL of the Chrome DevTools Protocol, and with `/session` after that the one of WebDriver BiDi.
+   */
+  readonly url: string;
+  /** Numbers of clients that use a browser or wait for one, and of browsers that are leased, with those of no client. */
+  readonly counts: { readonly connected: number; readonly waiting: number; readonly leased: number };
+  /**
+   * Disconnects all clients, and waits until their browsers are released. A browser that the service leases later, for a client
+   * that waited, is released in the background: `pool.close()` waits for it. Never rejects.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an address on this machine at which any program can use a pool, by CDP or WebDriver BiDi: each connection leases a
+ * browser, and releases it when it ends. A name at the end of the path (`/alice`) names a browser that outlasts its connection.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment. Its option `limit` is the number
+ *   of browsers that are leased at once.
+ * @throws `InvalidOptionError`, also if the port is in use.
+ */
+export async function serveProxy(
+  pool: BrowserPool<object> | string,
+  options: ProxyOptions = {},
+): Promise<PoolProxy> {
+  const fromHere = callSite();
+  const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
+  if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
+  const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
+  const plan = { pool: resolvePool(pool), settings, emit };
+  return fromHere(loadServer().then(({ ProxyServer }) => ProxyServer.start(plan)));
+}
+
+const NAME_OF_MANY =
+  'The leases of a proxy can not all have one name. Remove the option name, or set share to true for one lease.';

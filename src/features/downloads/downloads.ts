@@ -1,0 +1,150 @@
+import type { OpenConnection } from '../../connect/connect-session.js';
+import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/downloads.js';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import { delay } from '../../shared/clock.js';
+import { duration } from '../../shared/errors.js';
+import { DownloadError } from '../../shared/lease-errors.js';
+import { excerpt } from '../../shared/redact.js';
+import type { Lease } from '../../lease/lease.js';
+import type { DownloadsSettings } from '../../lease/options.js';
+import type { Download } from '../../lease/run.js';
+
+/** Bytes between two events of progress. */
+const PROGRESS_STEP = 4 * 1024 * 1024;
+/** How often, and how many ms apart, the browser is asked for downloads that it has not announced. */
+const FEWEST_CHECKS = 8;
+const MOST_CHECKS = 20;
+const CHECK_INTERVAL = 25;
+/** The beginning of a `data:` URL, in characters: the rest is the content of the file. */
+const LONGEST_DATA_URL = 100;
+
+interface SettleRequest {
+  readonly owns?: ((page: DownloadPage | undefined) => boolean) | undefined;
+  readonly isCut?: boolean;
+  readonly leaves?: boolean;
+}
+
+/** A download that has not ended. */
+interface Running {
+  /** Of the present stage, at the last event of progress. */
+  reported: { stage: 'receive' | 'copy'; bytes: number };
+  /** Resolves when the download has ended. */
+  readonly ended: Promise<void>;
+  readonly end: () => void;
+}
+
+/**
+ * The downloads of a lease, with the option `downloads`. Their files arrive in its folder, also while the callback runs. A failure
+ * is in `cleanupErrors`, and never fails the run.
+ */
+export class LeaseDownloads implements DownloadListener {
+  /** The files that have arrived so far. */
+  readonly files: Download[] = [];
+  readonly maxSize: number;
+  readonly #lease: Lease<unknown>;
+  readonly #options: DownloadsSettings;
+  readonly #running = new Map<BrowserDownload, Running>();
+  /** The files that no task has received yet. */
+  #unclaimed: { readonly file: Download; readonly download: BrowserDownload }[] = [];
+
+  constructor(lease: Lease<unknown>, options: DownloadsSettings) {
+    this.#lease = lease;
+    this.#options = options;
+    this.maxSize = options.maxSize;
+  }
+
+  begun(download: BrowserDownload): void {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    this.#running.set(download, { reported: { stage: 'receive', bytes: 0 }, ended, end });
+    this.#lease.emit({ type: 'download-started', ...this.#factsOf(download) });
+  }
+
+  progressed(download: BrowserDownload, copied?: number): void {
+    const running = this.#running.get(download);
+    if (!running) return;
+    const stage = copied === undefined ? 'receive' : 'copy';
+    const bytes = copied ?? download.received;
+    const since = stage === running.reported.stage ? running.reported.bytes : 0;
+    if (bytes - since < PROGRESS_STEP) return;
+    running.reported = { stage, bytes };
+    const total = download.total;
+    this.#lease.emit({ type: 'download-progress', ...this.#factsOf(download), stage, bytes, total });
+  }
+
+  async arrived(download: BrowserDownload, from: string, isShared: boolean): Promise<void> {
+    // The root entry loads no file functions.
+    const { placeFile } = await import('../artifacts/artifact-files.js');
+    const { suggestedFilename } = download;
+    const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, isShared });
+    const { sessionId, url } = this.#factsOf(download);
+    const file: Download = { ...placed, url, suggestedFilename };
+    this.files.push(file);
+    this.#unclaimed.push({ file, download });
+    this.#lease.emit({ type: 'downloaded', sessionId, download: file });
+    this.#end(download);
+  }
+
+  failed(download: BrowserDownload, cause: Error): void {
+    if (!this.#running.has(download)) return;
+    const { sessionId, url, suggestedFilename } = this.#factsOf(download);
+    const message = `The download "${excerpt(suggestedFilename, 100)}" did not arrive: ${excerpt(cause.message, 500)}.`;
+    const error = new DownloadError(message, suggestedFilename, { sessionId, cause });
+    this.#lease.cleanupErrors.push(error);
+    this.#lease.emit({ type: 'download-failed', sessionId, url, error });
+    this.#end(download);
+  }
+
+  /**
+   * Waits for the running downloads of a task or of the whole lease, and cuts those that take too long. Resolves with the files of
+   * the task. Never rejects.
+   *
+   * @param owns Whether the downloads of a page belong to the task; undefined is an unknown page.
+   * @param isCut Do not wait.
+   * @param leaves Cut downloads continue in the browser.
+   */
+  async settle(
+    { downloads }: Pick<OpenConnection<unknown>, 'downloads'>,
+    { owns = () => true, isCut = false, leaves = false }: SettleRequest = {},
+  ): Promise<readonly Download[]> {
+    const { signal } = this.#lease;
+    const { timeout } = this.#options;
+    const isAborted = () => isCut || signal.aborted;
+    let isLate = false;
+    const wait = async () => {
+      // The page of a download can still become known, and a download can cause another one.
+      const running = () => [...this.#running].filter(([{ page }]) => !page || owns(page));
+      const isAnyKnown = () =>
+        running().length > 0 || this.#unclaimed.some(({ download: { page } }) => owns(page));
+      // A response that becomes a download arrives before the browser counts and announces the download.
+      for (let check = 1; downloads && check <= MOST_CHECKS && !isLate; check++) {
+        const isComing = await downloads.isOneComing();
+        if (!isComing && (isAnyKnown() || check >= FEWEST_CHECKS)) break;
+        await delay(CHECK_INTERVAL);
+      }
+      while (!isLate && running().length > 0) await Promise.all(running().map(([, { ended }]) => ended));
+    };
+    const late = () => new Error(`it took longer than ${duration(timeout)} (option downloads.timeout)`);
+    const waiting = async () => raceAbort(raceTimeout(timeout, wait, late), signal);
+    const failure = isAborted() ? undefined : await waiting().catch((error: unknown) => error);
+    isLate = true;
+    const why = isAborted() ? new Error('its lease or task was aborted') : (failure as Error);
+    const cut = [...this.#running.keys()].filter(({ page }) => owns(page));
+    for (const download of cut) this.failed(download, why);
+    if (downloads && !signal.aborted && !leaves) await Promise.all(cut.map((one) => downloads.cancel(one)));
+    const claimed = this.#unclaimed.filter(({ download: { page } }) => owns(page));
+    this.#unclaimed = this.#unclaimed.filter((one) => !claimed.includes(one));
+    return claimed.map(({ file }) => file);
+  }
+
+  #end(download: BrowserDownload): void {
+    this.#running.get(download)?.end();
+    this.#running.delete(download);
+  }
+
+  #factsOf({ url, suggestedFilename }: BrowserDownload) {
+    const shown = url.startsWith('data:') && url.length > LONGEST_DATA_URL;
+    const { sessionId } = this.#lease;
+    return { sessionId, url: shown ? `${url.slice(0, LONGEST_DATA_URL)}…` : url, suggestedFilename };
+  }
+}

@@ -1,0 +1,296 @@
+import { readFile } from 'node:fs/promises';
+import { STATUS_CODES } from 'node:http';
+import { basename } from 'node:path';
+import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
+import { backoff, delay } from '../../shared/clock.js';
+import { CdpClient, type Target } from '../../connect/cdp-client.js';
+import { ExposedHosts } from './exposed-hosts.js';
+import { ExposedSender, TooLargeError } from './exposed-request.js';
+import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
+import type { OpenCdp, Socket } from '../../connect/socket.js';
+
+/** Time to end the interception, in ms; then its socket is closed. */
+const STOP_TIMEOUT = 1000;
+/** Attempts to replace a lost socket, and the pauses between them. */
+const ATTEMPTS = 4;
+const PAUSES = { factor: 2, minTimeout: 100, maxTimeout: 1000, randomize: true };
+
+/** What a lease exposes, and how. */
+export interface ExposePlan {
+  /** The option `exposeNetwork`. */
+  readonly hosts: string;
+  /** Accept certificates that no known authority has signed. */
+  readonly acceptsInsecureCerts: boolean;
+  readonly open: OpenCdp;
+  /** Called with each exposed host, and its port, that is requested. */
+  onRequest(host: string): void;
+  /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */
+  onLost(): void;
+}
+
+/** Without `bytes`: a file of the browser's machine in a form, or a stream. */
+interface BodyPart {
+  readonly bytes?: string;
+}
+
+interface PausedRequest {
+  readonly requestId: string;
+  readonly frameId: string;
+  readonly request: {
+    readonly url: string;
+    readonly method: string;
+    readonly headers: Record<string, string>;
+    readonly hasPostData?: boolean;
+    readonly postDataEntries?: readonly BodyPart[];
+  };
+}
+
+/** The errors of a connection, by their code, as a browser names them. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'ConnectionRefused',
+  ECONNRESET: 'ConnectionReset',
+  EPIPE: 'ConnectionReset',
+  ENOTFOUND: 'NameNotResolved',
+  EAI_AGAIN: 'NameNotResolved',
+  ETIMEDOUT: 'TimedOut',
+  EHOSTUNREACH: 'AddressUnreachable',
+  ENETUNREACH: 'AddressUnreachable',
+};
+
+/**
+ * Answers the requests of a browser to some hosts from this machine: the browser pauses those requests, in all its pages,
+ * workers and contexts, and continues all others by itself. It uses a WebSocket of its own, so it depends on no library, and
+ * large bodies do not delay the library's messages.
+ */
+export class ExposedNetwork {
+  readonly #hosts: ExposedHosts;
+  readonly #plan: ExposePlan;
+  readonly #sender = new ExposedSender();
+  /** Aborts the requests that are under way. */
+  readonly #abort = new LinkedAbort();
+  readonly #warned = new Set<string>();
+  /** The paths of the files that the library has put into forms, by their names there. */
+  readonly #files = new Map<string, Set<string>>();
+  #socket: Socket | undefined;
+  #cdp: CdpClient | undefined;
+
+  constructor(plan: ExposePlan) {
+    this.#plan = plan;
+    this.#hosts = new ExposedHosts(plan.hosts);
+    this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
+  }
+
+  /** For a library that can route the WebSockets of its pages. */
+  get webSockets(): ExposedWebSockets {
+    return {
+      pattern: this.#hosts.pattern,
+      // The browser does not report which context sent a request.
+      acceptInsecureCerts: () => (this.#sender.acceptsInsecureCerts = true),
+      open: (request) => {
+        this.#plan.onRequest(new URL(request.url).host);
+        const { acceptsInsecureCerts } = this.#sender;
+        return openUpstream(request, { signal: this.#abort.signal, acceptsInsecureCerts });
+      },
+    };
+  }
+
+  /** Called with the path of each file that the library puts into a form. */
+  readonly noteFile = (path: string): void => {
+    const name = basename(path).replaceAll('"', '%22');
+    this.#files.set(name, (this.#files.get(name) ?? new Set()).add(path));
+  };
+
+  /** Begins the interception. */
+  async open(signal: AbortSignal): Promise<void> {
+    const socket = await this.#plan.open(signal);
+    if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
+    this.#socket = socket;
+    const cdp = new CdpClient(socket.takeOver(), (_data, { method, params }) => {
+      if (method === 'Fetch.requestPaused') void this.#answer(cdp, params as PausedRequest);
+    });
+    this.#cdp = cdp;
+    const patterns = this.#hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
+    await Promise.all([cdp.send('Fetch.enable', { patterns }), includeOpenPages(cdp)]);
+    void socket.ended.then(() => this.#replace());
+  }
+
+  /** Ends the interception. Afterwards no response, and no cookie of one, reaches the browser. Never rejects. */
+  async stop(): Promise<void> {
+    const cdp = this.#cdp;
+    this.#end();
+    const late = () => new Error('The browser did not respond.');
+    // Its response follows the effects of all earlier commands.
+    await raceTimeout(STOP_TIMEOUT, async () => cdp?.send('Fetch.disable'), late).catch(() => {});
+    this.cut();
+  }
+
+  /** Ends the interception, without a response of the browser. */
+  cut(): void {
+    this.#end();
+    this.#socket?.cut('closed-by-us');
+    this.#sender.close();
+  }
+
+  #end(): void {
+    // Without a reason, Node would create an error with a stack trace.
+    this.#abort.abort('stopped');
+    this.#abort.dispose();
+  }
+
+  async #replace(): Promise<void> {
+    const { signal } = this.#abort;
+    for (let failures = 1; !signal.aborted && failures <= ATTEMPTS; failures++) {
+      try {
+        return await this.open(signal);
+      } catch {
+        this.#socket?.cut('closed-by-us');
+        await delay(backoff(PAUSES, failures), signal).catch(() => {});
+      }
+    }
+    if (!signal.aborted) this.#plan.onLost();
+  }
+
+  /** Never rejects: the page may be closed, and the request gone. */
+  async #answer(cdp: CdpClient, paused: PausedRequest): Promise<void> {
+    const { requestId } = paused;
+    try {
+      const [method, params] = await this.#answerOf(cdp, paused);
+      if (!this.#abort.signal.aborted) await cdp.send(method, { requestId, ...params });
+    } catch {
+      // The browser refuses some responses, and the page would wait for another one.
+      await cdp.send('Fetch.failRequest', { requestId, ...FAILED }).catch(() => {});
+    }
+  }
+
+  async #answerOf(
+    cdp: CdpClient,
+    { request, frameId }: PausedRequest,
+  ): Promise<[method: string, params: object]> {
+    const { url, method, headers, hasPostData, postDataEntries } = request;
+    if (!this.#hosts.pattern.test(url)) return ['Fetch.continueRequest', {}];
+    const { host, origin, pathname } = new URL(url);
+    this.#plan.onRequest(host);
+    // A query or a user name with a password can contain a secret.
+    const shown = `${method} ${origin}${pathname}`;
+    const warn = (text: string) => this.#warn(cdp, frameId, `${shown}: ${text}`);
+    const body = postDataEntries && (await this.#readBody(postDataEntries));
+    if (hasPostData && !body) {
+      warn(UNREADABLE_BODY);
+      return ['Fetch.failRequest', FAILED];
+    }
+    const isEventSource = method === 'GET' && headers['Accept'] === 'text/event-stream';
+    try {
+      const sent = { url, method, headers, body, isEventSource };
+      const response = await this.#sender.send(sent, this.#abort.signal);
+      if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
+      return [
+        'Fetch.fulfillRequest',
+        {
+          responseCode: response.status,
+          // Without a phrase, the browser refuses a status that it does not know.
+          responsePhrase: response.reason || STATUS_CODES[response.status] || 'Unknown',
+          // Their bytes, whatever their encoding is.
+          binaryResponseHeaders: Buffer.from(response.headers.join('\0'), 'latin1').toString('base64'),
+          body: response.body.toString('base64'),
+        },
+      ];
+    } catch (error) {
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      if (error instanceof TooLargeError || code === 'ERR_BUFFER_TOO_LARGE') warn(TOO_LARGE);
+      else if (isCertificateFault(code)) warn(`${message}. ${INSECURE}`);
+      return ['Fetch.failRequest', { errorReason: REASONS[code] ?? 'Failed' }];
+    }
+  }
+
+  /** Resolves to undefined if a part can't be read. */
+  async #readBody(parts: readonly BodyPart[]): Promise<Buffer | undefined> {
+    const read: Buffer[] = [];
+    for (const { bytes } of parts) {
+      const part = bytes === undefined ? await this.#readFile(read.at(-1)) : Buffer.from(bytes, 'base64');
+      if (!part) return undefined;
+      read.push(part);
+    }
+    return Buffer.concat(read);
+  }
+
+  /** The browser does not send the files of a form. Those of the library are on this machine, unless two of them have the name. */
+  async #readFile(before: Buffer | undefined): Promise<Buffer | undefined> {
+    const [, name = ''] = FILE_HEAD.exec(String(before?.subarray(-LONGEST_FILE_HEAD))) ?? [];
+    const [path, other] = this.#files.get(name) ?? [];
+    return path === undefined || other !== undefined ? undefined : readFile(path).catch(() => undefined);
+  }
+
+  /** Shows a text once in the console of the page, or of the worker. */
+  #warn(cdp: CdpClient, frameId: string, text: string): void {
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
+    showInConsole(cdp, frameId, `exposeNetwork: ${text}`).catch(() => {});
+  }
+}
+
+const FAILED = { errorReason: 'Failed' };
+
+/** The end of the head of a file in a form, and its maximum length in bytes. */
+const FILE_HEAD = /; filename="([^"\r\n]+)"(?:\r\n[^\r\n]+)*\r\n\r\n$/;
+const LONGEST_FILE_HEAD = 2000;
+
+const CUT =
+  'the response did not end. The page received its beginning: a response to an exposed request can not be a stream.';
+const CUT_EVENTS =
+  'the events reach the page in parts: the EventSource connects again for the next ones, as its server must allow.';
+const TOO_LARGE = 'the response has more than 64 MB, which can not be sent to the browser.';
+const UNREADABLE_BODY =
+  'the body can not be read: it is a stream, or a form with two files of one name or with a file of the machine of the browser. Pass the content of the file to the page.';
+const INSECURE =
+  'Set ignoreHTTPSErrors of the context (Playwright) or acceptInsecureCerts of connectOptions (Puppeteer) to accept it.';
+
+function isCertificateFault(code: string): boolean {
+  return /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/.test(code);
+}
+
+interface FrameTree {
+  readonly frame: { readonly id: string };
+  readonly childFrames?: readonly FrameTree[];
+}
+
+async function showInConsole(cdp: CdpClient, frameId: string, text: string): Promise<void> {
+  const expression = `console.warn(${JSON.stringify(text)})`;
+  const show = (session: string) => cdp.send('Runtime.evaluate', { expression }, session);
+  const isShown = await inTarget(cdp, frameId, show).catch(() => undefined);
+  if (isShown) return;
+  // A frame in the process of its page is no target.
+  for (const { targetId } of (await cdp.targets()).filter(({ type }) => type === 'page'))
+    await inTarget(cdp, targetId, async (session) => {
+      const { frameTree } = await cdp.send<{ frameTree: FrameTree }>('Page.getFrameTree', {}, session);
+      if (hasFrame(frameTree, frameId)) await show(session);
+    });
+}
+
+function hasFrame({ frame, childFrames = [] }: FrameTree, id: string): boolean {
+  return frame.id === id || childFrames.some((child) => hasFrame(child, id));
+}
+
+/** The browser's `Fetch.enable` applies to what is loaded later. Their own makes open pages and workers create their loaders again. */
+async function includeOpenPages(cdp: CdpClient): Promise<void> {
+  const renew = (session: string) => cdp.send('Fetch.enable', { patterns: [] }, session);
+  const include = async ({ targetId, type }: Target) => {
+    // A page may be closed in the meantime.
+    const renewed = inTarget(cdp, targetId, renew).catch(() => {});
+    // A worker that does not respond must not delay the connect.
+    if (!type.endsWith('worker')) await renewed;
+  };
+  await Promise.all((await cdp.targets()).map(include));
+}
+
+async function inTarget<T>(
+  cdp: CdpClient,
+  targetId: string,
+  work: (sessionId: string) => Promise<T>,
+): Promise<T> {
+  const sessionId = await cdp.attach(targetId);
+  try {
+    return await work(sessionId);
+  } finally {
+    cdp.send('Target.detachFromTarget', { sessionId }).catch(() => {});
+  }
+}

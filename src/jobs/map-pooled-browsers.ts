@@ -1,0 +1,104 @@
+import type { Connector } from '../connect/connector.js';
+import type { LibraryTypes } from '../lease/options.js';
+import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
+import { lazy } from '../shared/lazy.js';
+import { iterableSource } from './input-source.js';
+import type { JobPlan } from './job.js';
+import { readMapOptions, type MapOptions } from './options.js';
+import type { Outcome, OutcomeRecord, TaskCallback, TaskFacts } from './outcome.js';
+import type { MapProgress } from './progress.js';
+
+/** What a whole job did. */
+export interface MapSummary extends Pick<
+  MapProgress,
+  'done' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
+> {}
+
+/**
+ * The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. To `await` the object runs
+ * the job to its end, with or without a loop before, and resolves to its summary; it rejects as the loop would.
+ */
+export type Outcomes<Input, Value, Session extends object = BrowserSession> = AsyncIterableIterator<
+  Outcome<Input, Value, Session>,
+  undefined,
+  void
+> &
+  AsyncDisposable &
+  PromiseLike<MapSummary>;
+
+/**
+ * Calls `fn` for every input, on browsers leased from a pool, and yields the outcome of each input. Nothing is leased
+ * or pulled before the loop begins. Inputs are pulled when they are needed, and not while the loop is busy.
+ *
+ * `await mapPooledBrowsers(…)` needs no loop: it runs the job to its end, drops the values, and resolves to a summary.
+ * Do not return the object from an async function, which would await it.
+ *
+ * A failed task is an outcome, not an error of the loop. Leaving the loop, or aborting `signal`, ends the running
+ * tasks, releases the browsers and closes the inputs; the inputs of these tasks have no outcome. A browser that is
+ * granted after that is released in the background, and `pool.close()` waits for its release.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
+ * @param inputs An array, or another iterable or async iterable. If it throws, the loop ends with that error after the
+ *   running tasks have their outcomes.
+ * @param fn The task, called once per attempt.
+ * @throws `InvalidOptionError` before the loop. In the loop: `PoolServiceError` when the service refuses;
+ *   `AcquireTimeoutError` or `ConnectError` when no browser is available or usable; `CheckpointError`;
+ *   `TooManyFailuresError`; the reason of `signal`.
+ */
+export function mapPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  inputs: Iterable<Input> | AsyncIterable<Input>,
+  fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: MapOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
+): Outcomes<Input, Value, Session> {
+  const { connector, ...rest } = options;
+  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
+  const settings = readMapOptions(rest, connector);
+  const outcomes = startLater({
+    pool: resolvePool(pool),
+    connector,
+    fn: fn as TaskCallback<Handles, Input, Value, object>,
+    settings,
+    source: iterableSource(inputs),
+  });
+  return outcomes as Outcomes<Input, Value, Session>;
+}
+
+/**
+ * Reads the outcomes in a checkpoint of `mapPooledBrowsers`, in the order in which they were written. The file of a job
+ * that still runs, or that was killed, may have several outcomes of an input that was run again; the last one counts.
+ * An incomplete line at the end, left by a killed job, is ignored.
+ *
+ * @param path Path of the file.
+ * @throws `CheckpointError` when the file does not exist or is not a checkpoint.
+ */
+export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecord, void, undefined> {
+  // An import of this library loads no functions for files.
+  const { readRecords } = await import('./checkpoint.js');
+  yield* readRecords(path);
+}
+
+/** Loaded with the first use of a job: an import of this library loads only its options. */
+export const loadJob = lazy(() => import('./run-job.js'));
+
+/** Starts the job with its first outcome. */
+function startLater<Handles, Input, Value>(
+  plan: JobPlan<Handles, Input, Value>,
+): Outcomes<Input, Value, object> {
+  const fromHere = callSite();
+  const start = lazy(async () => (await loadJob()).runJob(plan));
+  const outcomes: Outcomes<Input, Value, object> = {
+    next: () => fromHere(start().then((job) => job.next())),
+    // oxlint-disable-next-line unicorn/no-thenable -- the job is awaited on purpose
+    then: (onDone, onError) => fromHere(start().then((job) => job.summary())).then(onDone, onError),
+    return: async () => {
+      await (await start()).end();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => outcomes,
+    [Symbol.asyncDispose]: async () => (await start()).end(),
+  };
+  return outcomes;
+}

@@ -1,0 +1,145 @@
+import type { Replay } from '../services/browser-service.js';
+import type { Download } from '../lease/run.js';
+import type { BrowserSession } from '../services/kernel.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import { TaskResultError } from '../shared/lease-errors.js';
+import { redact, withoutColors } from '../shared/redact.js';
+
+interface OutcomeFacts<Input, Session extends object> {
+  /** Position of the input among all inputs, from 0. */
+  index: number;
+  /** The input of the task. */
+  input: Input;
+  /** The session in which the last attempt ran. */
+  session: Session;
+  /** Id of that session. */
+  sessionId: string;
+  /** Number of attempts that were started. */
+  attempts: number;
+  /**
+   * With `replays: 'record'`, the recording that shows the last attempt. Its video is written after the browser was
+   * released. Other recordings are known only then: the event `replays` lists them by session id.
+   */
+  replays: readonly Replay[];
+  /** Paths of the files that the option `artifacts` collected, of all attempts. */
+  artifacts: readonly string[];
+  /** The files that arrived in the folder of the option `downloads`, of all attempts. */
+  downloads: readonly Download[];
+}
+
+/** The result of an input whose task succeeded. */
+export interface FulfilledOutcome<Input, Value, Session extends object = BrowserSession> extends OutcomeFacts<
+  Input,
+  Session
+> {
+  /** Distinguishes the two kinds of outcomes. */
+  status: 'fulfilled';
+  /** The value that the callback returned. */
+  value: Value;
+}
+
+/** The result of an input whose last attempt failed. */
+export interface RejectedOutcome<Input, Session extends object = BrowserSession> extends OutcomeFacts<
+  Input,
+  Session
+> {
+  /** Distinguishes the two kinds of outcomes. */
+  status: 'rejected';
+  /** The error that the callback threw, unchanged, or a `TaskTimeoutError`, or a `BrowserLostError`. */
+  reason: unknown;
+}
+
+/** The result of one input: its value, or the reason why it failed. */
+export type Outcome<Input, Value, Session extends object = BrowserSession> =
+  FulfilledOutcome<Input, Value, Session> | RejectedOutcome<Input, Session>;
+
+/** One attempt at a task. */
+export interface AttemptFacts {
+  /** The input of the task. */
+  input: unknown;
+  /** Position of the input among all inputs, from 0. */
+  index: number;
+  /** Number of the attempt, from 1. */
+  attempt: number;
+}
+
+/** The part of the callback's argument that does not come from the automation library. */
+export interface TaskFacts<Input, Session extends object = BrowserSession> {
+  /** The input of this task. */
+  input: Input;
+  /** Position of the input among all inputs, from 0. */
+  index: number;
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the task must end: because of its timeout, the loss of its browser, or the end of the iteration. */
+  signal: AbortSignal;
+  /** Number of this attempt, from 1. */
+  attempt: number;
+}
+
+/** The task of `mapPooledBrowsers`. It is called once per attempt. */
+export type TaskCallback<Handles, Input, Value, Session extends object = BrowserSession> = (
+  task: Handles & TaskFacts<Input, Session>,
+) => Value | PromiseLike<Value>;
+
+/** Whether another attempt can have another result: not if the task returned no data, or if its options were refused. */
+export function isRetryable(reason: unknown): boolean {
+  return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
+}
+
+/** @inline */
+interface RecordFacts extends Pick<OutcomeFacts<unknown, object>, 'index' | 'input' | 'attempts'> {
+  /** Session of the last attempt. `pooled-browser replays` lists its recordings. */
+  sessionId?: string;
+  /** Links to the recordings that were known when the task ended. */
+  replays?: string[];
+  /** Paths of the artifacts of all attempts. */
+  artifacts?: readonly string[];
+  /** The files that all attempts downloaded. */
+  downloads?: readonly Download[];
+}
+
+/** An outcome as one line of a checkpoint. */
+export type OutcomeRecord =
+  | (RecordFacts & { status: 'fulfilled'; value?: unknown })
+  | (RecordFacts & { status: 'rejected'; reason: RecordedReason });
+
+/** The part of a task's error that JSON can represent. */
+export interface RecordedReason {
+  /** Name of the error class. */
+  name?: string;
+  /** The `code` of the error, if it is a string. */
+  code?: string;
+  /** The message, without secrets. */
+  message: string;
+}
+
+/** Converts an outcome for storage. Only the id of the session is stored, because its URLs are secrets. */
+export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRecord {
+  const { index, input, attempts, sessionId, artifacts, downloads } = outcome;
+  const replays = outcome.replays.flatMap((replay) => replay.replay_view_url ?? []);
+  const links = {
+    ...(replays.length > 0 && { replays }),
+    ...(artifacts.length > 0 && { artifacts }),
+    ...(downloads.length > 0 && { downloads }),
+  };
+  const facts = { index, input, attempts, sessionId, ...links };
+  return outcome.status === 'fulfilled'
+    ? { status: 'fulfilled', ...facts, value: outcome.value }
+    : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
+}
+
+/** Converts the error of a task for storage: without secrets, and without colors. */
+export function recordReason(reason: unknown): RecordedReason {
+  const clean = (text: string) => redact(withoutColors(text));
+  if (!(reason instanceof Error)) return { message: clean(String(reason)) };
+  const code: unknown = Reflect.get(reason, 'code');
+  const message = clean(reason.message);
+  return { name: reason.name, ...(typeof code === 'string' && { code }), message };
+}
+
+export function isOutcomeRecord(value: unknown): value is OutcomeRecord {
+  if (!isRecord(value) || !Number.isSafeInteger(value['index'])) return false;
+  return value['status'] === 'fulfilled' || value['status'] === 'rejected';
+}

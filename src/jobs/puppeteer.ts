@@ -1,0 +1,39 @@
+import type { Connector } from '../connect/connector.js';
+import { puppeteer, type PuppeteerHandles, type PuppeteerOptions } from '../connect/puppeteer.js';
+import type { PuppeteerTypes } from '../calls/puppeteer.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel.js';
+import { mapPooledBrowsers as map, type Outcomes } from './map-pooled-browsers.js';
+import type { MapOptions } from './options.js';
+import type { TaskFacts } from './outcome.js';
+
+/** Options of `mapPooledBrowsers` for Puppeteer. */
+export interface PuppeteerMapOptions<Input = unknown>
+  extends MapOptions<PuppeteerTypes, Input>, PuppeteerOptions {}
+
+/**
+ * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
+ * task is an outcome, not an error of the loop. Leaving the loop ends the running tasks and releases all browsers.
+ * `await mapPooledBrowsers(…)` needs no loop: it drops the values and resolves to a summary. Do not return the object from an
+ * async function, which would await it.
+ * `protocol: 'bidi'` uses WebDriver BiDi, with `isolation` `'context'` or `'none'`.
+ *
+ * @param pool A `BrowserPool`, or the id or name of a pool at the service of the environment.
+ * @param inputs An array, or another iterable or async iterable. Inputs are pulled when they are needed.
+ * @param fn The task, called once per attempt with `{ browser, context, page, input, index, session, signal, attempt }`.
+ * @throws `InvalidOptionError` before the loop. In the loop: `PoolServiceError`, `AcquireTimeoutError`, `ConnectError`,
+ *   `CheckpointError`, `TooManyFailuresError`, an error of the inputs, the reason of `signal`.
+ * @example
+ *   for await (const { status, input } of mapPooledBrowsers('scrapers', urls, titleOf)) console.log(status, input);
+ */
+export function mapPooledBrowsers<Input, Value, Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  inputs: Iterable<Input> | AsyncIterable<Input>,
+  fn: (task: PuppeteerHandles<'new'> & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: PuppeteerMapOptions<Input> = {},
+): Outcomes<Input, Value, Session> {
+  const { puppeteer: library, ...rest } = options;
+  // Every workspace has a context.
+  const connector = puppeteer({ puppeteer: library }) as Connector as Connector<PuppeteerHandles<'new'>>;
+  return map(pool, inputs, fn, { ...rest, connector });
+}

@@ -1,0 +1,58 @@
+import type { Connector } from '../../connect/connector.js';
+import type { LibraryTypes } from '../../lease/options.js';
+import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
+import type { BrowserSession } from '../../services/kernel.js';
+import { InvalidOptionError } from '../../shared/errors.js';
+import { runJob } from '../run-job.js';
+import type { TaskCallback, TaskFacts } from '../outcome.js';
+import { returningData } from '../task-value.js';
+import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';
+import { QueueSource } from './queue-source.js';
+import { RedisLink } from './redis.js';
+
+/** What one worker did. */
+export interface WorkSummary {
+  /** Number of inputs that this worker finished, including those that failed. */
+  done: number;
+  /** Number of inputs that failed here for the last time. */
+  failed: number;
+}
+
+/**
+ * Runs a task for the inputs of a queue, on browsers leased from a pool, until `signal` aborts. Any number of processes
+ * and machines can do this with the same queue. Browsers are leased while the queue has inputs, and released after
+ * `idleTimeout` without any.
+ *
+ * An abort ends the running tasks, returns their inputs to the queue and releases the browsers. An input whose worker
+ * is killed runs again elsewhere. A task can therefore run more than once for an input: it must tolerate that.
+ *
+ * @param queueName Name of the queue of `enqueueInputs`.
+ * @param pool A `BrowserPool`, or the id or name of a pool of the service that the environment variables name.
+ * @param fn The task, called once per attempt. Its value must be data that JSON can hold.
+ * @returns After the abort, what this worker did.
+ * @throws `InvalidOptionError`; `QueueError` when Redis is gone; `PoolServiceError` when the service refuses;
+ *   `ConnectError` when no browser is usable; `MissingLibraryError` without bullmq and ioredis.
+ */
+export async function workPooledBrowsers<Handles, Input, Value, Session extends object = BrowserSession>(
+  queueName: string,
+  pool: BrowserPool<Session> | string,
+  fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
+  options: WorkOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
+): Promise<WorkSummary> {
+  const { connector, ...rest } = options;
+  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
+  const queue = readQueueName(queueName);
+  const settings = readWorkOptions(rest, connector);
+  const task = returningData(fn as TaskCallback<Handles, Input, Value, object>);
+  const plan = { pool: resolvePool(pool), connector, fn: task, settings };
+  await using redis = await RedisLink.open(settings);
+  const job = runJob({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
+  try {
+    await job.summary();
+  } catch (error) {
+    // The abort is the usual end of a worker.
+    if (!settings.signal?.aborted || error !== settings.signal.reason) throw error;
+  }
+  const { done, failed } = job.counts;
+  return { done, failed };
+}

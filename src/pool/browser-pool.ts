@@ -1,0 +1,281 @@
+import { environment } from '../shared/environment.js';
+import { callSite, InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import { lazy } from '../shared/lazy.js';
+import { readOption, readOptions, type Checks } from '../shared/options.js';
+import { namedPools } from '../shared/process-state.js';
+import { hideParameters } from '../shared/redact.js';
+import { PoolClosedError } from '../shared/service-errors.js';
+import { callListener, publish } from '../shared/telemetry.js';
+import {
+  checkService,
+  type BrowserService,
+  type Replay,
+  type ReplayRequest,
+  type ServiceRequest,
+} from '../services/browser-service.js';
+import type { ClientSettings, SendOptions } from './client.js';
+import type { DownloadedReplay } from './download-replay.js';
+import { leaseMark } from './lease-mark.js';
+import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from '../services/named-service.js';
+import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import {
+  acquireChecks,
+  acquireRequestChecks,
+  downloadChecks,
+  pathSegment,
+  poolChecks,
+  releaseChecks,
+  replayRequestChecks,
+  requestChecks,
+  type AcquireOptions,
+  type BrowserPoolOptions,
+  type DownloadOptions,
+  type ReleaseOptions,
+  type RequestOptions,
+} from './pool-options.js';
+import type { HttpResponse } from '../net/response.js';
+import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/kernel.js';
+
+/** Loads what sends requests. */
+const loadRequests = lazy(async () => {
+  const [client, grant, response] = await Promise.all([
+    import('./client.js'),
+    import('./grant.js'),
+    import('../net/response.js'),
+  ]);
+  return { ...client, ...grant, ...response };
+});
+
+/** A pool of browsers at a service. The constructor sends no request. */
+export class BrowserPool<Session extends object = BrowserSession> {
+  /** Id or name of the pool. */
+  readonly idOrName: string;
+  /** Address of the service; `local:<pool>` for browsers of this machine. */
+  readonly baseUrl: string;
+  /** @internal */
+  readonly [INTERNALS]: PoolInternals;
+
+  readonly #service: BrowserService;
+  #closed: Promise<void> | undefined;
+
+  /**
+   * @param idOrName Id or name of the pool.
+   * @throws InvalidOptionError if the pool, the address or the token is missing or not allowed.
+   */
+  constructor(idOrName: string, options: BrowserPoolOptions<Session> = {}) {
+    const given = readOptions(poolChecks, options, 'BrowserPool');
+    const { insecure, local, proxy, ca } = given;
+    if (given.service !== undefined) checkService(given.service);
+    this.idOrName = readOption(pathSegment(), 'pool', idOrName);
+    const { service, baseUrl } = given.service
+      ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
+      : serviceOfEnvironment(given.baseUrl);
+    const url = serviceUrl(baseUrl, idOrName, { insecure });
+    const token = given.token ?? tokenOf(service, url);
+    this.baseUrl = url.href;
+    this.#service = service;
+    hideParameters(service.secretParameters ?? []);
+    const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
+    this[INTERNALS] = {
+      settings: () => settings,
+      limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
+    };
+  }
+
+  /**
+   * Sends one acquire request. The caller must release the browser.
+   *
+   * @returns The session, or `null` if no browser became available.
+   * @throws PoolServiceError, PoolConnectionError, PoolResponseError; the signal's reason after an abort.
+   */
+  async acquire(request: AcquireRequest = {}, options: AcquireOptions = {}): Promise<Session | null> {
+    return callSite()(this.#acquire(request, options));
+  }
+
+  async #acquire(request: AcquireRequest, options: AcquireOptions): Promise<Session | null> {
+    const {
+      acquire_timeout_seconds: wait,
+      name,
+      tags,
+      start_url: startUrl,
+    } = readOptions(acquireRequestChecks, request, 'acquire');
+    const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
+    if (this.#closed) throw new PoolClosedError(this.#facts());
+    const id = globalThis.crypto.randomUUID();
+    const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
+    const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
+    const { requestGrant } = await loadRequests();
+    const outcome = await requestGrant({
+      pool: this,
+      lease,
+      signal,
+      // Without a listener, the events are published on the diagnostics channel, so that none is lost.
+      emit: (event) => callListener(onEvent ?? publish, event),
+    });
+    if (outcome.kind === 'granted') return outcome.granted.grant.session as Session;
+    if (outcome.kind === 'none') return null;
+    throw outcome.error;
+  }
+
+  /**
+   * Sends one release request. After `PoolConnectionError` (`ERR_POOL_NO_RESPONSE`), do not repeat a request with `reuse`:
+   * the session may already belong to another lease.
+   *
+   * @throws PoolServiceError with status 404 if the session no longer exists.
+   */
+  async release(sessionId: string, options: ReleaseOptions = {}): Promise<void> {
+    const { reuse, ...how } = this.#read(releaseChecks, options, 'release', sessionId);
+    const request = this.#service.release(sessionId, { pool: this.idOrName, reuse });
+    if (request) await this.#send(request, how);
+  }
+
+  /** Destroys all idle browsers of the pool; leased browsers are not affected. */
+  async flush(options: RequestOptions = {}): Promise<void> {
+    const { signal } = readOptions(requestChecks, options, 'flush');
+    const flush = this.#supported(this.#service.pool?.flush, 'no request that destroys idle browsers');
+    await this.#send(flush(this.idOrName), { facts: this.#facts(), signal });
+  }
+
+  /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
+  async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
+    const how = this.#read(requestChecks, options, 'replays', sessionId);
+    const { list, read } = this.#supported(this.#service.replays, 'no recordings');
+    return [...(await this.#ask(list(sessionId), how, (json) => read(json, sessionId)))];
+  }
+
+  /**
+   * Starts a recording of a leased browser. The recording ends with `stopReplay`, after its maximum duration, or with the
+   * session.
+   *
+   * @throws PoolServiceError if the service can't record this browser, for example because it is headless.
+   */
+  async startReplay(
+    sessionId: string,
+    request: ReplayRequest = {},
+    options: RequestOptions = {},
+  ): Promise<Replay> {
+    const how = this.#read(requestChecks, options, 'startReplay', sessionId);
+    const recording = readOptions(replayRequestChecks, request, 'startReplay');
+    const start = this.#supported(this.#service.replays?.start, 'no request that starts a recording');
+    return this.#ask(start(sessionId, recording), how, startedReplay);
+  }
+
+  /** Stops a recording. The service writes the video some seconds later. */
+  async stopReplay(sessionId: string, replayId: string, options: RequestOptions = {}): Promise<void> {
+    const how = this.#read(requestChecks, options, 'stopReplay', sessionId);
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const stop = this.#supported(this.#service.replays?.stop, 'no request that stops a recording');
+    await this.#send(stop(sessionId, replay), how);
+  }
+
+  /**
+   * Downloads the video of a recording, after waiting until the service has written it. Recordings outlive their sessions.
+   *
+   * @param path Path of the file; an existing file is replaced when the download is complete.
+   * @throws ReplayNotReadyError after the option `timeout`; PoolServiceError, PoolConnectionError, PoolResponseError;
+   *   an error of the file system; the error that `onProgress` threw; the signal's reason. No partial file is left.
+   */
+  async downloadReplay(
+    sessionId: string,
+    replayId: string,
+    path: string,
+    options: DownloadOptions = {},
+  ): Promise<DownloadedReplay> {
+    const how = this.#read(downloadChecks, options, 'downloadReplay', sessionId);
+    if (typeof path !== 'string' || path === '')
+      throw new InvalidOptionError('path', 'path must be the path of the file to write.');
+    const replay = readOption(pathSegment(), 'replayId', replayId);
+    const video = this.#supported(this.#service.replays?.video, 'no request that downloads a video');
+    // Loaded on demand, because few processes download a video.
+    const { downloadReplay } = await import('./download-replay.js');
+    const { clientOf } = await loadRequests();
+    return downloadReplay(clientOf(this), video(sessionId, replay), { ...how, replayId, path });
+  }
+
+  /** Returns the pool's record: its counts and its configuration. */
+  async describe(options: RequestOptions = {}): Promise<PoolRecord> {
+    const { signal } = readOptions(requestChecks, options, 'describe');
+    const { pool } = this.#service;
+    const describe = this.#supported(pool?.describe, 'no record of a pool');
+    const read = this.#supported(pool?.read, 'no record of a pool');
+    return this.#ask(describe(this.idOrName), { facts: this.#facts(), signal }, read);
+  }
+
+  /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** Calls `close()`, at the end of an `await using` block. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const { clientOf } = await loadRequests();
+    const client = clientOf(this);
+    await client.background.settled();
+    await client.close();
+  }
+
+  async #send(request: ServiceRequest, how: SendOptions): Promise<HttpResponse> {
+    const { clientOf, expectSuccess } = await loadRequests();
+    return expectSuccess(await clientOf(this).send(request, how), how.facts);
+  }
+
+  /** Sends a request, and reads the JSON of its response. */
+  async #ask<T>(request: ServiceRequest, how: SendOptions, read: (json: unknown) => T): Promise<T> {
+    const { clientOf, readAs } = await loadRequests();
+    return readAs(await clientOf(this).send(request, how), how.facts, read);
+  }
+
+  /** Reads the options of a method for one session. */
+  #read<C extends Checks>(checks: C, options: unknown, caller: string, sessionId: string) {
+    const settings = readOptions(checks, options, caller);
+    const facts = { ...this.#facts(), sessionId: readOption(pathSegment(), 'sessionId', sessionId) };
+    return { ...settings, facts };
+  }
+
+  /** Throws if the service lacks what a method needs. */
+  #supported<T>(part: T | undefined, lack: string): T {
+    if (part !== undefined) return part;
+    const message = `The service ${this.#service.name} has ${lack}.`;
+    throw new InvalidOptionError('service', message, this.#facts());
+  }
+
+  #facts() {
+    return { pool: this.idOrName };
+  }
+}
+
+/** The fields of a recording that this library reads. */
+const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];
+
+/** The recording of the response to a request that starts one. A field without a value, or of a wrong type, counts as missing. */
+function startedReplay(json: unknown): Replay {
+  if (!isRecord(json)) throw new Error('is not a JSON object');
+  const isGiven = ([name, value]: [string, unknown]) =>
+    REPLAY_TEXTS.includes(name) ? typeof value === 'string' : value !== null;
+  return Object.fromEntries(Object.entries(json).filter(isGiven));
+}
+
+/** Returns the named pool at the service of the environment. Calls with the same token share the pool. */
+export function namedPool(idOrName: string): BrowserPool {
+  const { service, baseUrl = '' } = serviceOfEnvironment();
+  const token = environment.accessToken() ?? environment.firstOf(service.usualToken?.variables ?? [])?.[1];
+  const key = [idOrName, service.name, baseUrl].join(' ');
+  const known = namedPools.get(key) as { pool: BrowserPool; token: string | undefined } | undefined;
+  if (known && known.token === token) return known.pool;
+  const pool = new BrowserPool(idOrName);
+  namedPools.set(key, { pool, token });
+  return pool;
+}
+
+/** Returns the pool itself, or the pool with that id or name at the service of the environment. */
+export function resolvePool(pool: BrowserPool<never> | BrowserPool<object> | string): BrowserPool<object> {
+  if (pool instanceof BrowserPool) return pool;
+  if (typeof pool === 'string') return namedPool(pool);
+  throw new InvalidOptionError('pool', 'pool must be a BrowserPool, or the id or name of a pool.');
+}

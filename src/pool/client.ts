@@ -1,0 +1,251 @@
+import type { Readable } from 'node:stream';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
+import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
+import { nextTurn } from '../shared/clock.js';
+import type { NetworkSettings } from '../shared/network.js';
+import { hideSecret } from '../shared/redact.js';
+import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
+import type { BrowserService, ServiceRequest } from '../services/browser-service.js';
+import type { FairQueue } from './fair-queue.js';
+import { Host } from './host.js';
+import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
+import { isToken, type LocalOptions, type Token } from './pool-options.js';
+import type { Trust } from '../shared/urls.js';
+import { explain, unreachable } from '../net/reachability.js';
+import { readResponse, type HttpResponse } from '../net/response.js';
+import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
+
+/** Timeout of a request that does not wait for a browser, in ms. */
+export const REQUEST_TIMEOUT = 30_000;
+/** Milliseconds without a byte after which streamed content counts as broken. */
+const LONGEST_PAUSE = 30_000;
+
+/** How to send a request. */
+export interface SendOptions {
+  /** Pool and session, for errors. */
+  facts: ErrorFacts;
+  /** Milliseconds until the whole response must have arrived; with `onContent`, until its content begins. Default: 30,000. */
+  timeout?: number | undefined;
+  signal?: AbortSignal | undefined;
+  /** Aborts the request only before it is sent: afterwards the response must be read. */
+  unsentSignal?: AbortSignal | undefined;
+  /** Called when the request is about to be sent. */
+  onSend?: (() => void) | undefined;
+  /** Receives the content of a 200 as a stream of any size. Without it, the body is read into memory. */
+  onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
+}
+
+/** Where a client sends its requests. */
+export interface ClientSettings {
+  readonly service: BrowserService;
+  /** Address of the service; `local:<pool>` for browsers of this machine. */
+  readonly url: URL;
+  readonly token: Token | undefined;
+  readonly insecure: boolean;
+  readonly local: LocalOptions | undefined;
+  readonly network: NetworkSettings;
+}
+
+/** The client of a pool, which begins with its first request. */
+export function clientOf({ [INTERNALS]: internals }: PoolWithInternals): ServiceClient {
+  return (internals.client ??= new ServiceClient(internals.settings()));
+}
+
+/** A client of one service at one address. It opens no connection before the first request. */
+export class ServiceClient {
+  readonly service: BrowserService;
+  readonly #settings: ClientSettings;
+  readonly #token: Token | undefined;
+  #host: Host | undefined;
+  #leave: (() => Promise<void>) | undefined;
+  #lastToken: string | undefined;
+  /** Open requests, and what else the pool waits for before it closes. */
+  readonly background = new BackgroundWork();
+  /** Receives each token that the token function returns. */
+  onToken: (token: string) => void = () => {};
+  #isClosed: Promise<void> | undefined;
+
+  constructor(settings: ClientSettings) {
+    const { service, url, token } = settings;
+    this.service = service;
+    this.#settings = settings;
+    this.#token =
+      url.protocol === 'local:' ? () => this.host.open().then(({ local }) => local!.token) : token;
+    if (typeof this.#token === 'string') this.#lastToken = this.#token;
+  }
+
+  /** What all clients at this address share. */
+  get host(): Host {
+    if (this.#host) return this.#host;
+    const { url, local, network } = this.#settings;
+    this.#host = Host.at(url, local, network);
+    this.#leave = this.#host.join();
+    return this.#host;
+  }
+
+  /** Which WebSocket URLs are used, and how. The address of local browsers is known after the first request. */
+  get trust(): Trust {
+    const { insecure, network } = this.#settings;
+    return { baseUrl: this.host.url, insecure, network };
+  }
+
+  /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
+  queueOf(idOrName: string): FairQueue {
+    return this.host.queueOf(this.service.limit === undefined ? idOrName : '');
+  }
+
+  /** The token of the last request: when a process exits, it can't wait for a token function. */
+  get lastToken(): string | undefined {
+    return this.#lastToken;
+  }
+
+  /** Calls the token function; `undefined` for a token that never changes. */
+  get refreshToken(): (() => Promise<string | undefined>) | undefined {
+    return typeof this.#token === 'function' ? () => this.#readToken() : undefined;
+  }
+
+  /** Calls the token function before a URL that contains the token is built. A static token needs no call. */
+  async prepareToken(options: SendOptions): Promise<void> {
+    if (!this.refreshToken || this.service.auth === 'none') return;
+    await this.#inTime(options, (abort) => this.#currentToken(options, abort));
+  }
+
+  /** Adds the address to a request, for another process. */
+  complete(request: ServiceRequest): CompleteRequest {
+    return completeRequest(request, this.host.url, this.service.auth);
+  }
+
+  /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
+  async send(request: ServiceRequest | CompleteRequest, options: SendOptions): Promise<HttpResponse> {
+    if (this.#isClosed) throw new PoolClosedError(options.facts);
+    const sending = this.#inTime(options, async (abort) => {
+      const exchange = async () =>
+        this.#exchange(await this.#currentToken(options, abort), request, options, abort);
+      const response = await exchange();
+      return response.status === 401 && this.refreshToken ? exchange() : response;
+    });
+    this.background.track(sending);
+    return sending;
+  }
+
+  close(): Promise<void> {
+    this.#isClosed ??= this.#leave?.() ?? Promise.resolve();
+    return this.#isClosed;
+  }
+
+  async #inTime<T>(
+    { signal, timeout = REQUEST_TIMEOUT }: SendOptions,
+    work: (abort: LinkedAbort) => Promise<T>,
+  ): Promise<T> {
+    const abort = new LinkedAbort(signal, timeout);
+    try {
+      return await work(abort);
+    } finally {
+      abort.dispose();
+    }
+  }
+
+  async #currentToken(
+    { facts, timeout = REQUEST_TIMEOUT, unsentSignal }: SendOptions,
+    abort: LinkedAbort,
+  ): Promise<string | undefined> {
+    const { signal } = abort;
+    try {
+      const token = await raceAbort(raceAbort(this.#readToken(), signal), unsentSignal);
+      signal.throwIfAborted();
+      unsentSignal?.throwIfAborted();
+      return token;
+    } catch (error) {
+      if (!abort.timedOut || error !== signal.reason) throw error;
+      const message = `The token function returned no token within ${duration(timeout)}.`;
+      throw new PoolConnectionError(message, 'ERR_POOL_UNREACHABLE', { ...facts, cause: error });
+    }
+  }
+
+  async #readToken(): Promise<string | undefined> {
+    if (this.#token === undefined) return undefined;
+    const isFunction = typeof this.#token === 'function';
+    const token: unknown = isFunction ? await this.#token() : this.#token;
+    if (!isToken(token)) {
+      const message = 'The token function must return a string of visible ASCII characters.';
+      throw new InvalidOptionError('token', message);
+    }
+    hideSecret(token);
+    this.#lastToken = token;
+    if (isFunction) this.onToken(token);
+    return token;
+  }
+
+  /** Sends one request. It follows no redirect: the token must not leave the origin. */
+  async #exchange(
+    token: string | undefined,
+    request: ServiceRequest | CompleteRequest,
+    options: SendOptions,
+    abort: LinkedAbort,
+  ): Promise<HttpResponse> {
+    const { signal, onContent, facts, timeout = REQUEST_TIMEOUT } = options;
+    const { method, body } = request;
+    const { url, headers } = authorize('url' in request ? request : this.complete(request), token);
+    const fail = (why: string, cause: unknown) => {
+      const message = `The service sent no complete response to ${method} ${url.pathname}: ${why}.`;
+      return new PoolConnectionError(message, 'ERR_POOL_NO_RESPONSE', { ...facts, cause });
+    };
+    const { connections } = await raceAbort(this.host.open(), abort.signal);
+    options.onSend?.();
+    const message = { url, method, headers: { ...headers, ...(onContent && { accept: '*/*' }) }, body };
+    const pause = onContent && LONGEST_PAUSE;
+    const response = await connections.send(message, abort.signal, pause).catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      if (this.host.reachability.isFailure(error)) throw unreachable(this.host.url, error, facts);
+      if (abort.signal.aborted) throw fail(`no response arrived within ${duration(timeout)}`, error);
+      const advice = this.host.route.proxy === undefined ? '' : IDLE_ADVICE;
+      throw fail(`${explain(error)}${advice}`, error);
+    });
+    const { statusCode: status, headers: received } = response;
+    if (onContent && status === 200) {
+      abort.clearTimeout();
+      const content = contentOf(response.body, (error) =>
+        signal?.aborted ? signal.reason : fail(explain(error), error),
+      );
+      // Content that is not read to its end would keep its connection busy.
+      await onContent(content, received).finally(() => response.body.on('error', () => {}).destroy());
+      return { status, headers: received, body: '' };
+    }
+    const read = await readResponse(response);
+    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
+    await nextTurn();
+    signal?.throwIfAborted();
+    return read;
+  }
+}
+
+/** Work that continues after an abort of its caller, such as the release of a browser that was leased too late. */
+export class BackgroundWork {
+  readonly #work = new Set<Promise<unknown>>();
+
+  /** Adds work for `settled` to wait for. The work handles its own errors. */
+  track(work: Promise<unknown>): void {
+    this.#work.add(work);
+    const remove = () => this.#work.delete(work);
+    work.then(remove, remove);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#work.size > 0) await Promise.allSettled(this.#work);
+  }
+}
+
+/** An acquire request that waits sends nothing. */
+const IDLE_ADVICE = '. If the proxy closes idle connections, decrease pollTimeout';
+
+/** Distinguishes a broken connection from errors of the code that reads the content. */
+async function* contentOf(
+  body: Readable,
+  toError: (error: unknown) => unknown,
+): AsyncGenerator<Buffer, void> {
+  try {
+    yield* body as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw toError(error);
+  }
+}

@@ -1,0 +1,231 @@
+import { clock, delay } from '../shared/clock.js';
+import { duration } from '../shared/errors.js';
+import { jsonOf } from '../shared/json.js';
+import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
+import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
+import { clientOf, type ServiceClient } from './client.js';
+import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
+import { ReleaseHelper, type HelpedLease } from './release-helper.js';
+import { releaseBrowser, type Reply } from './release.js';
+import { serviceError } from '../net/response.js';
+import { isSuccess } from '../net/status.js';
+import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
+
+interface ReleaseRequest {
+  /** `true`: the browser returns to the pool, and the same session may immediately belong to another lease. */
+  readonly reuse: boolean;
+  /** Milliseconds for all attempts. */
+  readonly timeout: number;
+}
+
+/** A leased browser that this process must release. */
+export class HeldSession {
+  readonly id: string;
+  /** Undefined if the end of the connection releases the browser. */
+  readonly ticket: ReleaseTicket | undefined;
+  readonly #pool: HeldSessions;
+  readonly #helped: HelpedLease | undefined;
+  #released: Promise<'reused' | 'destroyed'> | undefined;
+  /** Why the last request failed. */
+  cause: unknown;
+
+  constructor(pool: HeldSessions, id: string, ticket?: ReleaseTicket, helped?: HelpedLease) {
+    this.#pool = pool;
+    this.id = id;
+    this.ticket = ticket;
+    this.#helped = helped;
+  }
+
+  /**
+   * Releases the browser, once: a later call waits for the first one.
+   *
+   * @throws ReleaseError with the id of the session that is, or may be, still leased.
+   */
+  release({ reuse, timeout }: ReleaseRequest): Promise<'reused' | 'destroyed'> {
+    const { ticket } = this;
+    if (!ticket) {
+      this.forget();
+      return Promise.resolve(reuse ? 'reused' : 'destroyed');
+    }
+    if (this.#released) return this.#released;
+    if (reuse) this.#helped?.markSent();
+    const began = clock.now();
+    const send = this.send.bind(this);
+    this.#released = releaseBrowser(ticket, { reuses: reuse, timeout, send })
+      .then((result) => {
+        // A service without `owner` leases no session again.
+        if (result === 'released') return reuse && ticket.owner !== undefined ? 'reused' : 'destroyed';
+        if (result === 'gone') return 'destroyed';
+        throw this.#errorOf(result, { timeout, elapsed: clock.now() - began });
+      })
+      .finally(() => this.forget());
+    return this.#released;
+  }
+
+  /** Removes the session from those that this process must release. */
+  forget(): void {
+    this.#helped?.remove();
+    this.#pool.remove(this);
+  }
+
+  /** Sends a request of the release. Never rejects. */
+  async send(request: CompleteRequest, timeout: number): Promise<Reply> {
+    const facts = this.#facts;
+    try {
+      const response = await this.#pool.client.send(request, { facts, timeout });
+      if (!isSuccess(response.status)) this.cause = serviceError(response, facts);
+      return { ...response, isSent: true };
+    } catch (error) {
+      this.cause = error;
+      if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };
+      return { isSent: error.code === 'ERR_POOL_NO_RESPONSE' };
+    }
+  }
+
+  #errorOf(released: 'failed' | 'unknown', { timeout, elapsed }: { timeout: number; elapsed: number }) {
+    const { pool, sessionId } = this.#facts;
+    const message =
+      released === 'unknown'
+        ? `It is unknown whether session ${sessionId} of pool ${pool} was released: the service did not answer. ` +
+          'If it was not, it stays leased until its inactivity timeout.'
+        : `Session ${sessionId} of pool ${pool} could not be released within ${duration(timeout)}. ` +
+          'It stays leased until its inactivity timeout.';
+    return new ReleaseError(message, released, { ...this.#facts, elapsed, cause: this.cause });
+  }
+
+  get #facts() {
+    return { pool: this.#pool.idOrName, sessionId: this.id };
+  }
+}
+
+/** An acquire request whose response has not been read. */
+interface OpenAcquire {
+  /** How to find the browser that it leases, if the service can be searched. */
+  readonly search: SearchTicket | undefined;
+  readonly onCrash: boolean;
+  /** Called if the process exits before the response. */
+  readonly onLost: () => void;
+}
+
+/** The leased browsers of a pool, which begin with its first lease. */
+export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
+  const internals = pool[INTERNALS];
+  return (internals.held ??= new HeldSessions(pool.idOrName, clientOf(pool)));
+}
+
+/** The leased browsers of a pool that this process must release, also when it ends or crashes. */
+export class HeldSessions {
+  readonly idOrName: string;
+  readonly client: ServiceClient;
+  readonly #held = new Set<HeldSession>();
+  readonly #open = new Set<OpenAcquire>();
+  readonly #helper: ReleaseHelper;
+  #unregister: (() => void) | undefined;
+  #renewal: NodeJS.Timeout | undefined;
+
+  constructor(idOrName: string, client: ServiceClient) {
+    this.idOrName = idOrName;
+    this.client = client;
+    this.#helper = new ReleaseHelper(() => ({ token: client.lastToken, route: client.host.route }));
+    client.onToken = (token) => {
+      this.#helper.sendToken(token);
+      this.#renewToken();
+    };
+  }
+
+  /** @param onCrash Also releases the browser if this process is killed. */
+  hold(id: string, ticket: ReleaseTicket | undefined, { onCrash = false } = {}): HeldSession {
+    const helped = ticket && this.#helper.add(ticket, { onCrash });
+    const session = new HeldSession(this, id, ticket, helped);
+    this.#held.add(session);
+    this.#begin();
+    return session;
+  }
+
+  /** Adds an acquire request that is sent. The returned function ends it. */
+  acquiring(request: OpenAcquire): () => void {
+    const { search, onCrash } = request;
+    const helped = search && this.#helper.add(search, { onCrash });
+    this.#open.add(request);
+    this.#begin();
+    return () => {
+      helped?.remove();
+      this.#open.delete(request);
+      this.#endIfIdle();
+    };
+  }
+
+  remove(session: HeldSession): void {
+    this.#held.delete(session);
+    this.#endIfIdle();
+  }
+
+  get #isIdle(): boolean {
+    return this.#held.size + this.#open.size === 0;
+  }
+
+  #begin(): void {
+    if (this.#unregister) return;
+    this.#unregister = beforeProcessEnds({
+      atExit: () => this.#releaseAtExit(),
+      beforeEnd: () => this.#releaseAll(),
+    });
+    this.#renewToken();
+  }
+
+  #endIfIdle(): void {
+    if (!this.#isIdle) return;
+    clock.clearTimeout(this.#renewal);
+    this.#unregister?.();
+    this.#unregister = undefined;
+  }
+
+  /** Fetches a new token in time while there is something to release: at exit, nothing can wait for a token. */
+  #renewToken(hasFailed = false): void {
+    const { refreshToken, lastToken } = this.client;
+    clock.clearTimeout(this.#renewal);
+    if (!refreshToken || !this.#unregister) return;
+    // A new token starts the next timer.
+    const renew = () => void refreshToken().catch(() => this.#renewToken(true));
+    const least = hasFailed ? SHORTEST_TOKEN_INTERVAL : 0;
+    const delay = Math.max(least, renewalDelay(lastToken, Date.now()));
+    this.#renewal = clock.setTimeout(renew, delay).unref();
+  }
+
+  /**
+   * Waits for the responses to open acquire requests, and releases all leases. No cleanup has run, so the browsers are
+   * destroyed.
+   */
+  async #releaseAll(): Promise<void> {
+    const deadline = clock.now() + END_TIMEOUT;
+    while (!this.#isIdle && clock.now() < deadline) {
+      const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
+      await Promise.allSettled([...this.#held].map((session) => session.release(request)));
+      // A browser of a response that has just been read is held in the next turn.
+      await delay(POLL_INTERVAL);
+    }
+  }
+
+  #releaseAtExit(): void {
+    for (const { onLost } of this.#open) onLost();
+    this.#helper.releaseAtExit(END_TIMEOUT);
+  }
+}
+
+const POLL_INTERVAL = 10;
+/** Milliseconds after which a token of unknown lifetime is renewed. */
+const TOKEN_INTERVAL = 60_000;
+const SHORTEST_TOKEN_INTERVAL = 1000;
+
+/** Milliseconds until a token should be renewed: half of the rest of its life, if it is a JWT. */
+export function renewalDelay(token: string | undefined, now: number): number {
+  if (token === undefined) return 0;
+  const claims = jsonOf(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const { exp, iat } = (claims ?? {}) as { exp?: unknown; iat?: unknown };
+  const life = (Number(exp) - Number(iat)) * 1000;
+  const left = Number(exp) * 1000 - now;
+  // The clocks may differ: a token can't live longer than it does from its beginning, and is valid when it arrives.
+  const rest = left <= 0 || left > life ? life : left;
+  if (!(rest > 0)) return TOKEN_INTERVAL;
+  return Math.max(SHORTEST_TOKEN_INTERVAL, Math.min(TOKEN_INTERVAL, rest / 2));
+}

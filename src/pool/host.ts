@@ -1,0 +1,112 @@
+import { routeTo, type NetworkSettings, type Route } from '../shared/network.js';
+import { hosts } from '../shared/process-state.js';
+import { PoolClosedError } from '../shared/service-errors.js';
+import type { Connections } from '../net/connections.js';
+import { FairQueue } from './fair-queue.js';
+import type { LocalService } from './local-service.js';
+import { OutageGate } from './outage-gate.js';
+import type { LocalOptions } from './pool-options.js';
+import { Reachability } from '../net/reachability.js';
+import type { SpareConnection } from '../net/spare-connection.js';
+
+interface OpenHost {
+  /** The first request opens a connection. */
+  readonly connections: Connections;
+  /** For the next WebSocket. */
+  readonly spare: SpareConnection;
+  /** The process that serves local browsers. */
+  readonly local: LocalService | undefined;
+}
+
+/** What all pools of this process at one address share: connections, queues, and the outage gate. */
+export class Host {
+  readonly gate = new OutageGate();
+  readonly reachability: Reachability;
+  // Hidden from `inspect`: both can contain a password.
+  readonly #network: NetworkSettings;
+  readonly #route: Route;
+  /** The options `local` of the pools. */
+  readonly #local: LocalOptions;
+  readonly #key: string;
+  #url: URL;
+  readonly #queues = new Map<string, FairQueue>();
+  #users = 0;
+  #opened: Promise<OpenHost> | undefined;
+
+  /** Pools with other settings of local browsers have other browsers, and those with another proxy other connections. */
+  static at(url: URL, local: LocalOptions = {}, network: NetworkSettings = {}): Host {
+    const key = `${url.href} ${JSON.stringify(url.protocol === 'local:' ? local : network)}`;
+    const known = (hosts.get(key) as Host | undefined) ?? new Host(key, url, local, network);
+    hosts.set(key, known);
+    return known;
+  }
+
+  private constructor(key: string, url: URL, local: LocalOptions, network: NetworkSettings) {
+    this.#key = key;
+    this.#url = url;
+    this.#network = network;
+    this.#route = routeTo(url, network);
+    this.#local = local;
+    this.reachability = Reachability.of(url.href);
+  }
+
+  /** Address of the requests. The address of local browsers is known after `open()`. */
+  get url(): URL {
+    return this.#url;
+  }
+
+  /** How to connect to the service. */
+  get route(): Route {
+    return this.#route;
+  }
+
+  /** Joins the users of this address. The returned function leaves; the last user closes the connections. */
+  join(): () => Promise<void> {
+    this.#users++;
+    return async () => {
+      if (--this.#users > 0) return;
+      if (hosts.get(this.#key) === this) hosts.delete(this.#key);
+      const opening = this.#opened?.catch(() => undefined);
+      this.#opened = Promise.reject(new PoolClosedError());
+      this.#opened.catch(() => {});
+      const opened = await opening;
+      opened?.spare.close();
+      await opened?.connections.close();
+      await opened?.local?.close();
+    };
+  }
+
+  /** The queue of the callers of one pool. */
+  queueOf(idOrName: string): FairQueue {
+    const queue = this.#queues.get(idOrName) ?? new FairQueue();
+    this.#queues.set(idOrName, queue);
+    return queue;
+  }
+
+  /** @internal Prepares the connections, and starts local browsers. Not declared: its types are Node's. */
+  open(): Promise<OpenHost> {
+    this.#opened ??= this.#start().catch((error: unknown) => {
+      // The next request tries again.
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async #start(): Promise<OpenHost> {
+    const [{ Connections }, { openConnection }, { SpareConnection }] = await Promise.all([
+      import('../net/connections.js'),
+      import('../net/connection.js'),
+      import('../net/spare-connection.js'),
+    ]);
+    let local: LocalService | undefined;
+    if (this.#url.protocol === 'local:') {
+      const { startLocalService } = await import('./local-service.js');
+      local = await startLocalService(this.#url.pathname, this.#local);
+      this.#url = local.url;
+    }
+    const connect = () => openConnection(this.#url, this.#route);
+    const connections = new Connections(this.#url.origin, connect, this.reachability);
+    return { connections, spare: new SpareConnection(this.#network), local };
+  }
+}

@@ -1,0 +1,228 @@
+import { isRecord } from '../shared/json.js';
+import {
+  abortSignal,
+  callback,
+  check,
+  checked,
+  checksOf,
+  flag,
+  group,
+  milliseconds,
+  optional,
+  text,
+  wholeNumber,
+  type Check,
+} from '../shared/options.js';
+import { proxyFault } from '../shared/network.js';
+import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
+import type { BrowserService, ReplayRequest } from '../services/browser-service.js';
+import type { PoolEvent } from './events.js';
+import type { AcquireRequest, BrowserSession } from '../services/kernel.js';
+
+/** A token, or a function that returns one: called before each request, and again after a 401. */
+export type Token = string | (() => string | Promise<string>);
+
+/** Settings of Chromium on this machine. */
+export interface LocalOptions {
+  /**
+   * Maximum number of browsers, which start when they are needed. Default: the environment variable
+   * `BROWSER_POOL_LOCAL_SIZE`, or the number of processor cores.
+   */
+  size?: number | undefined;
+  /**
+   * Folder of the recordings, which stay after the process: each has its own folder with its video and a page that shows
+   * the video and its timeline. `replay_view_url` is the `file:` URL of the page. The folder is created for the first
+   * recording. Default: the environment variable `BROWSER_POOL_LOCAL_RECORDINGS`, or `pooled-browser-recordings` in the
+   * working directory.
+   */
+  recordings?: string | undefined;
+  /**
+   * Id of a process. All processes that pass the same id share the browsers, which end with that process. Default: the
+   * browsers belong to this process.
+   */
+  owner?: number | undefined;
+}
+
+/** Options of `new BrowserPool`. */
+export interface BrowserPoolOptions<Session extends object = BrowserSession> {
+  /**
+   * The service, from `pooled-browser/services`, or one of your own. Default: the environment variable
+   * `BROWSER_POOL_SERVICE` with the name of a service, or `kernel`.
+   */
+  service?: BrowserService<Session> | undefined;
+  /**
+   * Address of the service, or `'local'` for Chromium on this machine, which starts with the first request and ends with this
+   * process. Default: the address of a `service` such as `cdp(url)`; or the environment variable `BROWSER_POOL_BASE_URL`; or
+   * the address that the service has by itself.
+   */
+  baseUrl?: string | undefined;
+  /**
+   * The access token. Default: the environment variable `BROWSER_POOL_ACCESS_TOKEN`, for the address in `BROWSER_POOL_BASE_URL`;
+   * without that variable, for the service of the environment at any address. It is not sent to other services. Then the
+   * variable of the service itself, such as `BROWSERBASE_API_KEY`, for its own address.
+   */
+  token?: Token | undefined;
+  /** Most leases of this process in this pool at once; further calls wait. Default: the service's limit, or none. */
+  limit?: number | undefined;
+  /**
+   * Allows a service without TLS (http and ws) that is not on this machine, for private networks.
+   * @default false
+   */
+  insecure?: boolean | undefined;
+  /**
+   * The HTTP proxy of all requests and WebSockets: a URL such as `http://user:password@proxy.example.com:3128`, or `false`.
+   * Loopback is never proxied. Default: the environment variables `HTTPS_PROXY` (https, wss), `HTTP_PROXY` (http, ws) and
+   * `NO_PROXY`, also in lower case.
+   */
+  proxy?: string | false | undefined;
+  /**
+   * Certificates of private authorities, in PEM text, that are trusted besides those of Node, of the service and of a proxy.
+   * Node itself reads the environment variable `NODE_EXTRA_CA_CERTS`.
+   */
+  ca?: string | undefined;
+  /** Settings of `baseUrl: 'local'`. */
+  local?: LocalOptions | undefined;
+}
+
+/** Options of every request of `BrowserPool`. */
+export interface RequestOptions {
+  /** Aborts the request. A browser that an aborted acquire request still leases is released. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of `BrowserPool.acquire`. */
+export interface AcquireOptions extends RequestOptions {
+  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
+  onEvent?: ((event: PoolEvent) => void) | undefined;
+}
+
+/** Options of `BrowserPool.release`. */
+export interface ReleaseOptions extends RequestOptions {
+  /**
+   * `true`: the browser returns to the pool as it is; `false`: it is destroyed.
+   * @default true
+   */
+  reuse?: boolean | undefined;
+  /**
+   * Timeout of the request in ms.
+   * @default 30_000
+   */
+  timeout?: number | undefined;
+}
+
+/** Options of `BrowserPool.downloadReplay`. */
+export interface DownloadOptions extends RequestOptions {
+  /**
+   * Time to wait until the service has written the video, in ms; the download itself may take longer.
+   * @default 60_000
+   */
+  timeout?: number | undefined;
+  /** Called with the number of bytes received, and with the total where the service reports it. */
+  onProgress?: ((progress: { received: number; total?: number }) => void) | undefined;
+}
+
+const LEASE_NAME = /^[a-zA-Z0-9._-]{1,255}$/;
+const MOST_TAGS = 50;
+
+/** The lease's name. */
+export function leaseName(): Check<string> {
+  return check(
+    'a string of 1 to 255 letters, digits, dots, underscores or hyphens',
+    (name) => typeof name === 'string' && LEASE_NAME.test(name),
+  );
+}
+
+/** Tags of a lease. */
+export function leaseTags(): Check<Readonly<Record<string, string>>> {
+  return checked((tags) => {
+    if (!isRecord(tags) || Object.values(tags).some((value) => typeof value !== 'string'))
+      return 'must be an object whose values are strings';
+    const count = Object.keys(tags).length;
+    return count > MOST_TAGS ? `must have at most ${MOST_TAGS} pairs, not ${count}` : undefined;
+  });
+}
+
+export function pageUrl(): Check<string> {
+  const test = (url: unknown) => typeof url === 'string' && isPageUrl(url);
+  return check('an absolute URL (http, https, about or data), such as https://example.com/', test);
+}
+
+/** An id or name that becomes one segment of a path. */
+export function pathSegment(): Check<string> {
+  return checked(pathSegmentFault);
+}
+
+/** Returns true for a token that is valid in a header. */
+export function isToken(token: unknown): token is string {
+  return typeof token === 'string' && /^[\x21-\x7e]+$/.test(token);
+}
+
+export const tokenCheck: Check<Token> = checked((token) =>
+  typeof token === 'function' || isToken(token)
+    ? undefined
+    : 'must be a string of visible ASCII characters, or a function that returns one',
+);
+
+export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
+  // `checkService` explains what is wrong.
+  service: optional(check<BrowserService>('a service', () => true)),
+  baseUrl: optional(
+    check<string>(
+      "an absolute URL, such as https://pool.example.com, or 'local'",
+      (value) => typeof value === 'string',
+    ),
+  ),
+  token: optional(tokenCheck),
+  limit: optional(wholeNumber(1)),
+  insecure: optional(flag(), false),
+  proxy: optional(checked<string | false>((value) => (value === false ? undefined : proxyFault(value)))),
+  ca: optional(
+    check<string>(
+      'certificates in PEM text, such as the content of a file ca.pem',
+      (value) => typeof value === 'string' && value.includes('-----BEGIN CERTIFICATE-----'),
+    ),
+  ),
+  local: optional(
+    group(
+      checksOf<LocalOptions>()({
+        size: optional(wholeNumber(1)),
+        recordings: optional(text()),
+        owner: optional(wholeNumber(1)),
+      }),
+    ),
+  ),
+});
+
+export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abortSignal()) });
+
+export const acquireChecks = checksOf<AcquireOptions>()({
+  ...requestChecks,
+  onEvent: optional(callback<(event: PoolEvent) => void>()),
+});
+
+export const releaseChecks = checksOf<ReleaseOptions>()({
+  ...requestChecks,
+  reuse: optional(flag(), true),
+  timeout: optional(
+    check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
+    30_000,
+  ),
+});
+
+export const downloadChecks = checksOf<DownloadOptions>()({
+  ...requestChecks,
+  timeout: optional(milliseconds(), 60_000),
+  onProgress: optional(callback<(progress: { received: number; total?: number }) => void>()),
+});
+
+export const acquireRequestChecks = checksOf<AcquireRequest>()({
+  acquire_timeout_seconds: optional(wholeNumber(0)),
+  name: optional(leaseName()),
+  tags: optional(leaseTags()),
+  start_url: optional(pageUrl()),
+});
+
+export const replayRequestChecks = checksOf<ReplayRequest>()({
+  frameRate: optional(wholeNumber(1)),
+  maxSeconds: optional(wholeNumber(1)),
+});

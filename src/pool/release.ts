@@ -1,0 +1,146 @@
+import { backoff, clock, delay } from '../shared/clock.js';
+import { jsonOf } from '../shared/json.js';
+import { isGone, isSuccess, meaningOf } from '../net/status.js';
+import { isOurs, type CompleteRequest, type OwnerCheck, type ReleaseTicket } from './tickets.js';
+
+/**
+ * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;
+ * or it may have been processed, so that the session may belong to another lease.
+ */
+export type Doubt = 'none' | 'failed' | 'unknown';
+
+/** What happened to a browser. `unknown`: nobody can say, and another request could end the lease of somebody else. */
+export type ReleaseResult = 'released' | 'gone' | 'failed' | 'unknown';
+
+/** What became of one request. Without a status, no response arrived. */
+export interface Reply {
+  readonly status?: number;
+  readonly body?: string;
+  /** False if the connection could not be opened. */
+  readonly isSent: boolean;
+  /** Repeating the request does not help, for another reason than the status. */
+  readonly isFinal?: boolean;
+}
+
+export interface Answer extends Reply {
+  readonly to: 'release' | 'owner';
+  /** Of a successful answer to the check of the owner. */
+  readonly isOurs?: boolean;
+}
+
+export interface Step {
+  readonly next: 'release' | 'check owner' | ReleaseResult;
+  readonly doubt: Doubt;
+  /** The request failed: wait before the next one. */
+  readonly pauses?: boolean;
+}
+
+/** The facts about a lease on which the steps depend. */
+export interface ReleasePolicy {
+  readonly owner: ReleaseTicket['owner'] | undefined;
+  /** The request lets the service lease the same session again. */
+  readonly reuses: boolean;
+  /** Further statuses which mean that the session no longer exists. */
+  readonly gone?: readonly number[] | undefined;
+  /** Statuses that do not show whether the session still exists. */
+  readonly unclear?: readonly number[] | undefined;
+}
+
+/**
+ * Decides the next step of a release: the whole policy of this library, in this process and in the helper processes.
+ *
+ * A release is never repeated after a confirmation. A release for reuse that may have been processed is repeated only while the
+ * service shows that the lease is still ours. A service that can't show it is believed when it reports a failure.
+ *
+ * @param doubt From the steps before.
+ * @param answer To the last request; undefined at the beginning.
+ */
+export function nextStep(
+  { owner, gone, unclear, reuses }: ReleasePolicy,
+  doubt: Doubt,
+  answer?: Answer,
+): Step {
+  // Each session has one lease: a repeated request can't end another one.
+  const before = owner === undefined ? 'none' : doubt;
+  if (!answer) return { next: afterFailure(owner, before), doubt: before };
+  if (answer.to === 'owner') return afterCheck(owner, before, answer);
+  const { status, isSent, isFinal } = answer;
+  if (status !== undefined && isSuccess(status)) return { next: 'released', doubt: before };
+  if (status !== undefined && isGone(status, gone)) return { next: 'gone', doubt: before };
+  if (status !== undefined && unclear?.includes(status)) return { next: 'unknown', doubt: 'unknown' };
+  const meaning = status === undefined ? undefined : meaningOf(status);
+  const outcome = isSent ? (meaning?.release ?? 'unknown') : 'none';
+  const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
+  // Only a release for reuse lets the session be leased again.
+  const after = reuses && owner !== undefined ? raised : before;
+  if (isFinal || meaning?.isTransient === false) return { next: failureOf(after), doubt: after };
+  return { next: afterFailure(owner, after), doubt: after, pauses: true };
+}
+
+function afterCheck(owner: ReleaseTicket['owner'], doubt: Doubt, answer: Answer): Step {
+  const { status = 0, isOurs, isFinal } = answer;
+  const { isAbsent } = meaningOf(status);
+  if (isOurs || (isAbsent && doubt === 'failed')) return { next: 'release', doubt };
+  if (isSuccess(status) && owner?.isShown) return { next: 'released', doubt };
+  if (isSuccess(status) || isAbsent || isFinal) return { next: 'unknown', doubt: 'unknown' };
+  // A refusal or a redirect does not show whose session it is, and can pass.
+  return { next: 'check owner', doubt, pauses: true };
+}
+
+function afterFailure(owner: ReleaseTicket['owner'], doubt: Doubt): Step['next'] {
+  if (doubt === 'none') return 'release';
+  if (owner) return 'check owner';
+  return doubt === 'failed' ? 'release' : 'unknown';
+}
+
+function failureOf(doubt: Doubt): 'failed' | 'unknown' {
+  return doubt === 'unknown' ? 'unknown' : 'failed';
+}
+
+/** Pauses between two requests. */
+const BACKOFF = { factor: 2, minTimeout: 100, maxTimeout: 2000, randomize: true };
+/** Maximum part of the time for one request, so that an unanswered request leaves time for another one. */
+const LONGEST_PART = 1 / 2;
+/** Shortest timeout of a request in ms, if there is time. */
+const SHORTEST_REQUEST = 1000;
+
+export interface ReleasePlan {
+  readonly reuses: boolean;
+  /** Milliseconds for all requests. */
+  readonly timeout: number;
+  readonly doubt?: Doubt;
+  /** Sends a request. Never rejects. */
+  readonly send: (request: CompleteRequest, timeout: number) => Promise<Reply>;
+}
+
+/** Releases a browser: repeats the request until the service confirms it, or until the time is over. Never rejects. */
+export async function releaseBrowser(
+  ticket: ReleaseTicket,
+  { reuses, timeout, doubt = 'none', send }: ReleasePlan,
+): Promise<ReleaseResult> {
+  const request = reuses ? ticket.reuse : ticket.destroy;
+  const policy = { owner: ticket.owner, reuses, gone: request.gone, unclear: request.unclear };
+  const began = clock.now();
+  const timeLeft = () => Math.max(0, timeout - (clock.now() - began));
+  // A request that the deadline interrupts would only add doubt.
+  const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
+  let step = nextStep(policy, doubt);
+  for (let failures = 0; ;) {
+    if (step.next !== 'release' && step.next !== 'check owner') return step.next;
+    if (step.pauses) await delay(Math.min(backoff(BACKOFF, ++failures), timeLeft()));
+    if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);
+    const part = Math.min(timeLeft(), Math.max(SHORTEST_REQUEST, timeout * LONGEST_PART));
+    const check = step.next === 'check owner' ? ticket.owner! : undefined;
+    const reply = await send(check ?? request, part);
+    step = nextStep(policy, step.doubt, check ? readOwner(reply, check) : { ...reply, to: 'release' });
+  }
+}
+
+function readOwner(reply: Reply, check: OwnerCheck): Answer {
+  const { status, body = '' } = reply;
+  if (status === undefined || !isSuccess(status)) return { ...reply, to: 'owner' };
+  const record = jsonOf(body);
+  // A record that can't be read does not show whose lease the session is.
+  if (record === undefined) return { to: 'owner', isSent: true };
+  return { ...reply, to: 'owner', isOurs: isOurs(record, check) };
+}

@@ -1,0 +1,347 @@
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord } from '../shared/json.js';
+import type { PoolRecord } from './kernel.js';
+
+/** A request to a service, as data: another process can send it. */
+export interface ServiceRequest {
+  /** HTTP method. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path below the address of the service, with its query. The tag `path` encodes values. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: object | undefined;
+  /** Of a release: statuses, besides 404 and 410, which mean that the session no longer exists. */
+  readonly gone?: readonly number[];
+  /** Of a release: statuses that do not show whether the session still exists. */
+  readonly unclear?: readonly number[];
+}
+
+/** Where the token is sent. */
+export type ServiceAuth =
+  { readonly header: string; readonly scheme?: 'Bearer' | 'Basic' } | { readonly query: string } | 'none';
+
+/** One acquire request, in the words of this library. */
+export interface LeaseRequest {
+  /** Id or name of the pool. A service without pools ignores it. */
+  readonly pool: string;
+  /** New for each request. The service should store it, so that `owner` and `find` can recognize the lease. */
+  readonly id: string;
+  /** Host, process and time of the request, for the command `leases`: store it beside the id where there is room. */
+  readonly mark?: string | undefined;
+  /** Name of the lease. */
+  readonly name?: string | undefined;
+  /** Tags of the lease. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** URL that the browser opens. */
+  readonly startUrl?: string | undefined;
+  /** Seconds to wait for a browser; undefined if the service decides. Only for a service with `waits: 'asked'`. */
+  readonly wait?: number | undefined;
+  /** The session must survive a lost connection: `reconnect`, `detach`, or another program uses it. */
+  readonly keepAlive: boolean;
+  /** `replays: 'record'`, for a service that records from the beginning or not at all. */
+  readonly record: boolean;
+}
+
+/** Where the service is, for URLs that a response does not contain. */
+export interface ServiceAddress {
+  /** Address of the service. */
+  readonly baseUrl: URL;
+  /** The token of the request; undefined for a service without tokens. */
+  readonly token: string | undefined;
+}
+
+/** A leased browser, as a service describes it. */
+export interface Grant<Session extends object = object> {
+  /** Identifies the session in further requests. */
+  readonly id: string;
+  /** The object that the callback receives: the service's own. */
+  readonly session: Session;
+  /** WebSocket URL for the Chrome DevTools Protocol; or the http URL of a debugging port. */
+  readonly cdpUrl?: string | undefined;
+  /** WebSocket URL for WebDriver BiDi. */
+  readonly bidiUrl?: string | undefined;
+  /** URL of a page to watch and control the browser. */
+  readonly liveViewUrl?: string | undefined;
+  /** Name of the lease, if the service shows it. */
+  readonly name?: string | undefined;
+  /** The session has a profile: its logins would be lost if the browser's own context were cleared for the next lease. */
+  readonly hasProfile?: boolean;
+  /** Milliseconds without a connection after which the service ends the session. */
+  readonly idleTimeout?: number | undefined;
+  /** The session ends with its first connection: it can't be reconnected, detached or reused. */
+  readonly endsWithConnection?: boolean;
+  /** Secret fields of `session`, besides those in `secretParameters`. */
+  readonly secretFields?: readonly string[];
+}
+
+/** A test of a session's record that another process can run. */
+export interface OwnerTest extends ServiceRequest {
+  /** The lease is ours if the value at this place of the JSON is `is`. */
+  readonly at: readonly string[];
+  /** The value of our lease. */
+  readonly is: string;
+}
+
+/** A search for the sessions of one acquire request that another process can run. */
+export interface SessionSearch extends ServiceRequest {
+  /** Place of the list in the JSON. An object instead of a list counts as one entry. */
+  readonly list: readonly string[];
+  /**
+   * Place of the lease's id in an entry. Entries with another value there are not ours: a service may ignore the filter of
+   * the request. Without it, every entry counts.
+   */
+  readonly at?: readonly string[];
+}
+
+/** An active session in the list of a service. */
+export interface ListedSession {
+  /** Identifies the session. */
+  readonly id: string;
+  /** `LeaseRequest.id` of its lease. Without it, the session is not one of this library. */
+  readonly lease?: string | undefined;
+  /** `LeaseRequest.mark` of its lease. */
+  readonly mark?: string | undefined;
+  /** Name of the lease. */
+  readonly name?: string | undefined;
+  /** Name or id of its pool, if the release needs it. */
+  readonly pool?: string | undefined;
+  /** Id of its pool, beside the name. */
+  readonly poolId?: string | undefined;
+  /** When the session was created, ISO 8601. */
+  readonly createdAt?: string | undefined;
+}
+
+/** A recording of a session. No field is required. */
+export interface Replay {
+  /** Identifier. */
+  readonly replay_id?: string;
+  /** Start of the recording, ISO 8601, by the service's clock. */
+  readonly started_at?: string;
+  /** End of the recording, ISO 8601; missing while it is running or being written. */
+  readonly finished_at?: string;
+  /** URL of the page that shows the recording. It may contain a secret, and may be shown to people. */
+  readonly replay_view_url?: string;
+  /** Fields that this version of the library does not know. */
+  readonly [field: string]: unknown;
+}
+
+/** How to record. */
+export interface ReplayRequest {
+  /** Frames per second. Default: the service's. */
+  frameRate?: number | undefined;
+  /** Seconds after which the recording ends. Default: the service's. */
+  maxSeconds?: number | undefined;
+}
+
+/**
+ * How one service leases browsers. An object of pure functions: it sends nothing, waits for nothing and keeps no state. All
+ * requests, retries, timeouts, releases and secrets are the library's.
+ */
+export interface BrowserService<Session extends object = object> {
+  /** Name of the service, for messages. */
+  readonly name: string;
+  /** Default of the option `baseUrl`. */
+  readonly baseUrl?: string;
+  /** Default: `{ header: 'authorization', scheme: 'Bearer' }`. */
+  readonly auth?: ServiceAuth;
+  /**
+   * Environment variables with the key of the service at an address. The first one that is set is read if neither the option
+   * `token` nor `BROWSER_POOL_ACCESS_TOKEN` is. It is sent to that address only, also by copies of this object.
+   */
+  readonly usualToken?: { readonly variables: readonly string[]; readonly at: string };
+  /** The service also works without a token. */
+  readonly isTokenOptional?: boolean;
+  /** Parameters of the service's URLs, and fields of its JSON, whose values are secrets, also in a response that is no session. */
+  readonly secretParameters?: readonly string[];
+  /** The field of an acquire response that has the session id, also for a response that breaks off. */
+  readonly idField: string;
+  /**
+   * Who waits for a browser. `'asked'`: the service, as long as `LeaseRequest.wait` says; `'always'`: the service, as long
+   * as it likes; `'never'`: it refuses at once, and this library sends the request again.
+   */
+  readonly waits: 'asked' | 'always' | 'never';
+  /** Default of the option `limit`: most leases of one process at once. */
+  readonly limit?: number;
+
+  /** The request that leases a browser. `undefined`: none is needed, the connection itself is the lease. */
+  readonly acquire: (lease: LeaseRequest) => ServiceRequest | undefined;
+  /** Reads a successful response. Throws if it is not a session: the message ends a sentence that begins with "The response". */
+  readonly grant: (json: unknown, lease: LeaseRequest, at: ServiceAddress) => Grant<Session>;
+  /** The request that releases a browser. `undefined`: the end of the connection releases it. */
+  readonly release: (
+    id: string,
+    to: { readonly pool: string; readonly reuse: boolean },
+  ) => ServiceRequest | undefined;
+
+  /** The meaning of an error response to an acquire request, where it differs from the usual one of its status. */
+  readonly meaning?: (status: number, json: unknown) => 'unavailable' | 'refused' | 'unknown' | undefined;
+  /**
+   * Only of a service that leases the same session again. A release for reuse that may have been processed is repeated only
+   * while this test succeeds; `null`: this lease can't be recognized. Without this function, each session has one lease:
+   * releases are repeated, all its recordings are ours, and no browser is reused.
+   */
+  readonly owner?: (id: string, lease: LeaseRequest) => OwnerTest | null;
+  /** Finds the session of an acquire request whose response was lost, or whose process was killed. */
+  readonly find?: (lease: LeaseRequest) => SessionSearch | undefined;
+  /** Recordings of a session. */
+  readonly replays?: {
+    /** The request that lists them. */
+    readonly list: (id: string) => ServiceRequest;
+    /** Reads the list. Throws if the response is not one. */
+    readonly read: (json: unknown, id: string) => readonly Replay[];
+    /** The request that starts a recording; its response is a `Replay`. */
+    readonly start?: (id: string, request: ReplayRequest) => ServiceRequest;
+    /** The request that stops a recording. */
+    readonly stop?: (id: string, replayId: string) => ServiceRequest;
+    /** The request that downloads a video. */
+    readonly video?: (id: string, replayId: string) => ServiceRequest;
+  };
+  /** The list of active sessions, also those of other processes: the command `leases`. */
+  readonly sessions?: {
+    /** The request for a page of the list, from 0; undefined after the last one. */
+    readonly list: (page: number) => ServiceRequest | undefined;
+    /** Reads a page. Throws if the response is not one. */
+    readonly read: (json: unknown) => readonly ListedSession[];
+  };
+  /**
+   * A request that only reads, and fails with a wrong token: the command `doctor`. Default: the list of the recordings of a
+   * session that does not exist.
+   */
+  readonly probe?: ServiceRequest;
+  /** Operations on the pool itself. */
+  readonly pool?: {
+    /** The request whose response is the pool's record. */
+    readonly describe?: (pool: string) => ServiceRequest;
+    /** Reads the record. */
+    readonly read?: (json: unknown) => PoolRecord;
+    /** The request that destroys the idle browsers. */
+    readonly flush?: (pool: string) => ServiceRequest;
+  };
+}
+
+/** The tag with `LeaseRequest.id`, by which this library recognizes its own lease. */
+export const LEASE_TAG = 'pooled-browser-lease';
+/** The tag with `LeaseRequest.mark`. */
+export const MARK_TAG = 'pooled-browser-owner';
+
+/**
+ * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags.
+ *
+ * @param hasRoom Whether the service stores these tags. Where there is no room for the mark, it is left out.
+ */
+export function leaseTags(
+  { id, mark, name, tags }: LeaseRequest,
+  hasRoom: (tags: object) => boolean = () => true,
+): Record<string, string> {
+  const least = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
+  const all = mark === undefined ? least : { ...least, [MARK_TAG]: mark };
+  return hasRoom(all) ? all : least;
+}
+
+/** Reads what `leaseTags` wrote from the tags of a session in a list. */
+export function leaseInTags(tags: unknown): Pick<ListedSession, 'lease' | 'mark' | 'name'> {
+  return {
+    lease: optionalTextAt(tags, LEASE_TAG),
+    mark: optionalTextAt(tags, MARK_TAG),
+    name: optionalTextAt(tags, 'name'),
+  };
+}
+
+/** Encodes the values of a path: path`/v1/sessions/${id}`. */
+export function path(parts: TemplateStringsArray, ...values: string[]): string {
+  return parts.reduce((all, part, at) => all + encodeURIComponent(values[at - 1]!) + part);
+}
+
+/** Returns the value at a place of a JSON value. */
+export function valueAt(json: unknown, at: readonly string[]): unknown {
+  return at.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), json);
+}
+
+/** Returns a required text of a response. Throws if it is missing. */
+export function textAt(json: unknown, ...at: string[]): string {
+  const value = valueAt(json, at);
+  if (typeof value === 'string' && value !== '') return value;
+  throw new Error(`lacks the required field ${at.join('.')}`);
+}
+
+/** Returns an optional text of a response; undefined if it is missing or not a text. */
+export function optionalTextAt(json: unknown, ...at: string[]): string | undefined {
+  const value = valueAt(json, at);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Returns a required URL of a response. Throws if it is missing, or not a URL. */
+export function urlAt(json: unknown, ...at: string[]): URL {
+  const text = textAt(json, ...at);
+  if (URL.canParse(text)) return new URL(text);
+  throw new Error(`has a field ${at.join('.')} that is not a URL`);
+}
+
+/** Returns a list of a response. Throws if it is missing. */
+export function listAt(json: unknown, ...at: string[]): readonly unknown[] {
+  const value = valueAt(json, at);
+  if (Array.isArray(value)) return value;
+  throw new Error(at.length === 0 ? 'is not a list' : `lacks the list ${at.join('.')}`);
+}
+
+/** Returns an object of a response, typed. Throws if it is none, or if it lacks one of the texts. */
+export function objectAt<Fields extends object>(
+  json: unknown,
+  at: readonly string[],
+  texts: readonly (keyof Fields & string)[],
+): Fields {
+  const value = valueAt(json, at);
+  if (!isRecord(value))
+    throw new Error(at.length === 0 ? 'is not a JSON object' : `lacks the object ${at.join('.')}`);
+  for (const field of texts) textAt(value, field);
+  return value as Fields;
+}
+
+/** Returns a WebSocket URL of the service itself. */
+export function socketUrl({ baseUrl }: ServiceAddress, below: string): string {
+  const url = new URL(baseUrl.pathname.replace(/\/+$/, '') + below, baseUrl);
+  return url.href.replace(/^http/, 'ws');
+}
+
+const SAMPLE: LeaseRequest = { pool: 'pool', id: 'id', wait: 1, keepAlive: false, record: false };
+
+/**
+ * Checks the functions of a service once: their requests must be JSON, because another process may send them.
+ *
+ * @throws InvalidOptionError
+ */
+export function checkService(service: unknown): asserts service is BrowserService {
+  const fail = (fault: string): never => {
+    throw new InvalidOptionError('service', `service ${fault}. See pooled-browser/services.`);
+  };
+  if (!isRecord(service)) return fail('must be an object, such as kernel');
+  const { acquire, grant, release, owner, find } = service as Partial<BrowserService>;
+  for (const [name, value] of Object.entries({ acquire, grant, release }))
+    if (typeof value !== 'function') fail(`has no function ${name}`);
+  for (const name of ['name', 'idField', 'waits'] as const)
+    if (typeof service[name] !== 'string') fail(`has no text ${name}`);
+  const requests = {
+    acquire: acquire!(SAMPLE),
+    release: release!('id', { pool: 'pool', reuse: true }),
+    owner: owner?.('id', SAMPLE),
+    find: find?.(SAMPLE),
+  };
+  for (const [name, request] of Object.entries(requests)) {
+    if (request && !request.path.startsWith('/'))
+      fail(`${name} returns a path without a slash at its beginning`);
+    if (request && !isJson(request)) fail(`${name} returns a request that is not JSON`);
+  }
+}
+
+/** Whether a browser is leased by a request, and not by the connection alone. */
+export function hasAcquireRequest({ acquire }: BrowserService): boolean {
+  return acquire(SAMPLE) !== undefined;
+}
+
+function isJson(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isJson);
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (!isRecord(value)) return value === null || ['string', 'boolean', 'undefined'].includes(typeof value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isJson);
+}

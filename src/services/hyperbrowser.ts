@@ -1,0 +1,114 @@
+import { objectAt, optionalTextAt, path, valueAt, type BrowserService } from './browser-service.js';
+
+/** A session of Hyperbrowser. `util.inspect` and JSON show it without its token. */
+export interface HyperbrowserSession {
+  /** Identifier of the session. */
+  readonly id: string;
+  /** WebSocket URL for the Chrome DevTools Protocol; contains a secret. */
+  readonly wsEndpoint: string;
+  /** Secret of the session. */
+  readonly token?: string;
+  /** URL of a page to watch and control the browser; contains a secret. */
+  readonly liveUrl?: string;
+  /** URL of the session's page, which shows its recording. */
+  readonly sessionUrl?: string;
+  /** State of the session. */
+  readonly status?: 'active' | 'closed' | 'close-error' | 'error';
+  /** The team of the session. */
+  readonly teamId?: string;
+  /** Time of the creation, ISO 8601. */
+  readonly createdAt?: string;
+  /** Fields that this version of the library does not know. */
+  readonly [field: string]: unknown;
+}
+
+/** How to create a session of Hyperbrowser: fields of its request, by their names there. */
+export interface HyperbrowserOptions {
+  /** Minutes after which the service ends the session. */
+  timeoutMinutes?: number | undefined;
+  /** Where the browser runs: `us-west`, `europe-west`, … */
+  region?: string | undefined;
+  /** Window size in pixels. */
+  screen?: { width: number; height: number } | undefined;
+  /** Runs in stealth mode. */
+  useStealth?: boolean | undefined;
+  /** Uses the service's own proxies. */
+  useProxy?: boolean | undefined;
+  /** Country of the proxy. */
+  proxyCountry?: string | undefined;
+  /** Solves captchas. */
+  solveCaptchas?: boolean | undefined;
+  /** Blocks advertisements. */
+  adblock?: boolean | undefined;
+  /** Records the pages. */
+  enableWebRecording?: boolean | undefined;
+  /** Records a video. */
+  enableVideoWebRecording?: boolean | undefined;
+  /** The profile to load, and whether to save it at the end. */
+  profile?: { id?: string; persistChanges?: boolean } | undefined;
+  /** Further fields of the request. */
+  [field: string]: unknown;
+}
+
+/**
+ * Hyperbrowser, by the types of @hyperbrowser/sdk 0.92.6 and its documentation; not run against the service.
+ *
+ * Sessions have no names and no tags, so a lost response is reported, not found.
+ *
+ * @param create Fields of the request that creates a session.
+ */
+export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<HyperbrowserSession> {
+  return {
+    name: 'hyperbrowser',
+    baseUrl: 'https://api.hyperbrowser.ai',
+    auth: { header: 'x-api-key' },
+    usualToken: { variables: ['HYPERBROWSER_API_KEY'], at: 'https://api.hyperbrowser.ai' },
+    secretParameters: ['token', 'proxyServerPassword'],
+    idField: 'id',
+    waits: 'never',
+    acquire: ({ record }) => ({
+      method: 'POST',
+      path: '/api/session',
+      body: { ...create, ...(record && { enableWebRecording: true, enableVideoWebRecording: true }) },
+    }),
+    grant: (json) => {
+      const session = objectAt<HyperbrowserSession>(json, [], ['id', 'wsEndpoint']);
+      return {
+        id: session.id,
+        session,
+        cdpUrl: session.wsEndpoint,
+        liveViewUrl: optionalTextAt(session, 'liveUrl'),
+      };
+    },
+    release: (id) => ({ method: 'PUT', path: path`/api/session/${id}/stop` }),
+    replays,
+    probe: { method: 'GET', path: '/api/sessions?status=active&page=1&limit=1' },
+  };
+}
+
+const replays: Required<BrowserService>['replays'] = {
+  // The request for the video's own URL works only after the end; the session's page shows the recording.
+  list: (id) => ({ method: 'GET', path: path`/api/session/${id}` }),
+  read: (json, id) => {
+    objectAt(json, [], []);
+    const isRecorded = ['enableWebRecording', 'enableVideoWebRecording'].some(
+      (field) => valueAt(json, ['launchState', field]) === true,
+    );
+    if (!isRecorded) return [];
+    const { createdAt, sessionUrl } = objectAt<HyperbrowserSession>(json, [], ['createdAt', 'sessionUrl']);
+    return [
+      {
+        replay_id: id,
+        started_at: createdAt!,
+        ...endOf(json),
+        replay_view_url: sessionUrl!,
+      },
+    ];
+  },
+};
+
+/** The recording ends with the session. */
+function endOf(session: unknown): { finished_at?: string } {
+  const end = valueAt(session, ['endTime']);
+  return typeof end === 'number' && end > 0 ? { finished_at: new Date(end).toISOString() } : {};
+}

@@ -1,0 +1,337 @@
+import * as v from 'valibot';
+import { isRecord } from '../shared/json.js';
+import { LEASE_TAG, MARK_TAG, path, type BrowserService, type LeaseRequest } from './browser-service.js';
+
+/** A leased browser of this service. `util.inspect` and JSON show its URLs without their JWTs. */
+export interface BrowserSession {
+  /** Identifier of the session. A browser that is leased again keeps it. */
+  readonly session_id: string;
+  /** When the session was created, ISO 8601, by the service's clock. */
+  readonly created_at: string;
+  /** WebSocket URL for the Chrome DevTools Protocol; contains a JWT. */
+  readonly cdp_ws_url: string;
+  /** WebSocket URL for WebDriver BiDi; contains a JWT. */
+  readonly webdriver_ws_url: string;
+  /** The browser runs headless. */
+  readonly headless: boolean;
+  /** The browser runs in stealth mode. */
+  readonly stealth: boolean;
+  /** Seconds of inactivity after which the service ends the session. */
+  readonly timeout_seconds: number;
+  /** URL of the live view; contains a JWT. Only for browsers that are not headless. */
+  readonly browser_live_view_url?: string;
+  /** HTTP base URL of the session's own control API. */
+  readonly base_url?: string;
+  /** GPU acceleration is enabled (only for browsers that are not headless). */
+  readonly gpu?: boolean;
+  /** Name of this lease. */
+  readonly name?: string;
+  /** The browser profile, with cookies and logins. */
+  readonly profile?: Profile;
+  /** Identifier of the proxy. */
+  readonly proxy_id?: string;
+  /** The pool of the session. */
+  readonly pool?: { readonly id?: string; readonly name?: string };
+  /** Initial window size. */
+  readonly viewport?: Viewport;
+  /** The browser runs in kiosk mode. */
+  readonly kiosk_mode?: boolean;
+  /** The URL of the acquire request; it may not have loaded. */
+  readonly start_url?: string;
+  /** Chrome enterprise policies, by policy name. */
+  readonly chrome_policy?: Readonly<Record<string, unknown>>;
+  /** Tags of this lease. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /** When the session was soft-deleted, ISO 8601. Only for deleted sessions. */
+  readonly deleted_at?: string;
+  /** Resources that the session used: milliseconds since the browser started. */
+  readonly usage?: { readonly uptime_ms?: number };
+  /** Active telemetry, or `null` for none. */
+  readonly telemetry?: Telemetry | null;
+  /** Fields that this version of the library does not know. */
+  readonly [field: string]: unknown;
+}
+
+/** Browser profile of a session. */
+export interface Profile {
+  /** Identifier. */
+  readonly id?: string;
+  /** Name. */
+  readonly name?: string;
+  /** Time of the creation, ISO 8601. */
+  readonly created_at?: string;
+  /** Time of the last change, ISO 8601. */
+  readonly updated_at?: string;
+  /** Time of the last use, ISO 8601. */
+  readonly last_used_at?: string;
+}
+
+/** Window size. */
+export interface Viewport {
+  /** Width in pixels. */
+  readonly width: number;
+  /** Height in pixels. */
+  readonly height: number;
+  /** Frames per second; the service derives it from the size if it is missing. */
+  readonly refresh_rate?: number;
+}
+
+/** The categories of telemetry. */
+export type TelemetryCategory =
+  | 'console'
+  | 'page'
+  | 'interaction'
+  | 'network'
+  | 'control'
+  | 'connection'
+  | 'system'
+  | 'screenshot'
+  | 'captcha';
+
+/** Which telemetry is enabled, by category. A missing category is off. */
+export interface Telemetry {
+  /** By category. */
+  readonly browser?: Readonly<Partial<Record<TelemetryCategory, { readonly enabled: boolean }>>>;
+}
+
+/** Body of an acquire request. */
+export interface AcquireRequest {
+  /** Seconds to wait for a browser, a whole number. Default: the service's, which can be minutes. */
+  acquire_timeout_seconds?: number | undefined;
+  /** Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`; unique among the active leases. */
+  name?: string | undefined;
+  /** Up to 50 key-value pairs. */
+  tags?: Readonly<Record<string, string>> | undefined;
+  /** URL to open. If it fails to load, the acquire request succeeds anyway. */
+  start_url?: string | undefined;
+}
+
+/**
+ * A session id can belong to one lease after another, so a tag shows whose lease it is. A lease that already has the maximum
+ * number of tags has no such tag, and is recognized by its name.
+ */
+const MOST_TAGS = 50;
+const hasRoom = ({ tags = {} }: LeaseRequest, more = 1) => Object.keys(tags).length + more <= MOST_TAGS;
+/** Sessions of one request for the list. */
+const PAGE = 100;
+
+/**
+ * The service of the given API, and every service with the same one: kernel.sh, by the types of @onkernel/sdk 0.84.0. It is the
+ * default.
+ */
+export const kernel: BrowserService<BrowserSession> = {
+  name: 'kernel',
+  baseUrl: 'https://api.onkernel.com',
+  usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
+  secretParameters: ['jwt'],
+  idField: 'session_id',
+  waits: 'asked',
+  acquire: (lease) => {
+    const { pool, id, mark, name, tags, startUrl, wait } = lease;
+    const body: AcquireRequest = {
+      acquire_timeout_seconds: wait,
+      name,
+      start_url: startUrl,
+      tags: {
+        ...tags,
+        ...(hasRoom(lease) && { [LEASE_TAG]: id }),
+        ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+      },
+    };
+    return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
+  },
+  grant: (json) => {
+    const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
+    return {
+      id: session.session_id,
+      session,
+      cdpUrl: session.cdp_ws_url,
+      bidiUrl: session.webdriver_ws_url,
+      liveViewUrl: session.browser_live_view_url,
+      name: session.name,
+      hasProfile: session.profile !== undefined,
+      idleTimeout: session.timeout_seconds * 1000,
+    };
+  },
+  release: (id, { pool, reuse }) => ({
+    method: 'POST',
+    path: path`/browser_pools/${pool}/release`,
+    body: { session_id: id, reuse },
+  }),
+  owner: (id, lease) => {
+    const read = { method: 'GET', path: path`/browsers/${id}` } as const;
+    if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
+    return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
+  },
+  find: (lease) =>
+    hasRoom(lease)
+      ? {
+          method: 'GET',
+          path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
+          list: [],
+          at: ['tags', LEASE_TAG],
+        }
+      : undefined,
+  replays: {
+    list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
+    read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
+    start: (id, { frameRate, maxSeconds }) => ({
+      method: 'POST',
+      path: path`/browsers/${id}/replays`,
+      body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
+    }),
+    stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
+    video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
+  },
+  sessions: {
+    list: (page) => ({ method: 'GET', path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}` }),
+    read: (json) =>
+      read(v.array(listedSchema), json, 'is not a list of sessions').map(
+        ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
+          id,
+          lease: tags[LEASE_TAG],
+          mark: tags[MARK_TAG],
+          name,
+          pool: pool.name ?? pool.id,
+          poolId: pool.id,
+          createdAt,
+        }),
+      ),
+  },
+  pool: {
+    describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
+    read: (json) => read(poolSchema, json, 'is not a JSON object'),
+    flush: (pool) => ({ method: 'POST', path: path`/browser_pools/${pool}/flush` }),
+  },
+};
+
+/** An optional field. A wrong value counts as missing, so that it does not fail a lease. */
+const lenient = <Field extends v.GenericSchema>(field: Field) => v.fallback(v.optional(field), undefined);
+const text = lenient(v.string());
+const record = v.custom<Readonly<Record<string, unknown>>>(isRecord);
+const texts = v.pipe(
+  record,
+  v.transform((given) =>
+    Object.fromEntries(
+      Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    ),
+  ),
+);
+
+const replaySchema = object({
+  replay_id: text,
+  started_at: text,
+  finished_at: text,
+  replay_view_url: text,
+});
+
+const sessionSchema = object({
+  session_id: v.string(),
+  created_at: v.string(),
+  cdp_ws_url: v.string(),
+  webdriver_ws_url: v.string(),
+  headless: v.boolean(),
+  stealth: v.boolean(),
+  timeout_seconds: v.number(),
+  browser_live_view_url: text,
+  base_url: text,
+  gpu: lenient(v.boolean()),
+  name: text,
+  profile: lenient(object({ id: text, name: text, created_at: text, updated_at: text, last_used_at: text })),
+  proxy_id: text,
+  pool: lenient(object({ id: text, name: text })),
+  viewport: lenient(object({ width: v.number(), height: v.number(), refresh_rate: lenient(v.number()) })),
+  kiosk_mode: lenient(v.boolean()),
+  start_url: text,
+  chrome_policy: lenient(record),
+  tags: lenient(texts),
+  deleted_at: text,
+  usage: lenient(object({ uptime_ms: lenient(v.number()) })),
+  telemetry: lenient(v.custom<Telemetry | null>((value) => value === null || isRecord(value))),
+});
+
+const listedSchema = object({
+  session_id: v.string(),
+  created_at: text,
+  name: text,
+  tags: lenient(texts),
+  pool: lenient(object({ id: text, name: text })),
+});
+
+const poolSchema = object({
+  id: v.string(),
+  name: text,
+  available_count: lenient(v.number()),
+  acquired_count: lenient(v.number()),
+  created_at: text,
+  browser_pool_config: lenient(v.custom<PoolConfig>(isRecord)),
+});
+
+/** Reads a value. Throws with the reason why the JSON is not one. */
+function read<T>(schema: v.GenericSchema<unknown, T>, json: unknown, fault: string): T {
+  const result = v.safeParse(schema, json, { abortEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  const field = v.getDotPath(issue);
+  if (field === null || Array.isArray(json)) throw new Error(fault);
+  if (issue.input === undefined || issue.input === null) throw new Error(`lacks the required field ${field}`);
+  throw new Error(`has a field ${field} that is not a ${issue.expected}`);
+}
+
+/** The object without missing fields, and with its unknown fields. */
+type Found<Fields> = {
+  readonly [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Fields[Name];
+} & {
+  readonly [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Exclude<
+    Fields[Name],
+    undefined
+  >;
+} & { readonly [field: string]: unknown };
+
+type Known<Fields extends v.ObjectEntries> = v.InferOutput<v.ObjectSchema<Fields, undefined>>;
+
+function object<Fields extends v.ObjectEntries>(fields: Fields) {
+  const known = v.looseObject(fields as Record<string, v.GenericSchema>);
+  const withoutMissing = (all: object) =>
+    Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  return v.pipe(v.custom<object>(isRecord), known, v.transform(withoutMissing)) as unknown as v.GenericSchema<
+    unknown,
+    Found<Known<Fields>>
+  >;
+}
+
+/** The record of a pool. */
+export interface PoolRecord {
+  /** Identifier. */
+  readonly id: string;
+  /** Name. */
+  readonly name?: string;
+  /** Number of idle browsers. */
+  readonly available_count?: number;
+  /** Number of leased browsers. */
+  readonly acquired_count?: number;
+  /** Time of the creation, ISO 8601. */
+  readonly created_at?: string;
+  /** Configuration of the pool. */
+  readonly browser_pool_config?: PoolConfig;
+  readonly [field: string]: unknown;
+}
+
+/** Configuration of a pool. */
+export interface PoolConfig {
+  /** Number of browsers. */
+  readonly size?: number;
+  /** Percent of `size` that the service refills per minute. */
+  readonly fill_rate_per_minute?: number;
+  /** Seconds of inactivity after which a leased browser is destroyed. */
+  readonly timeout_seconds?: number;
+  /** The browsers run headless. */
+  readonly headless?: boolean;
+  /** The browsers run in stealth mode. */
+  readonly stealth?: boolean;
+  /** Initial window size. */
+  readonly viewport?: Viewport;
+  /** URL that the browsers open. */
+  readonly start_url?: string;
+  readonly [field: string]: unknown;
+}

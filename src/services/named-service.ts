@@ -1,0 +1,144 @@
+import { environment } from '../shared/environment.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { optional, readOption } from '../shared/options.js';
+import { checkBaseUrl } from '../shared/urls.js';
+import type { BrowserService } from './browser-service.js';
+import { leaseName, tokenCheck, type Token } from '../pool/pool-options.js';
+import { anchor } from './anchor.js';
+import { browserUse } from './browser-use.js';
+import { browserbase } from './browserbase.js';
+import { browserless } from './browserless.js';
+import { cdp } from './cdp.js';
+import { hyperbrowser } from './hyperbrowser.js';
+import { kernel } from './kernel.js';
+import { steel } from './steel.js';
+import { webdriver } from './webdriver.js';
+
+/** The services by name, without options. Some are wherever the address says; the others have an address of their own. */
+const SERVICES: Readonly<Record<string, (address: string | undefined) => BrowserService>> = {
+  kernel: () => kernel,
+  webdriver: (url) => webdriver({ url }),
+  cdp: (url) => cdp(url ?? missingAddress('cdp')),
+  browserless: (baseUrl) => browserless({ baseUrl }),
+  browserbase: () => browserbase(),
+  steel: () => steel(),
+  hyperbrowser: () => hyperbrowser(),
+  anchor: () => anchor(),
+  'browser-use': () => browserUse(),
+};
+
+export const SERVICE_NAMES: readonly string[] = Object.keys(SERVICES);
+const VARIABLE = 'BROWSER_POOL_SERVICE';
+const TOKEN_VARIABLE = 'BROWSER_POOL_ACCESS_TOKEN';
+
+/** A service, and the address of its requests. */
+export interface ServiceAt {
+  readonly service: BrowserService;
+  /** Undefined if nobody named one. */
+  readonly baseUrl: string | undefined;
+}
+
+/**
+ * Returns the service with a name. Without a name it is that of the given API, whose address must be given.
+ *
+ * @throws InvalidOptionError for an unknown name, or a service that needs an address.
+ */
+export function serviceNamed(name: string | undefined, address: string | undefined): ServiceAt {
+  if (name === undefined || address === 'local') return { service: kernel, baseUrl: address };
+  const create = Object.hasOwn(SERVICES, name) ? SERVICES[name] : undefined;
+  if (!create) {
+    const message = `service must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}.`;
+    throw new InvalidOptionError('service', message);
+  }
+  const service = create(address);
+  // The address of a browser may be that of its WebSocket.
+  return { service, baseUrl: name === 'cdp' ? service.baseUrl : (address ?? service.baseUrl) };
+}
+
+/** The service that the environment names, at this address or at that of the environment. */
+export function serviceOfEnvironment(address = addressOfEnvironment()): ServiceAt {
+  return serviceNamed(environment.service(), address);
+}
+
+/** @throws InvalidOptionError if it is `local` beside another service: one of both was forgotten. */
+export function addressOfEnvironment(): string | undefined {
+  const [name, address] = [environment.service(), environment.baseUrl()];
+  if (address === 'local' && name !== undefined && name !== 'kernel') {
+    const message = `BROWSER_POOL_BASE_URL is local, but ${VARIABLE} is ${name}: unset one of the two.`;
+    throw new InvalidOptionError('baseUrl', message);
+  }
+  return address;
+}
+
+/** Whether a service is the one of the environment, or a copy of it, and has no other address: the environment describes it. */
+export function isServiceOfEnvironment({ baseUrl }: Pick<BrowserService, 'baseUrl'>): boolean {
+  const name = environment.service() ?? 'kernel';
+  if (baseUrl === undefined || name === 'cdp') return false;
+  return baseUrl === serviceNamed(name, undefined).service.baseUrl;
+}
+
+/** The address for a service that the caller chose: its own, unless the environment describes that service. */
+export function addressOf(service: BrowserService): string | undefined {
+  const own = isServiceOfEnvironment(service) ? undefined : service.baseUrl;
+  return own ?? environment.baseUrl() ?? service.baseUrl;
+}
+
+function missingAddress(name: string): never {
+  throw new InvalidOptionError(
+    'baseUrl',
+    `The address is missing: the service ${name} (${VARIABLE}) needs BROWSER_POOL_BASE_URL, such as http://127.0.0.1:9222.`,
+  );
+}
+
+/**
+ * Returns the token for a service whose caller passed none. The token of one service must not reach another one: that of the
+ * environment belongs to the address of the environment, and without such an address to the service of the environment; the
+ * service's own variable belongs to the service's own address.
+ *
+ * @throws InvalidOptionError if the service needs a token, and the environment has none for it.
+ */
+export function tokenOf(service: BrowserService, url: URL): Token | undefined {
+  if (url.protocol === 'local:' || service.auth === 'none') return undefined;
+  const token = readOption(optional(tokenCheck), 'token', environment.accessToken());
+  const given = environment.baseUrl() ?? '';
+  // Undefined also for `local`: those browsers need no token, so the token is that of another service.
+  const address = URL.canParse(given) ? new URL(given) : undefined;
+  const isForThis = address ? address.origin === url.origin : isServiceOfEnvironment(service);
+  if (token !== undefined && isForThis) return token;
+  const variables = usualVariables(service, url);
+  const [name, own] = environment.firstOf(variables) ?? [];
+  if (name !== undefined) return readOption(tokenCheck, name, own);
+  if (service.isTokenOptional) return undefined;
+  if (token === undefined) {
+    const names = [TOKEN_VARIABLE, ...variables].join(' or ');
+    const message = `The access token is missing. Pass the option token, or set ${names}.`;
+    throw new InvalidOptionError('token', message);
+  }
+  const owner = address ? `the service at ${address.origin} (BROWSER_POOL_BASE_URL)` : 'the default service';
+  throw new InvalidOptionError(
+    'token',
+    `The access token is missing. ${TOKEN_VARIABLE} is the token of ${owner}, and is not sent to ${url.origin}. ` +
+      `Pass the option token, or set BROWSER_POOL_BASE_URL to the address of this service.`,
+  );
+}
+
+/** The variables with the key of a service, if the address is its own. */
+export function usualVariables({ usualToken }: BrowserService, url: URL): readonly string[] {
+  const isThere = usualToken && URL.canParse(usualToken.at) && new URL(usualToken.at).origin === url.origin;
+  return isThere ? usualToken.variables : [];
+}
+
+/**
+ * Returns the address of a service: a URL, or `local:<pool>`.
+ *
+ * @throws InvalidOptionError
+ */
+export function serviceUrl(
+  baseUrl: string | undefined,
+  idOrName: string,
+  options: { insecure: boolean },
+): URL {
+  // Chromium on this machine. Each pool is a separate service.
+  if (baseUrl !== 'local') return checkBaseUrl(baseUrl, options);
+  return new URL(`local:${readOption(leaseName(), 'pool', idOrName)}`);
+}

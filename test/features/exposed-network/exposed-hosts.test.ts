@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { ExposedHosts, faultInHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
+
+/** The rules, the URLs that they match, and others. */
+const RULES: [rules: string, exposed: string[], others: string[]][] = [
+  [
+    'localhost:3000',
+    [
+      'http://localhost:3000/',
+      'https://localhost:3000/a?b',
+      'ws://localhost:3000/hmr',
+      'http://a:b@localhost:3000/',
+    ],
+    [
+      'http://localhost/',
+      'http://localhost:30001/',
+      'http://localhost:3000.example/',
+      'http://a.localhost:3000/',
+      'http://other.example/?http://localhost:3000/',
+      'http://localhost:3000@other.example/',
+    ],
+  ],
+  ['shop.test', ['http://shop.test/', 'http://shop.test:81/', 'wss://shop.test/'], ['http://a.shop.test/']],
+  ['shop.test:80', ['http://shop.test/', 'https://shop.test:80/', 'ws://shop.test/'], ['https://shop.test/']],
+  [
+    'shop.test:443',
+    ['https://shop.test/', 'wss://shop.test/'],
+    ['http://shop.test/', 'https://shop.test:80/'],
+  ],
+  [
+    '*.test.internal',
+    ['http://a.test.internal/', 'http://a.b.test.internal:8080/'],
+    ['http://test.internal/', 'http://other.example/a.test.internal/'],
+  ],
+  ['.internal, x.*.com', ['http://a.internal/', 'http://x.y.com/'], ['http://internal/', 'http://y.com/']],
+  [
+    '<loopback>',
+    [
+      'http://localhost/',
+      'http://a.localhost:1/',
+      'https://127.0.0.1/',
+      'http://127.9.9.9:9/',
+      'http://[::1]:1/',
+    ],
+    ['http://127.example/', 'http://127.0.0.1.example/', 'http://localhost.example/', 'http://[::2]/'],
+  ],
+  ['<loopback>:3000', ['http://[::1]:3000/', 'http://127.0.0.1:3000/'], ['http://127.0.0.1/']],
+  ['*', ['http://a/', 'https://10.0.0.1:8/', 'ws://[fe80::1]/'], ['data:text/html,', 'file:///http://a/']],
+  ['*:8080', ['http://10.0.0.1:8080/', 'http://a:8080/'], ['http://a/']],
+  ['10.0.0.1,[0:0::1]:99', ['http://10.0.0.1/', 'http://[::1]:99/'], ['http://10.0.0.10/', 'http://[::1]/']],
+  // As in Playwright, a star in a name matches no address.
+  ['*1', ['http://host1/'], ['http://10.0.0.1/']],
+  ['Bücher.example', ['http://xn--bcher-kva.example/'], ['http://b.example/']],
+];
+
+describe.each(RULES)('%s', (rules, exposed, others) => {
+  const { pattern, cdpPatterns } = new ExposedHosts(rules);
+  /** As Chromium matches them. */
+  const asRegExp = (text: string) =>
+    new RegExp(`^${text.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`);
+  const isPaused = (url: string) => cdpPatterns.some((each) => asRegExp(each).test(url));
+
+  it.each(exposed)('exposes %s', (url) => {
+    expect(faultInHosts(rules)).toBeUndefined();
+    expect(pattern.test(url)).toBe(true);
+    if (url.startsWith('http')) expect(isPaused(url)).toBe(true);
+  });
+
+  it.each(others)('does not expose %s', (url) => expect(pattern.test(url)).toBe(false));
+});
+
+it('pauses no request to another host, except for a path that looks like a host', () => {
+  expect(new ExposedHosts('localhost:3000,shop.test:443').cdpPatterns).toEqual([
+    'http://localhost:3000/*',
+    'http://*@localhost:3000/*',
+    'https://localhost:3000/*',
+    'https://*@localhost:3000/*',
+    'http://shop.test:443/*',
+    'http://*@shop.test:443/*',
+    'https://shop.test/*',
+    'https://*@shop.test/*',
+  ]);
+});
+
+it.each([
+  ['', "has the rule '', which is no host"],
+  ['localhost,', "has the rule '', which is no host"],
+  ['http://localhost:3000', "has the rule 'http://localhost:3000', which is no host"],
+  ['a@localhost', 'which is no host'],
+  ['localhost/path', 'which is no host'],
+  ['::1', 'which is no host'],
+  ['[::g]', 'which is no host'],
+  ['3000', 'which is no host'],
+  ['<local>', 'which is no host'],
+  ['a b', 'which is no host'],
+  ['localhost:0', 'whose port must be 1 to 65535'],
+  ['localhost:65536', 'whose port must be 1 to 65535'],
+  [3000, "must be a list of hosts, such as 'localhost:3000', not 3000"],
+])('refuses %j', (rules, fault) => expect(faultInHosts(rules)).toContain(fault));

@@ -1,0 +1,364 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocketServer } from 'ws';
+import * as playwright from '../../../src/playwright.js';
+import * as puppeteer from '../../../src/puppeteer.js';
+import type { RunEvent } from '../../../src/index.js';
+import { DRIVERS, type AnyLease } from '../../support/drivers.js';
+import { FaultBench } from '../../support/fault-bench.js';
+import { useLocalPool } from '../../support/local.js';
+import { hasOpenSsl, selfSigned } from '../../support/self-signed.js';
+import { Site } from '../../support/site.js';
+
+/** Browsers that do not reach the servers of this machine by the name localhost. */
+const used = useLocalPool({
+  args: ['--host-resolver-rules=MAP localhost 127.0.0.1:9, MAP *.localhost 127.0.0.1:9'],
+});
+
+const LARGE = Buffer.alloc(8 * 1024 * 1024, 'large ');
+const BINARY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+const HTML = { 'content-type': 'text/html' };
+const FORM =
+  '<form method=post enctype=multipart/form-data action=/size><input type=file name=f><button>send</button></form>';
+
+/** Answers of the app, by path. */
+const APP: Record<string, (request: IncomingMessage, response: ServerResponse) => unknown> = {
+  '/': (_request, response) => response.writeHead(200, HTML).end(`<title>app</title>${FORM}`),
+  '/redirect': (_request, response) =>
+    response.writeHead(302, { location: '/', 'set-cookie': ['first=1; HttpOnly', 'second=2'] }).end(),
+  '/headers': ({ headers }, response) => response.end(JSON.stringify(headers)),
+  '/echo': async (request, response) => response.writeHead(200, HTML).end(await buffer(request)),
+  '/size': async (request, response) => response.end(`${(await buffer(request)).length > LARGE.length}`),
+  '/binary': (_request, response) => response.end(BINARY),
+  '/large': (_request, response) => response.end(LARGE),
+  '/gzip': (_request, response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('compressed')),
+  // A status that Chromium does not know, without a phrase.
+  '/odd': ({ socket }) => socket.end('HTTP/1.1 499 \r\nContent-Length: 2\r\n\r\nok'),
+  '/events': (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: an event\n\n'),
+  '/worker.js': (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'text/javascript' })
+      .end(
+        'onmessage = async ({ source }) => (source ?? self).postMessage(await (await fetch("/binary")).text())',
+      ),
+};
+
+const server = createServer((request, response) => {
+  const answer = APP[request.url!];
+  return answer ? answer(request, response) : response.writeHead(404).end();
+});
+const sockets = new WebSocketServer({ server });
+sockets.on('connection', (socket, { headers }) => {
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  socket.send(`${headers.origin} ${headers.cookie}`);
+});
+let port: number;
+let app: string;
+beforeAll(async () => {
+  await once(server.listen(0, 'localhost'), 'listening');
+  port = (server.address() as AddressInfo).port;
+  app = `http://localhost:${port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** What a page of the app finds there. */
+const LOOK = `(async () => {
+  const text = async (path, options) => (await fetch(path, options)).text();
+  const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuffer());
+  const large = await bytes('/large');
+  const worker = new Worker('/worker.js');
+  const said = new Promise((resolve) => (worker.onmessage = ({ data }) => resolve(data.length)));
+  worker.postMessage('');
+  return {
+    secure: isSecureContext,
+    cookie: document.cookie,
+    sent: JSON.parse(await text('/headers')).cookie,
+    binary: (await bytes('/binary')).join(),
+    large: [large.length, String.fromCharCode(...large.slice(-6))],
+    gzip: await text('/gzip'),
+    odd: (await fetch('/odd')).status,
+    post: await text('/echo', { method: 'POST', body: new Blob(['a', 'b']) }),
+    worker: (await said) > 100,
+  };
+})()`;
+const FOUND = {
+  secure: true,
+  cookie: 'second=2',
+  sent: 'first=1; second=2',
+  binary: BINARY.join(),
+  large: [LARGE.length, LARGE.subarray(-6).toString()],
+  gzip: 'compressed',
+  odd: 499,
+  post: 'ab',
+  worker: true,
+};
+
+const BODY = 'document.body.innerText';
+
+/** Sends a text and bytes, and resolves to all messages, or to the code of the close. */
+const SOCKET = (to: number) =>
+  new Promise((resolve) => {
+    const socket = new WebSocket(`ws://localhost:${to}/`);
+    socket.binaryType = 'arraybuffer';
+    const messages: unknown[] = [];
+    socket.onopen = () => {
+      socket.send('text');
+      socket.send(new Uint8Array([1, 2, 255]));
+    };
+    socket.onmessage = ({ data }) => {
+      messages.push(typeof data === 'string' ? data : new Uint8Array(data as ArrayBuffer).join());
+      if (messages.length === 3 || data === 'mine') resolve(messages);
+    };
+    socket.onclose = ({ code }) => resolve([code]);
+  });
+
+describe.each(DRIVERS)('$name', (driver) => {
+  const { run, openPage } = driver;
+
+  it('reaches an app on this machine in all pages, with cookies, uploads and workers, and nothing stays', async () => {
+    const hosts: string[] = [];
+    const onEvent = (event: RunEvent) => event.type === 'host-exposed' && hosts.push(event.host);
+    const result = await run(
+      used.pool,
+      async (lease) => {
+        const { page } = lease;
+        await page.goto(`${app}/redirect`);
+        const found = await page.evaluate(LOOK);
+        const other = (await openPage(lease)) as AnyLease['page'];
+        await other.goto(`${app.replace('//', '//user:secret@')}/headers`);
+        const { cookie, authorization } = JSON.parse(await other.evaluate(BODY)) as Record<string, string>;
+        return [found, cookie, Buffer.from(authorization!.slice('Basic '.length), 'base64').toString()];
+      },
+      { exposeNetwork: `localhost:${port}`, onEvent },
+    );
+    expect(result.value).toEqual([FOUND, FOUND.sent, 'user:secret']);
+    expect(result).toMatchObject({ released: 'reused', cleanupErrors: [] });
+    expect(hosts).toEqual([`localhost:${port}`]);
+    const next = await run(used.pool, ({ page }) => page.goto(app)).catch((error: unknown) => error);
+    expect(String(next)).toMatch(/REFUSED/);
+  });
+
+  it('exposes nothing but the hosts that are named, and fails as a local browser if a server is down', async () => {
+    const down = await Site.open(() => {});
+    const unused = down.as('localhost');
+    await down[Symbol.asyncDispose]();
+    const failures = await run(
+      used.pool,
+      async ({ page }) => {
+        const open = async (url: string) => page.goto(url).catch((error: unknown) => String(error));
+        return [await open(unused), await open(app)];
+      },
+      { exposeNetwork: new URL(unused).host, context: 'new' },
+    );
+    expect(failures.value).toEqual([
+      expect.stringContaining('ERR_CONNECTION_REFUSED'),
+      expect.stringMatching(/REFUSED/),
+    ]);
+  });
+
+  it('reaches the app again after a reconnect, also from a page that stayed open', async () => {
+    await using bench = await FaultBench.start(used.local);
+    bench.service.script('acquire', bench.grant);
+    const options = { reconnect: 'eager', exposeNetwork: '<loopback>' } as const;
+    await using browser = await driver.lease(bench.pool, options);
+    await browser.use(({ page }) => page.goto(app));
+    bench.road.lose('reset');
+    const again = () =>
+      browser.use(({ page }) => page.evaluate<string>('fetch("/gzip").then((response) => response.text())'));
+    await expect.poll(() => again().catch(() => '')).toBe('compressed');
+    expect(await browser.release()).toMatchObject({ released: 'reused' });
+  });
+});
+
+describe('with Playwright', () => {
+  const exposeNetwork = 'localhost,*.localhost';
+
+  /** Runs a callback whose page is at the app. `messages` are those of its console. */
+  const visit = <Value>(
+    callback: (lease: playwright.PlaywrightHandles & { messages: string[] }) => Promise<Value>,
+  ) =>
+    playwright.withPooledBrowser(
+      used.pool,
+      async (lease) => {
+        const messages: string[] = [];
+        lease.page.on('console', (message) => messages.push(message.text()));
+        await lease.page.goto(app);
+        return callback({ ...lease, messages });
+      },
+      { exposeNetwork },
+    );
+
+  it('reaches the app in popups, new contexts, frames and service workers, below the routes of the page', async () => {
+    const { value } = await visit(async ({ browser, page }) => {
+      const [popup] = await Promise.all([page.waitForEvent('popup'), page.evaluate('void open("/gzip")')]);
+      await popup.waitForLoadState();
+      const context = await browser.newContext();
+      const other = await context.newPage();
+      await other.goto(`http://shop.localhost:${port}/headers`);
+      // A frame of the app in a page of another origin.
+      await other.goto('about:blank');
+      await other.setContent(`<iframe src="${app}/gzip"></iframe>`);
+      const frame = other.frameLocator('iframe').locator('body');
+      const worker = await page.evaluate<number>(
+        `navigator.serviceWorker.register('/worker.js').then(async () => {
+          const { active } = await navigator.serviceWorker.ready;
+          active.postMessage('');
+          return new Promise((resolve) => (navigator.serviceWorker.onmessage = ({ data }) => resolve(data.length)));
+        })`,
+      );
+      await page.route('**/gzip', (route) => route.fulfill({ body: 'mine' }));
+      await page.route('**/binary', (route) => route.continue());
+      const mine = await page.evaluate(`fetch('/gzip').then((response) => response.text())`);
+      const ours = await page.evaluate(`fetch('/binary').then((response) => response.ok)`);
+      return [await popup.innerText('body'), await frame.innerText(), worker > 100, mine, ours];
+    });
+    expect(value).toEqual(['compressed', 'compressed', true, 'mine', true]);
+  });
+
+  it('sends the forms and files of a page, and reports a body that it can not read', async () => {
+    const { value } = await visit(async ({ page, messages }) => {
+      await page.setInputFiles('input', { name: 'a.txt', mimeType: 'text/plain', buffer: LARGE });
+      await page.click('button');
+      await page.waitForURL('**/size');
+      const uploaded = await page.innerText('body');
+      const stream = await page.evaluate(
+        `fetch('/echo', { method: 'POST', duplex: 'half', body: new Blob(['a']).stream() }).catch(() => 'failed')`,
+      );
+      await expect.poll(() => messages.join()).toContain('can not be read');
+      return [uploaded, stream];
+    });
+    expect(value).toEqual(['true', 'failed']);
+  });
+
+  it('delivers a stream of events in parts, and does not wait for an endless response at the end', async () => {
+    const { value, timings } = await visit(async ({ page, messages }) => {
+      const event = await page.evaluate(
+        `new Promise((resolve) => (new EventSource('/events').onmessage = ({ data }) => resolve(data)))`,
+      );
+      await expect.poll(() => messages.join()).toContain(`${app}/events: the events reach the page in parts`);
+      await page.evaluate(`void fetch('/events')`);
+      return event;
+    });
+    expect(value).toBe('an event');
+    expect(timings.cleanup).toBeLessThan(5000);
+  });
+
+  it('connects WebSockets to the app, in each context, below the routes of the page', async () => {
+    const { value } = await visit(async ({ browser, page }) => {
+      const context = await browser.newContext();
+      const results: unknown[] = [];
+      for (const each of [page, await context.newPage()]) {
+        await each.goto(app);
+        await each.evaluate('document.cookie = "a=1"');
+        results.push(await each.evaluate(SOCKET, port));
+      }
+      // Nobody listens there.
+      results.push(await page.evaluate(SOCKET, 9));
+      await page.routeWebSocket('**/', (route) => route.send('mine'));
+      await page.reload();
+      results.push(await page.evaluate(SOCKET, port));
+      return results;
+    });
+    const seen = [`${app} a=1`, 'text', '1,2,255'];
+    expect(value).toEqual([seen, seen, [1006], ['mine']]);
+  });
+
+  it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {
+    await using secure = await serveSecurely();
+    const { value } = await visit(async ({ browser, page, messages }) => {
+      const refused = await page.evaluate(`fetch('${secure.url}').catch(() => 'refused')`);
+      await expect.poll(() => messages.join()).toContain('Set ignoreHTTPSErrors of the context');
+      const context = await browser.newContext({ ignoreHTTPSErrors: true });
+      const other = await context.newPage();
+      await other.goto(secure.url);
+      return [refused, await other.innerText('body')];
+    });
+    expect(value).toEqual(['refused', 'secure']);
+  });
+});
+
+describe('with Puppeteer', () => {
+  it.each(['cdp', 'bidi'] as const)(
+    'sends the files of a form over %s, if their names differ',
+    async (protocol) => {
+      const [file, other] = [0, 1].map(() => join(mkdtempSync(join(tmpdir(), 'form-')), 'a "file".txt'));
+      for (const path of [file!, other!]) writeFileSync(path, LARGE);
+      const { value } = await puppeteer.withPooledBrowser(
+        used.pool,
+        async ({ page }) => {
+          const send = async (path: string) => {
+            await page.goto(app);
+            const input = await page.$('input');
+            await input!.uploadFile(path);
+            const sent = 'fetch("/size", { method: "POST", body: new FormData(document.forms[0]) })';
+            return page.evaluate(`${sent}.then((response) => response.text(), () => 'failed')`);
+          };
+          return [await send(file!), await send(other!)];
+        },
+        { exposeNetwork: 'localhost', protocol },
+      );
+      expect(value).toEqual(['true', 'failed']);
+    },
+  );
+
+  it('reaches the app below the request interception of the page', async () => {
+    const { value } = await puppeteer.withPooledBrowser(
+      used.pool,
+      async ({ page }) => {
+        await page.setRequestInterception(true);
+        page.on('request', (request) =>
+          request.url().endsWith('/gzip') ? request.respond({ body: 'mine' }) : request.continue(),
+        );
+        await page.goto(app);
+        return [
+          await page.title(),
+          await page.evaluate(`fetch('/gzip').then((response) => response.text())`),
+        ];
+      },
+      { exposeNetwork: 'localhost' },
+    );
+    expect(value).toEqual(['app', 'mine']);
+  });
+
+  it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with acceptInsecureCerts', async () => {
+    await using secure = await serveSecurely();
+    const open = async (connectOptions: { acceptInsecureCerts?: boolean }) => {
+      const run = puppeteer.withPooledBrowser(
+        used.pool,
+        async ({ page }) => {
+          await page.goto(secure.url);
+          return page.evaluate(BODY);
+        },
+        { exposeNetwork: 'localhost', connectOptions },
+      );
+      return run.then(({ value }) => value, String);
+    };
+    expect(await open({})).toContain('net::ERR_FAILED');
+    expect(await open({ acceptInsecureCerts: true })).toBe('secure');
+  });
+});
+
+async function serveSecurely(): Promise<{ url: string } & AsyncDisposable> {
+  const secure = createHttpsServer(selfSigned(), (_request, response) => response.end('secure'));
+  await once(secure.listen(0, 'localhost'), 'listening');
+  return {
+    url: `https://localhost:${(secure.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      secure.closeAllConnections();
+      await once(secure.close(), 'close');
+    },
+  };
+}

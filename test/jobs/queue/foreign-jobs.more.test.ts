@@ -1,0 +1,154 @@
+import type { Redis } from 'ioredis';
+import { Queue } from 'bullmq';
+import { expect, onTestFinished } from 'vitest';
+import { beginList, endList, forgetLists, openQueue } from '../../../src/jobs/queue/input-lists.js';
+import { RedisLink } from '../../../src/jobs/queue/redis.js';
+import { describeWithRedis, useRedis } from '../../support/redis.js';
+import { it, warningsOfTest } from '../it.js';
+import { gate, range } from '../support.js';
+import { TestQueue } from './support.js';
+
+const LOST = {
+  name: 'QueueError',
+  message: expect.stringMatching(/^Redis has lost the queue \w+: it was emptied, or restarted/) as string,
+};
+
+describeWithRedis('a queue with jobs of another program', () => {
+  const used = useRedis();
+
+  /** A queue, BullMQ's own class for it, and a client. */
+  async function open(name: string): Promise<{ queue: TestQueue; jobs: Queue; client: Redis }> {
+    const jobs = new Queue(name, { connection: { host: '127.0.0.1', port: used.redis.port } });
+    const client = await used.redis.connect();
+    onTestFinished(async () => {
+      client.disconnect();
+      await jobs.close();
+    });
+    return { queue: new TestQueue(name, used.redis.url), jobs, client };
+  }
+
+  const reports = (warnings: Error[], name: string): string[] => {
+    const pattern = new RegExp(
+      `^The job (\\S+) of the queue ${name} was not added by enqueueInputs: (.*)\\. Use`,
+    );
+    return warnings.flatMap(({ message }) => pattern.exec(message)?.slice(1).join(': ') ?? []).toSorted();
+  };
+
+  it('runs and collects its inputs; the other jobs fail, are reported and stay', async ({ bench }) => {
+    const { queue, jobs, client } = await open('mixed');
+    const warnings = warningsOfTest();
+    await jobs.add('mail', {}, { jobId: 'broken' });
+    await client.hset('bull:mixed:broken', 'data', '{"to":');
+    await jobs.add('mail', { index: 5, to: 'somebody' }, { jobId: 'mail' });
+    await queue.add(range(250));
+    await jobs.add('mail', 'text', { jobId: 'text' });
+    for (let start = 0; start < 2; start++) {
+      await using worker = queue.work(bench, ({ input }) => input, { pagesPerLease: 8 });
+      await expect.poll(() => jobs.getFailedCount()).toBe(3);
+      const collected = await queue.collect();
+      expect(collected.map(({ index }) => index)).toEqual(start === 0 ? range(250) : [0]);
+      expect(collected.every(({ status }) => status === 'fulfilled')).toBe(true);
+      await worker.end();
+      await queue.add([0]);
+    }
+    const failed = ['broken', 'mail', 'text'].map((id) => `${id}: it is moved to the failed jobs`);
+    const skipped = ['broken', 'mail', 'text'].map((id) => `${id}: its result is not collected`);
+    expect(reports(warnings, 'mixed')).toEqual([...failed, ...skipped, ...skipped].toSorted());
+    expect(await client.hget('bull:mixed:mail', 'failedReason')).toMatch(
+      /^The job mail of the queue mixed was/,
+    );
+  });
+
+  it('reports more of them than a collector reads at once', async () => {
+    const { queue, jobs, client } = await open('many');
+    const warnings = warningsOfTest();
+    for (const id of range(250)) {
+      await client.hset(`bull:many:x${id}`, { name: 'mail', data: '{', opts: '{}', timestamp: 1 });
+      await client.zadd('bull:many:failed', id, `x${id}`);
+    }
+    await queue.add([]);
+    expect(await queue.collect()).toEqual([]);
+    expect([reports(warnings, 'many').length, await jobs.getFailedCount()]).toEqual([250, 250]);
+  });
+
+  it('does not take the result of another program for that of a task', async () => {
+    const { queue, jobs, client } = await open('taken');
+    await queue.add(['a', 'b']);
+    const [first, second] = await jobs.getWaiting();
+    for (const [{ id }, value] of [
+      [first!, '{"index":7}'],
+      [second!, 'no JSON'],
+    ] as const) {
+      await client.lrem('bull:taken:wait', 1, id!);
+      await client.hset(`bull:taken:${id}`, 'returnvalue', value);
+      await client.zadd('bull:taken:completed', 1, id!);
+    }
+    const message = expect.stringContaining('was completed by another program') as string;
+    const reason = { name: 'QueueError', code: 'ERR_QUEUE', message };
+    expect(await queue.collect()).toMatchObject([
+      { status: 'rejected', index: 0, input: 'a', reason },
+      { status: 'rejected', index: 1, input: 'b', reason },
+    ]);
+  });
+
+  it('adds no input that workers would receive as something else', async () => {
+    const { queue } = await open('refused');
+    await expect(queue.add([1, { price: Number.NaN }])).rejects.toMatchObject({
+      name: 'InvalidOptionError',
+      message: expect.stringContaining(
+        'Input 1 is not data that JSON can hold: input.price is NaN.',
+      ) as string,
+    });
+  });
+});
+
+describeWithRedis('Redis that comes back empty', () => {
+  const used = useRedis();
+
+  it.for(['while workers run', 'while inputs are added'])(
+    'ends the collector with a reason, %s',
+    async (when) => {
+      const queue = new TestQueue('emptied', used.redis.url);
+      const client = await used.redis.connect();
+      const rest = gate();
+      async function* inputs() {
+        yield* range(600);
+        if (when === 'while inputs are added') await rest.promise;
+        yield 600;
+      }
+      const adding = queue.add(inputs() as never);
+      const collected = queue.outcomes().next();
+      collected.catch(() => {});
+      await expect.poll(() => client.hlen('bull:emptied:pooled-browser:lists')).toBe(2);
+      if (when === 'while workers run') await adding;
+      await client.flushall();
+      await expect(collected).rejects.toMatchObject(LOST);
+      rest.open();
+      if (when === 'while inputs are added') await expect(adding).rejects.toMatchObject(LOST);
+      // The message says to add the inputs again: a new collector accepts the new lists.
+      await client.flushall();
+      await queue.add([]);
+      expect(await queue.collect()).toEqual([]);
+      client.disconnect();
+    },
+  );
+});
+
+describeWithRedis('a list that is begun when the last outcome was collected', () => {
+  const used = useRedis();
+
+  it('is not forgotten', async () => {
+    await using redis = await RedisLink.open({
+      connection: used.redis.url,
+      redisTimeout: 5000,
+      prefix: 'bull',
+    });
+    const queue = await openQueue('begun', redis, { prefix: 'bull' });
+    await beginList(queue, 'first');
+    await endList(queue, 'first', 1);
+    await beginList(queue, 'second');
+    expect(await forgetLists(queue)).toBe(false);
+    await endList(queue, 'second', 1);
+    expect(await forgetLists(queue)).toBe(true);
+  });
+});

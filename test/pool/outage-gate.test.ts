@@ -1,0 +1,182 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { OutageGate } from '../../src/pool/outage-gate.js';
+import { raceAbort } from '../../src/shared/abort.js';
+import { useFakeClock } from '../support/fake-clock.js';
+import { settle } from '../support/played-browser.js';
+
+type Outcome = 'works' | 'down' | 'down for 5 s';
+
+/** Callers at one gate, whose requests the test answers. */
+class Callers {
+  /** Names of the callers whose request was sent, in order. */
+  readonly sent: string[] = [];
+  /** What each caller received: an outcome, or the reason of its abort. */
+  readonly outcomes: Record<string, unknown> = {};
+  readonly #gate = new OutageGate();
+  readonly #answers = new Map<string, (outcome: Outcome) => void>();
+
+  /** A call, which makes a pause of this many ms before its request during an outage. */
+  call(name: string, pause = 1): AbortController {
+    const caller = new AbortController();
+    const { signal } = caller;
+    const send = () => {
+      this.sent.push(name);
+      return raceAbort(new Promise<Outcome>((resolve) => this.#answers.set(name, resolve)), signal);
+    };
+    const outageIn = (outcome: Outcome) =>
+      outcome === 'works' ? undefined : { retryAfter: outcome === 'down' ? undefined : 5000 };
+    const retry = { factor: 1, minTimeout: pause, maxTimeout: pause, randomize: false };
+    this.#gate.run({ send, outageIn, retry, signal }).then(
+      (outcome) => (this.outcomes[name] = outcome),
+      (error: unknown) => (this.outcomes[name] = error),
+    );
+    return caller;
+  }
+
+  answer(name: string, outcome: Outcome): void {
+    this.#answers.get(name)!(outcome);
+  }
+
+  /** Expects that these callers, and no others, have sent a request after this many ms. */
+  async expectSent(names: string[], after = 1): Promise<void> {
+    await settle();
+    vi.advanceTimersByTime(after);
+    await settle();
+    expect(this.sent).toEqual(names);
+  }
+
+  /** Begins an outage: the request of one caller fails. */
+  async beginOutage(outcome: Outcome = 'down'): Promise<void> {
+    this.call('first');
+    await settle();
+    this.answer('first', outcome);
+    await settle();
+    this.sent.length = 0;
+  }
+}
+
+let callers: Callers;
+beforeEach(() => {
+  useFakeClock();
+  callers = new Callers();
+});
+
+it('sends each request at once while the service works', async () => {
+  for (const name of ['a', 'b']) callers.call(name);
+  await callers.expectSent(['a', 'b'], 0);
+  callers.answer('a', 'works');
+  callers.call('c');
+  await callers.expectSent(['a', 'b', 'c'], 0);
+});
+
+describe('during an outage', () => {
+  it('one caller at a time sends a request, in order of arrival', async () => {
+    await callers.beginOutage();
+    for (const name of ['a', 'b', 'c']) callers.call(name);
+    await callers.expectSent(['a']);
+    callers.answer('a', 'down');
+    await callers.expectSent(['a', 'b']);
+    callers.answer('b', 'down');
+    await callers.expectSent(['a', 'b', 'c']);
+    expect(callers.outcomes).toMatchObject({ a: 'down', b: 'down' });
+  });
+
+  it.each<[string, Outcome, number]>([
+    ['the backoff', 'down', 60_000],
+    ['the time that the service asked for', 'down for 5 s', 5000],
+  ])('a request follows the last failure after %s', async (_what, outcome, pause) => {
+    await callers.beginOutage(outcome);
+    callers.call('a', 60_000);
+    await callers.expectSent([], pause - 1);
+    await callers.expectSent(['a'], 1);
+  });
+
+  it.each([
+    ['a success of the caller whose turn it is', () => callers.answer('a', 'works')],
+    ['a success that was requested before the outage', () => callers.answer('early', 'works')],
+    ['a request without an error for 12 s, which waits for a browser', () => vi.advanceTimersByTime(12_000)],
+  ])('all others follow %s', async (_what, end) => {
+    callers.call('early');
+    await callers.beginOutage();
+    for (const name of ['a', 'b', 'c']) callers.call(name);
+    await callers.expectSent(['a']);
+    end();
+    await callers.expectSent(['a', 'b', 'c'], 0);
+  });
+});
+
+it('a failure of a request that was sent before the outage does not prolong it', async () => {
+  callers.call('early');
+  await callers.beginOutage();
+  vi.advanceTimersByTime(10_000);
+  callers.answer('early', 'down');
+  await settle();
+  callers.call('a', 60_000);
+  await callers.expectSent([], 49_999);
+  await callers.expectSent(['a'], 1);
+});
+
+it('a request that fails after it has waited for a browser begins no outage', async () => {
+  await callers.beginOutage();
+  callers.call('a');
+  await callers.expectSent(['a']);
+  vi.advanceTimersByTime(12_000);
+  callers.answer('a', 'down');
+  await settle();
+  callers.call('b');
+  await callers.expectSent(['a', 'b'], 0);
+});
+
+describe('a caller that aborts during an outage', () => {
+  it('in its pause passes the turn on, also to a caller that arrives later', async () => {
+    await callers.beginOutage();
+    const a = callers.call('a', 60_000);
+    callers.call('b');
+    a.abort('left');
+    await callers.expectSent(['b']);
+    callers.answer('b', 'down');
+    const c = callers.call('c', 60_000);
+    await callers.expectSent(['b']);
+    c.abort('left');
+    callers.call('d');
+    await callers.expectSent(['b', 'd']);
+    expect(callers.outcomes).toMatchObject({ a: 'left', c: 'left' });
+  });
+
+  it('while it waits leaves the order of the others', async () => {
+    await callers.beginOutage();
+    callers.call('a');
+    const b = callers.call('b');
+    callers.call('c');
+    await callers.expectSent(['a']);
+    b.abort('left');
+    callers.answer('a', 'down');
+    await callers.expectSent(['a', 'c']);
+    expect(callers.outcomes).toMatchObject({ b: 'left' });
+  });
+
+  it.each(Array.from({ length: 20 }, (_, turns) => turns))(
+    'when its turn comes passes the turn on: %i turns of the microtask queue after the failure before it',
+    async (turns) => {
+      await callers.beginOutage();
+      callers.call('a');
+      const b = callers.call('b');
+      callers.call('c');
+      await callers.expectSent(['a']);
+      callers.answer('a', 'down');
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      b.abort('left');
+      await callers.expectSent(['a', 'c']);
+      expect(callers.outcomes).toMatchObject({ b: 'left' });
+    },
+  );
+
+  it('in its request says nothing about the service', async () => {
+    await callers.beginOutage();
+    const a = callers.call('a');
+    for (const name of ['b', 'c']) callers.call(name);
+    await callers.expectSent(['a']);
+    a.abort('left');
+    await callers.expectSent(['a', 'b']);
+  });
+});

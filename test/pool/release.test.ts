@@ -1,0 +1,130 @@
+import { expect, it, vi } from 'vitest';
+import { nextStep, releaseBrowser, type Answer, type Doubt, type Step } from '../../src/pool/release.js';
+import type { OwnerCheck } from '../../src/pool/tickets.js';
+import { useFakeClock } from '../support/fake-clock.js';
+import { settle } from '../support/played-browser.js';
+
+const REQUEST = { method: 'GET', url: 'http://127.0.0.1/', auth: 'none' } as const;
+const check = (isShown: boolean): OwnerCheck => ({ ...REQUEST, at: ['name'], is: 'ours', isShown });
+/** How a service shows whose lease a session is. */
+const OWNERS = {
+  /** With the acquire response and later. */
+  shown: check(true),
+  /** A broken acquire response did not show it. */
+  checked: check(false),
+  /** Never. */
+  hidden: null,
+  /** Each session has one lease. */
+  single: undefined,
+};
+
+type Sent = number | 'no answer' | 'not sent' | 'final' | 'ours';
+
+function answer(to: Answer['to'], sent: Sent): Answer {
+  if (sent === 'ours') return { to, status: 200, isSent: true, isOurs: true };
+  if (typeof sent === 'number') return { to, status: sent, isSent: true };
+  return { to, isSent: sent === 'no answer', isFinal: sent === 'final' };
+}
+
+type Row = [
+  request: 'reuse' | 'destroy',
+  owner: (keyof typeof OWNERS)[],
+  before: Doubt[],
+  answers: 'begins' | [to: Answer['to'], ...Sent[]],
+  next: Step['next'],
+  doubt?: Doubt,
+];
+
+const ALL = ['shown', 'checked', 'hidden', 'single'] as const;
+const MARKED = ['shown', 'checked'] as const;
+const ANY: Doubt[] = ['none', 'failed', 'unknown'];
+
+const POLICY: Row[] = [
+  // The beginning. A helper process begins with the doubt of the process that ended.
+  ['reuse', [...ALL], ['none'], 'begins', 'release', 'none'],
+  ['destroy', [...MARKED], ['failed', 'unknown'], 'begins', 'check owner'],
+  ['destroy', ['hidden'], ['failed'], 'begins', 'release'],
+  ['destroy', ['hidden'], ['unknown'], 'begins', 'unknown'],
+  ['destroy', ['single'], ANY, 'begins', 'release', 'none'],
+  // Whatever happened before, these answers are the end.
+  ['reuse', [...ALL], ANY, ['release', 200, 202, 204], 'released'],
+  ['reuse', [...ALL], ANY, ['release', 404, 410], 'gone'],
+  // A refusal, which later requests would get too.
+  ['reuse', [...ALL], ['none'], ['release', 302, 400, 401, 403, 'final'], 'failed', 'none'],
+  ['reuse', ['shown'], ['failed'], ['release', 400, 'final'], 'failed', 'failed'],
+  ['reuse', ['shown'], ['unknown'], ['release', 400, 'final'], 'unknown', 'unknown'],
+  // Nothing happened.
+  ['reuse', [...ALL], ['none'], ['release', 408, 409, 429, 503, 'not sent'], 'release', 'none'],
+  ['reuse', [...MARKED], ['failed'], ['release', 503, 'not sent'], 'check owner', 'failed'],
+  ['reuse', [...MARKED], ['unknown'], ['release', 500, 503, 'not sent'], 'check owner', 'unknown'],
+  // The service reports a failure, or the release may have been processed.
+  ['reuse', [...MARKED], ['none', 'failed'], ['release', 500, 501, 599], 'check owner', 'failed'],
+  ['reuse', [...MARKED], ANY, ['release', 502, 504, 'no answer'], 'check owner', 'unknown'],
+  ['reuse', ['hidden'], ['none', 'failed'], ['release', 500], 'release', 'failed'],
+  ['reuse', ['hidden'], ANY, ['release', 502, 504, 'no answer'], 'unknown', 'unknown'],
+  ['reuse', ['single'], ANY, ['release', 500, 502, 504, 'no answer'], 'release', 'none'],
+  // A destroyed browser is not leased again.
+  ['destroy', [...ALL], ['none'], ['release', 429, 500, 502, 503, 504, 'no answer'], 'release', 'none'],
+  ['destroy', [...MARKED], ['unknown'], ['release', 500, 'no answer'], 'check owner', 'unknown'],
+  // Whose session is it?
+  ['reuse', [...MARKED], ['failed', 'unknown'], ['owner', 'ours'], 'release'],
+  ['reuse', ['shown'], ['failed', 'unknown'], ['owner', 200], 'released'],
+  ['reuse', ['checked'], ['failed', 'unknown'], ['owner', 200], 'unknown', 'unknown'],
+  ['reuse', [...MARKED], ['failed'], ['owner', 404, 405, 410, 501], 'release', 'failed'],
+  ['reuse', [...MARKED], ['unknown'], ['owner', 404, 405, 410, 501], 'unknown', 'unknown'],
+  [
+    'reuse',
+    [...MARKED],
+    ['failed', 'unknown'],
+    ['owner', 302, 401, 403, 500, 503, 'no answer'],
+    'check owner',
+  ],
+  ['reuse', [...MARKED], ['failed', 'unknown'], ['owner', 'final'], 'unknown', 'unknown'],
+];
+
+it.for(POLICY)('to %s a browser with owner %j, doubt %j and answer %j: next is %s', (row) => {
+  const [request, owners, doubts, answers, next, after] = row;
+  const [to, ...sent] = answers === 'begins' ? [] : answers;
+  const tried = to ? sent.map((each) => answer(to, each)) : [undefined];
+  const isRepeated = next === 'check owner' || (to === 'release' && next === 'release');
+  const cases = owners.flatMap((owner) =>
+    doubts.flatMap((doubt) => tried.map((one) => ({ owner, doubt, one }))),
+  );
+  for (const { owner, doubt, one } of cases) {
+    const step = nextStep({ owner: OWNERS[owner], reuses: request === 'reuse' }, doubt, one);
+    expect(step.next, `${owner}, ${doubt}, ${JSON.stringify(one)}`).toBe(next);
+    if (after) expect(step.doubt).toBe(after);
+    if (one && isRepeated) expect(step.pauses).toBe(true);
+  }
+});
+
+it('has further statuses which mean that the session no longer exists', () => {
+  expect(nextStep({ owner: undefined, gone: [401], reuses: true }, 'none', answer('release', 401))).toEqual({
+    next: 'gone',
+    doubt: 'none',
+  });
+});
+
+it('repeats a release with growing pauses until its time is over, each request with half of the time', async () => {
+  useFakeClock();
+  const timeouts: number[] = [];
+  const ticket = { id: 's', reuse: REQUEST, destroy: REQUEST };
+  const send = async (_request: object, timeout: number) => {
+    timeouts.push(timeout);
+    return { status: 503, isSent: true };
+  };
+  let result: string | undefined;
+  const began = performance.now();
+  void releaseBrowser(ticket, { reuses: true, timeout: 10_000, send }).then((last) => (result = last));
+  while (result === undefined) {
+    vi.advanceTimersByTime(10);
+    await settle();
+  }
+  expect(result).toBe('failed');
+  expect(performance.now() - began).toBeLessThanOrEqual(10_010);
+  expect(timeouts.length).toBeGreaterThan(5);
+  expect(timeouts.length).toBeLessThan(12);
+  for (const timeout of timeouts) expect(timeout).toBeLessThanOrEqual(5000);
+  // A request that the end would interrupt is not sent.
+  expect(timeouts.at(-1)).toBeGreaterThanOrEqual(1000);
+});

@@ -1,0 +1,81 @@
+import { expect, it } from 'vitest';
+import { BrowserPool, leaseBrowser, withPooledBrowser } from '../../src/index.js';
+import { browserless } from '../../src/services.js';
+import { startBrowserless } from '../support/browserless-server.js';
+import { TOKEN } from '../support/fake-service.js';
+import { plainConnector } from '../support/plain-connector.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { rejection } from '../pool/support.js';
+
+const poolOf = ({ baseUrl }: { baseUrl: string }, token = TOKEN) =>
+  new BrowserPool('mine', { service: browserless({ baseUrl }), token });
+const options = { connector: plainConnector, retry: { minTimeout: 5, maxTimeout: 50 } };
+
+it('waits while the service refuses a connection, and never holds two browsers on one slot', async () => {
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
+  const runs = await Promise.all(
+    [1, 2, 3, 4].map(() => withPooledBrowser(pool, ({ session }) => session.id, options)),
+  );
+  expect(runs.map(({ released }) => released)).toEqual(Array(4).fill('destroyed'));
+  expect(server.most()).toBe(1);
+  expect(new Set(server.urls.map(({ searchParams }) => searchParams.get('trackingId')))).toEqual(
+    new Set(runs.map(({ value }) => value)),
+  );
+  for (const run of runs) expectNoSecrets(run);
+});
+
+it('fails with AcquireTimeoutError when the wait for a connection is over, and says why', async () => {
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
+  const held = await leaseBrowser(pool, options);
+  const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, acquireTimeout: 100 }));
+  expect(error).toMatchObject({ name: 'AcquireTimeoutError', cause: { name: 'ConnectError', status: 429 } });
+  expectNoSecrets(error);
+  await held.release();
+});
+
+it('fails after connectAttempts with a wrong token, and a lost browser is not reconnected', async () => {
+  await using server = await startBrowserless();
+  await using wrong = poolOf(server, 'canary-wrong-token');
+  const error = await rejection(withPooledBrowser(wrong, () => {}, options));
+  expect(error).toMatchObject({ name: 'ConnectError', status: 401 });
+  expectNoSecrets(error);
+  await using pool = poolOf(server);
+  const held = await leaseBrowser(pool, { ...options, reconnect: 'eager' });
+  expect(await rejection(held.detach())).toMatchObject({ name: 'InvalidOptionError' });
+  expect((await held.release()).released).toBe('destroyed');
+});
+
+it('a token function that fails ends the call, and one that hangs ends with it', async () => {
+  await using server = await startBrowserless();
+  const { baseUrl } = server;
+  const poolWith = (token: () => Promise<string>) =>
+    new BrowserPool('mine', { service: browserless({ baseUrl }), token });
+  const failing = poolWith(() => Promise.reject(new Error('no token today')));
+  expect(await rejection(withPooledBrowser(failing, () => {}, options))).toMatchObject({
+    message: 'no token today',
+  });
+  await failing.close();
+  const hanging = poolWith(() => new Promise(() => {}));
+  const late = rejection(withPooledBrowser(hanging, () => {}, { ...options, acquireTimeout: 100 }));
+  expect(await late).toMatchObject({ name: 'AcquireTimeoutError' });
+  await hanging.close();
+});
+
+it('passes launch options and a token function', async () => {
+  await using server = await startBrowserless();
+  const { baseUrl } = server;
+  const service = browserless({
+    baseUrl,
+    path: '/chrome',
+    launch: { args: ['--a'] },
+    parameters: { timeout: 5 },
+  });
+  await using pool = new BrowserPool('mine', { service, token: async () => TOKEN });
+  await withPooledBrowser(pool, () => {}, options);
+  const [url] = server.urls;
+  expect(url!.pathname).toBe('/chrome');
+  expect(url!.searchParams.get('launch')).toBe('{"args":["--a"]}');
+  expect(url!.searchParams.get('timeout')).toBe('5');
+});

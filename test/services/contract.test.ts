@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest';
+import {
+  BrowserPool,
+  leaseBrowser,
+  withPooledBrowser,
+  type BrowserPoolOptions,
+  type BrowserService,
+} from '../../src/index.js';
+import { clientOf } from '../../src/pool/client.js';
+import { serviceError } from '../../src/net/response.js';
+import { leaseSession } from '../../src/calls/lease-browser.js';
+import { hideParameters } from '../../src/shared/redact.js';
+import {
+  anchor,
+  browserbase,
+  browserUse,
+  hyperbrowser,
+  LEASE_TAG,
+  MARK_TAG,
+  steel,
+} from '../../src/services.js';
+import { CONTRACTS, contractOf, ContractServer, answerWith } from '../support/contract-server.js';
+import { TOKEN } from '../support/fake-service.js';
+import { plainConnector } from '../support/plain-connector.js';
+import { expectNoSecrets } from '../support/collected.js';
+import { until } from '../support/played-browser.js';
+import { rejection } from '../pool/support.js';
+
+interface Event {
+  type: string;
+}
+
+/** A server with the API of a service, and a pool of it. */
+async function open(name: string, options: BrowserPoolOptions<object> = {}) {
+  const contract = contractOf(name);
+  const server = await ContractServer.start(contract);
+  const pool = new BrowserPool<object>('mine', {
+    service: contract.service,
+    baseUrl: server.baseUrl,
+    token: TOKEN,
+    ...options,
+  });
+  const events: Event[] = [];
+  const onEvent = (event: Event) => void events.push(event);
+  return {
+    server,
+    pool,
+    events,
+    types: () => events.map(({ type }) => type),
+    /** Leases without a connection; a refusal is followed by the next request at once. */
+    lease: (more: object = {}) =>
+      leaseSession(pool, { retry: { minTimeout: 1, maxTimeout: 1 }, onEvent, ...more }),
+    run: (more: object = {}) =>
+      withPooledBrowser(pool, ({ session }) => session, {
+        connector: plainConnector,
+        retry: { minTimeout: 1, maxTimeout: 1 },
+        onEvent,
+        ...more,
+      }),
+    [Symbol.asyncDispose]: async () => {
+      await pool.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
+const NAMES = CONTRACTS.map(({ name }) => name);
+
+describe.each(NAMES)('%s', (name) => {
+  it('repeats requests that the service refuses with 429, and never holds two sessions on one slot', async () => {
+    await using used = await open(name);
+    used.server.slots = 1;
+    const runs = await Promise.all([1, 2, 3, 4].map(() => used.run()));
+    expect(runs.map(({ released }) => released)).toEqual(Array(4).fill('destroyed'));
+    expect([used.server.most, used.server.sessions.length, used.server.active.length]).toEqual([1, 4, 0]);
+  });
+
+  it('releases the session once, and shows no secret in the run and its events', async () => {
+    await using used = await open(name);
+    const run = await used.run({ name: 'a-name', tags: { team: 'a' } });
+    const [session] = used.server.sessions;
+    expect(run.released).toBe('destroyed');
+    expect(run.cleanupErrors).toEqual([]);
+    if (!contractOf(name).endsWithConnection) expect(used.server.released).toEqual([session!.id]);
+    for (const value of [run, used.events, used.pool]) expectNoSecrets(value);
+    // What the callback returned is the session itself, whose fields are there by their names.
+    expect(Object.getOwnPropertyNames(run.value)).toEqual(Object.getOwnPropertyNames(run.session));
+  });
+
+  it('fails at once with an expired key, as does the request of doctor, which only reads', async () => {
+    await using used = await open(name);
+    const client = clientOf(used.pool);
+    const probe = () => client.send(client.service.probe!, { facts: {} });
+    expect((await probe()).status).toBe(200);
+    used.server.isExpired = true;
+    expect((await probe()).status).toBe(401);
+    const error = await rejection(used.lease());
+    expect(error).toMatchObject({ name: 'PoolServiceError', status: 401 });
+    expectNoSecrets(error);
+    expect(used.server.requests).toHaveLength(3);
+    expect(used.server.sessions).toEqual([]);
+  });
+
+  it('reports a release with a wrong id, and what happened to a session that ended by itself', async () => {
+    await using used = await open(name);
+    const status = contractOf(name).unknownId ?? 404;
+    expect(await rejection(used.pool.release('no-such-session'))).toMatchObject({ status });
+    const lease = await used.lease({ replays: 'off' });
+    used.server.end(used.server.sessions[0]!.id);
+    const { released, cleanupErrors } = await lease.end({ status: 'ok' });
+    // The status of Anchor does not say whether the session has ended or the key has expired.
+    expect(released).toBe(name === 'anchor' ? 'unknown' : 'destroyed');
+    expect(cleanupErrors).toHaveLength(name === 'anchor' ? 1 : 0);
+  });
+
+  it('finds and releases the session of a lost response, or reports it', async () => {
+    await using used = await open(name);
+    used.server.losesNext = true;
+    const lease = await used.lease();
+    await lease.end({ status: 'ok' });
+    const [lost] = used.server.sessions;
+    if (contractOf(name).service.find) {
+      await until(() => used.server.released.includes(lost!.id));
+      expect(used.types()).not.toContain('outcome-unknown');
+    } else {
+      expect(used.types()).toContain('outcome-unknown');
+      expect(used.server.active).toEqual([lost]);
+    }
+  });
+});
+
+describe('the recordings of a lease', () => {
+  it.each<[string, object]>([
+    [
+      'browserbase',
+      {
+        replay_id: 'page-1',
+        replay_view_url: expect.stringContaining('browserbase.com/sessions/') as string,
+      },
+    ],
+    ['steel', { replay_view_url: expect.stringContaining('https://app.steel.dev/sessions/') as string }],
+    ['hyperbrowser', { replay_view_url: expect.stringContaining('https://app.hyperbrowser.ai/') as string }],
+    ['anchor', { replay_id: 'recording-1', replay_view_url: 'https://api.anchorbrowser.io/recording.mp4' }],
+    ['browser-use', { replay_view_url: expect.stringContaining('https://s3/') as string }],
+  ])('are listed, and awaited with replays: record: %s', async (name, replay) => {
+    await using used = await open(name);
+    const run = await used.run({ replays: 'record' });
+    expect(run).toMatchObject({ replayStatus: 'ready', cleanupErrors: [] });
+    expect(run.replays).toMatchObject([{ ...replay, finished_at: expect.any(String) as string }]);
+  });
+
+  it.each(['browser-use', 'hyperbrowser'])('are none if %s does not record', async (name) => {
+    const service = {
+      'browser-use': browserUse(),
+      hyperbrowser: hyperbrowser({ enableWebRecording: false }),
+    }[name];
+    await using used = await open(name, { service: service! });
+    expect(await used.run()).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+  });
+});
+
+describe('what the request that creates a session contains', () => {
+  it.each<[string, BrowserService, object]>([
+    [
+      'browserbase',
+      browserbase({ projectId: 'p', browserSettings: { blockAds: true }, userMetadata: { own: '1' } }),
+      {
+        projectId: 'p',
+        browserSettings: { blockAds: true, recordSession: true },
+        userMetadata: { own: '1', team: 'a', name: 'a-name' },
+      },
+    ],
+    ['steel', steel({ timeout: 60_000 }), { timeout: 60_000 }],
+    [
+      'hyperbrowser',
+      hyperbrowser({ useStealth: true }),
+      { useStealth: true, enableWebRecording: true, enableVideoWebRecording: true },
+    ],
+    [
+      'anchor',
+      anchor({
+        session: { tags: ['own'], timeout: { idle_timeout: 1 } },
+        browser: { headless: { active: true } },
+      }),
+      {
+        browser: { headless: { active: true } },
+        session: {
+          initial_url: 'https://example.com/',
+          timeout: { idle_timeout: 1 },
+          tags: expect.arrayContaining(['own', 'team:a', 'name:a-name']) as string[],
+        },
+      },
+    ],
+    [
+      'browser-use',
+      browserUse({ proxyCountryCode: null, metadata: { own: '1' } }),
+      { proxyCountryCode: null, enableRecording: true, metadata: { own: '1', team: 'a', name: 'a-name' } },
+    ],
+  ])('the options of %s, and the lease', (name, service, expected) => {
+    const what = { name: 'a-name', tags: { team: 'a' }, startUrl: 'https://example.com/', record: true };
+    const { body } = service.acquire({ ...LEASE, ...what })!;
+    expect(body).toMatchObject(expected);
+    expect(JSON.stringify(body).includes(LEASE_TAG)).toBe(name !== 'steel' && name !== 'hyperbrowser');
+  });
+
+  it.each<[string, number, string, BrowserService, string[]]>([
+    ['browser-use', 7, 'metadata', browserUse({ metadata: { own: '1' } }), [MARK_TAG]],
+    ['browser-use', 8, 'metadata', browserUse({ metadata: { own: '1' } }), []],
+    ['browserbase', 40, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), [MARK_TAG]],
+    ['browserbase', 52, 'userMetadata', browserbase({ userMetadata: { own: '1' } }), []],
+  ])('%s with %i tags: the mark of the lease where there is room for it', (...row) => {
+    const [, count, field, service, mark] = row;
+    const tags = Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
+    const { body } = service.acquire({ ...LEASE, mark: 'host/1/x', tags })!;
+    const { [field]: all } = body as Record<string, object>;
+    expect(Object.keys(all!)).toEqual(['own', ...Object.keys(tags), LEASE_TAG, ...mark]);
+  });
+
+  it.each<[string, BrowserService]>([
+    ['browserbase', browserbase({ proxies: [{ type: 'external', password: 'canary-browserbase' }] })],
+    ['steel', steel({ proxyUrl: 'http://ada:canary-steel@proxy.example.com' })],
+    ['hyperbrowser', hyperbrowser({ proxyServerPassword: 'canary-hyperbrowser' })],
+    ['anchor', anchor({ session: { proxy: { type: 'custom', password: 'canary-anchor' } } })],
+    ['browser-use', browserUse({ customProxy: { host: 'proxy', port: 1, password: 'canary-browser-use' } })],
+  ])('the password of a proxy, which no error of %s shows that repeats the request', (_name, service) => {
+    // As a pool does for its service.
+    hideParameters(service.secretParameters!);
+    const body = JSON.stringify(service.acquire(LEASE)!.body);
+    const error = serviceError({ status: 422, headers: {}, body }, {});
+    expect(error.message).toContain('[redacted]');
+    expectNoSecrets(error);
+  });
+});
+
+it('a session of Browserbase is kept alive with reconnect, and else neither detached nor reconnected', async () => {
+  await using used = await open('browserbase');
+  const short = await leaseBrowser(used.pool, { connector: plainConnector });
+  for (const call of [short.detach(), short.reconnect()])
+    expect(await rejection(call)).toMatchObject({ name: 'InvalidOptionError' });
+  await short.release();
+  const kept = await leaseBrowser(used.pool, { connector: plainConnector, reconnect: 'lazy' });
+  await kept.reconnect();
+  const { sessionId } = await kept.detach();
+  expect(used.server.active.map(({ id }) => id)).toEqual([sessionId]);
+  await used.pool.release(sessionId);
+});
+
+it('selenium grid creates no session: the request is repeated only if it timed out in the queue', async () => {
+  const { meaning } = contractOf('selenium grid').service;
+  const refused = (message: string) =>
+    meaning!(500, { value: { error: 'session not created', message: `Could not start it. ${message}` } });
+  expect(refused('New session request timed out')).toBe('unavailable');
+  expect(refused('No nodes support the capabilities in the request')).toBe('refused');
+  expect(meaning!(500, { value: { error: 'unknown error' } })).toBeUndefined();
+  await using used = await open('selenium grid');
+  const json = { value: { error: 'session not created', message: 'request timed out' } };
+  used.server.refusals.push(answerWith(500, {}, json));
+  const lease = await used.lease();
+  expect(used.server.requests).toEqual(['POST /session', 'POST /session']);
+  await lease.end({ status: 'ok' });
+});
