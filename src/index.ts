@@ -106,5 +106,5 @@ export type {
   Telemetry,
   TelemetryCategory,
   Viewport,
-} from './services/kernel.js';
+} from './services/kernel-api.js';
 export type { Frame, Socket, SocketEnd } from './connect/socket.js';

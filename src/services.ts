@@ -3,7 +3,8 @@
  *
  * @module pooled-browser/services
  */
-export { kernel, type BrowserSession } from './services/kernel.js';
+export { kernel } from './services/kernel.js';
+export type { BrowserSession } from './services/kernel-api.js';
 export { webdriver, type WebDriverOptions, type WebDriverSession } from './services/webdriver.js';
 export { cdp, type CdpSession } from './services/cdp.js';
 export {

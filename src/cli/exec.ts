@@ -5,7 +5,7 @@ import type { Protocol } from '../connect/connector.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../services/browser-service.js';
-import type { Trust } from '../shared/urls.js';
+import type { Trust } from '../shared/network.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
 import {

@@ -19,7 +19,7 @@ export async function serviceOf(options: ServiceOptions): Promise<{
   /** The token of the environment is for this service. */
   readonly hasToken: boolean;
 }> {
-  const { addressOfEnvironment, serviceNamed } = await import('../services/named-service.js');
+  const { addressOfEnvironment, serviceNamed } = await import('../pool/named-service.js');
   const ofEnvironment = environment.service();
   const name = options.service ?? ofEnvironment;
   const hasToken = (name ?? DEFAULT) === (ofEnvironment ?? DEFAULT);
@@ -81,7 +81,7 @@ async function tokenOf(
   if (baseUrl === 'local' || service.auth === 'none') return undefined;
   const given = hasToken ? environment.accessToken() : undefined;
   if (given !== undefined) return given;
-  const { usualVariables } = await import('../services/named-service.js');
+  const { usualVariables } = await import('../pool/named-service.js');
   const variables = usualVariables(service, checkBaseUrl(baseUrl));
   const token = environment.firstOf(variables)?.[1];
   if (token !== undefined || service.isTokenOptional) return token;

@@ -18,7 +18,7 @@ import {
   type Check,
 } from '../shared/options.js';
 import { pageUrl, leaseName } from '../pool/pool-options.js';
-import type { TelemetryCategory } from '../services/kernel.js';
+import type { TelemetryCategory } from '../services/kernel-api.js';
 import { chaosChecks, readChaos, type LocalPoolChaos } from './chaos/faults.js';
 import type { Log } from './events.js';
 

@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { Pool } from 'undici';
 import { hasFakeTimers, nextTurn } from '../shared/clock.js';
-import { contentOf, type HttpRequest, type OpenResponse } from './http.js';
+import { contentOf, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
+import type { OpenResponse } from './response.js';
 
 /** Some gateways add many headers. Node's limit is 16 KiB. */
 const LARGEST_HEADERS = 64 * 1024;

@@ -1,5 +1,4 @@
-import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import { request, type IncomingMessage } from 'node:http';
 import type { Route } from '../shared/network.js';
 import { openConnection } from './connection.js';
 import { readResponse, type HttpResponse } from './response.js';
@@ -10,13 +9,6 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly body?: object | undefined;
-}
-
-/** @internal A response whose body is not read yet. Not declared: its types are Node's. */
-export interface OpenResponse {
-  readonly statusCode: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Readable;
 }
 
 /** The headers of a request, and its body as text. */

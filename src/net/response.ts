@@ -1,9 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
 import { isRecord, parseJson, recordOf } from '../shared/json.js';
 import { excerpt } from '../shared/redact.js';
-import type { OpenResponse } from './http.js';
 import { isSuccess } from './status.js';
+
+/** @internal A response whose body is not read yet. Not declared: its types are Node's. */
+export interface OpenResponse {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+}
 
 /** A response of a service. */
 export interface HttpResponse {

@@ -14,11 +14,11 @@ import {
   type ReplayRequest,
   type ServiceRequest,
 } from '../services/browser-service.js';
-import type { ClientSettings, SendOptions } from './client.js';
+import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
-import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from '../services/named-service.js';
-import { INTERNALS, type PoolInternals } from './pool-internals.js';
+import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
+import { createInternals, INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
 import {
   acquireChecks,
   acquireRequestChecks,
@@ -35,7 +35,7 @@ import {
   type RequestOptions,
 } from './pool-options.js';
 import type { HttpResponse } from '../net/response.js';
-import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/kernel.js';
+import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/kernel-api.js';
 
 /** Loads what sends requests. */
 const loadRequests = lazy(async () => {
@@ -77,10 +77,11 @@ export class BrowserPool<Session extends object = BrowserSession> {
     this.#service = service;
     hideParameters(service.secretParameters ?? []);
     const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
-    this[INTERNALS] = {
-      settings: () => settings,
-      limit: given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
-    };
+    this[INTERNALS] = createInternals(
+      this,
+      settings,
+      given.limit ?? service.limit ?? Number.POSITIVE_INFINITY,
+    );
   }
 
   /**

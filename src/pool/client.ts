@@ -2,15 +2,14 @@ import type { Readable } from 'node:stream';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { nextTurn } from '../shared/clock.js';
-import type { NetworkSettings } from '../shared/network.js';
+import type { Trust } from '../shared/network.js';
 import { hideSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import type { BrowserService, ServiceRequest } from '../services/browser-service.js';
 import type { FairQueue } from './fair-queue.js';
 import { Host } from './host.js';
-import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
-import { isToken, type LocalOptions, type Token } from './pool-options.js';
-import type { Trust } from '../shared/urls.js';
+import { INTERNALS, type ClientSettings, type PoolWithInternals } from './pool-internals.js';
+import { isToken, type Token } from './pool-options.js';
 import { explain, unreachable } from '../net/reachability.js';
 import { readResponse, type HttpResponse } from '../net/response.js';
 import { authorize, completeRequest, type CompleteRequest } from './tickets.js';
@@ -35,20 +34,13 @@ export interface SendOptions {
   onContent?: (content: AsyncIterable<Uint8Array>, headers: HttpResponse['headers']) => Promise<void>;
 }
 
-/** Where a client sends its requests. */
-export interface ClientSettings {
-  readonly service: BrowserService;
-  /** Address of the service; `local:<pool>` for browsers of this machine. */
-  readonly url: URL;
-  readonly token: Token | undefined;
-  readonly insecure: boolean;
-  readonly local: LocalOptions | undefined;
-  readonly network: NetworkSettings;
+/** The client of a pool, which begins with its first request. */
+export function clientOf(pool: PoolWithInternals): ServiceClient {
+  return pool[INTERNALS].part(createClient);
 }
 
-/** The client of a pool, which begins with its first request. */
-export function clientOf({ [INTERNALS]: internals }: PoolWithInternals): ServiceClient {
-  return (internals.client ??= new ServiceClient(internals.settings()));
+function createClient(pool: PoolWithInternals): ServiceClient {
+  return new ServiceClient(pool[INTERNALS].settings());
 }
 
 /** A client of one service at one address. It opens no connection before the first request. */

@@ -109,8 +109,11 @@ interface OpenAcquire {
 
 /** The leased browsers of a pool, which begin with its first lease. */
 export function heldSessionsOf(pool: PoolWithInternals): HeldSessions {
-  const internals = pool[INTERNALS];
-  return (internals.held ??= new HeldSessions(pool.idOrName, clientOf(pool)));
+  return pool[INTERNALS].part(createHeldSessions);
+}
+
+function createHeldSessions(pool: PoolWithInternals): HeldSessions {
+  return new HeldSessions(pool.idOrName, clientOf(pool));
 }
 
 /** The leased browsers of a pool that this process must release, also when it ends or crashes. */

@@ -17,7 +17,7 @@ import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
 import type { BrowserService, ReplayRequest } from '../services/browser-service.js';
 import type { PoolEvent } from './events.js';
-import type { AcquireRequest, BrowserSession } from '../services/kernel.js';
+import type { AcquireRequest, BrowserSession } from '../services/kernel-api.js';
 
 /** A token, or a function that returns one: called before each request, and again after a 401. */
 export type Token = string | (() => string | Promise<string>);

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
-import type { PoolRecord } from './kernel.js';
+import type { PoolRecord } from './kernel-api.js';
 
 /** A request to a service, as data: another process can send it. */
 export interface ServiceRequest {

@@ -11,6 +11,13 @@ export interface NetworkSettings {
   readonly ca?: string | undefined;
 }
 
+/** Where a service is, whether it may do without TLS, and how to reach it. */
+export interface Trust {
+  readonly baseUrl: URL;
+  readonly insecure: boolean;
+  readonly network: NetworkSettings;
+}
+
 /** How to connect to one host. It is JSON, because a helper process also uses it, and it can contain a password. */
 export interface Route {
   /** URL of the proxy. */

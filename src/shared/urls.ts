@@ -1,5 +1,4 @@
 import { InvalidOptionError } from './errors.js';
-import type { NetworkSettings } from './network.js';
 
 /** Returns true for a host name of this machine. */
 export function isLoopback(hostname: string): boolean {
@@ -56,20 +55,13 @@ function proposeAddress(baseUrl: string): string {
   return `${shown} Did you mean ${isLocal ? 'http' : 'https'}://${rest}?`;
 }
 
-/** Where a service is, whether it may do without TLS, and how to reach it. */
-export interface Trust {
-  readonly baseUrl: URL;
-  readonly insecure: boolean;
-  readonly network: NetworkSettings;
-}
-
 /**
  * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
  * receives its secrets, so the URL must be wss, or ws on loopback for a service on loopback.
  */
 export function webSocketFault(
   endpoint: string,
-  { baseUrl, insecure }: Pick<Trust, 'baseUrl' | 'insecure'>,
+  { baseUrl, insecure }: { readonly baseUrl: URL; readonly insecure: boolean },
 ): string | undefined {
   if (!URL.canParse(endpoint)) return 'is not a URL';
   const url = new URL(endpoint);

@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { namedPool } from '../../src/pool/browser-pool.js';
 import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
-import { SERVICE_NAMES, serviceNamed } from '../../src/services/named-service.js';
+import { SERVICE_NAMES, serviceNamed } from '../../src/pool/named-service.js';
 import { clientOf } from '../../src/pool/client.js';
 import {
   anchor,

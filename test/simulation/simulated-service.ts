@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { HttpRequest, OpenResponse } from '../../src/net/http.js';
+import type { HttpRequest } from '../../src/net/http.js';
 import type { Reachability } from '../../src/net/reachability.js';
+import type { OpenResponse } from '../../src/net/response.js';
 import { isRecord } from '../../src/shared/json.js';
 import { SimulatedBrowser } from './simulated-browser.js';
 import { SimulatedReplays } from './simulated-replays.js';

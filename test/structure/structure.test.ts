@@ -12,11 +12,11 @@ const DIRECTION: Readonly<Record<string, readonly string[]>> = {
   lease: ['calls', 'features', 'connect', 'pool', 'services', 'net', 'shared'],
   connect: ['features', 'services', 'net', 'shared'],
   pool: ['services', 'net', 'shared'],
-  services: ['pool', 'shared'],
+  services: ['shared'],
   net: ['shared'],
   // The other side of the API: it shares only the types of the API and the checks of requests with the client.
   local: [
-    'services/kernel',
+    'services/kernel-api',
     'services/browser-service',
     'pool/pool-options',
     'pool/local-service',

@@ -1,5 +1,5 @@
 import { clock, startTimer } from '../../shared/clock.js';
-import type { AcquireRequest } from '../../services/kernel.js';
+import type { AcquireRequest } from '../../services/kernel-api.js';
 import type { Chromium } from '../browser/chromium.js';
 import type { DestroyReason } from '../events.js';
 import { newId, newLinkToken } from '../options.js';

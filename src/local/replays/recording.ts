@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
-import type { TelemetryCategory } from '../../services/kernel.js';
+import type { TelemetryCategory } from '../../services/kernel-api.js';
 import type { Chromium } from '../browser/chromium.js';
 import type { RecordingEnd } from '../events.js';
 import { newId, newLinkToken } from '../options.js';

@@ -1,5 +1,5 @@
 import { excerpt } from '../../shared/redact.js';
-import type { TelemetryCategory } from '../../services/kernel.js';
+import type { TelemetryCategory } from '../../services/kernel-api.js';
 
 /** The kinds of events in a timeline, with the telemetry category that enables each of them. */
 const CATEGORIES = {

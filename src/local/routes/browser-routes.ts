@@ -1,5 +1,5 @@
 import type { Replay } from '../../services/browser-service.js';
-import type { BrowserSession, Telemetry } from '../../services/kernel.js';
+import type { BrowserSession, Telemetry } from '../../services/kernel-api.js';
 import { checked, optional, wholeNumber } from '../../shared/options.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
 import { readBody, readFields, urlOf, type RouteCall } from '../http/request.js';

@@ -1,5 +1,5 @@
 import { acquireRequestChecks } from '../../pool/pool-options.js';
-import type { PoolRecord } from '../../services/kernel.js';
+import type { PoolRecord } from '../../services/kernel-api.js';
 import { flag, optional, text } from '../../shared/options.js';
 import { openUrl } from '../browser/page-commands.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';

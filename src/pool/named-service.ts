@@ -2,17 +2,17 @@ import { environment } from '../shared/environment.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { optional, readOption } from '../shared/options.js';
 import { checkBaseUrl } from '../shared/urls.js';
-import type { BrowserService } from './browser-service.js';
-import { leaseName, tokenCheck, type Token } from '../pool/pool-options.js';
-import { anchor } from './anchor.js';
-import { browserUse } from './browser-use.js';
-import { browserbase } from './browserbase.js';
-import { browserless } from './browserless.js';
-import { cdp } from './cdp.js';
-import { hyperbrowser } from './hyperbrowser.js';
-import { kernel } from './kernel.js';
-import { steel } from './steel.js';
-import { webdriver } from './webdriver.js';
+import type { BrowserService } from '../services/browser-service.js';
+import { leaseName, tokenCheck, type Token } from './pool-options.js';
+import { anchor } from '../services/anchor.js';
+import { browserUse } from '../services/browser-use.js';
+import { browserbase } from '../services/browserbase.js';
+import { browserless } from '../services/browserless.js';
+import { cdp } from '../services/cdp.js';
+import { hyperbrowser } from '../services/hyperbrowser.js';
+import { kernel } from '../services/kernel.js';
+import { steel } from '../services/steel.js';
+import { webdriver } from '../services/webdriver.js';
 
 /** The services by name, without options. Some are wherever the address says; the others have an address of their own. */
 const SERVICES: Readonly<Record<string, (address: string | undefined) => BrowserService>> = {
