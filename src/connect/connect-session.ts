@@ -11,8 +11,8 @@ import { routeTo, type NetworkSettings, type Trust } from '../shared/network.js'
 import { isLoopback, webSocketFault } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
-import { DownloadWatch, type DownloadListener, type Downloads, type PlanOfDownloads } from './downloads.js';
-import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
+import { DownloadWatch, type Downloads, type PlanOfDownloads } from './downloads.js';
+import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
 import { Socket, type OpenCdp, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
@@ -26,7 +26,6 @@ export interface ConnectPlan {
     readonly contextOptions?: object | undefined;
     readonly connectOptions: object;
     readonly connectTimeout: number;
-    readonly exposeNetwork?: string | undefined;
   };
   /** Decides which WebSocket URLs are allowed. */
   readonly trust: Trust;
@@ -37,12 +36,10 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
-  /** Called with the exposed host of each request. */
-  readonly onExposed: (host: string) => void;
   /** Called when a page of the browser's own context is opened or navigated. */
   readonly onOwnContextUsed: () => void;
-  /** Receives the files that the browser downloads. */
-  readonly downloads?: DownloadListener | undefined;
+  /** What the features of the lease add. */
+  readonly additions: readonly ConnectAddition[];
 }
 
 /** A connection with the socket that carries it. */
@@ -101,16 +98,18 @@ async function connectOnce<Handles>(
   plan: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, trust, spare, downloads: listener } = plan;
-  const { protocol, connectTimeout } = settings;
+  const { settings, trust, spare, additions } = plan;
+  const { protocol, connectTimeout, connectOptions } = settings;
+  const listener = additions.find(({ downloads }) => downloads)?.downloads;
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
-  expectCdpUrl(grant, plan);
-  const exposed = await exposedNetwork(plan, openCdp, () => socket.cut('dropped'));
+  expectCdpUrl(grant, additions);
+  const onLost = () => socket.cut('dropped');
+  const extensions = await Extensions.create(additions, { openCdp, connectOptions, onLost });
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const { ended } = socket;
-  void ended.then(() => exposed?.cut());
+  void ended.then(() => extensions.cut());
   const cut = () => {
-    exposed?.cut();
+    extensions.cut();
     socket.cut('closed-by-us');
   };
   // WebDriver BiDi has no commands that clear a browser.
@@ -118,22 +117,22 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: exposed?.noteFile });
+  const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: extensions.noteFile });
   let sockets = 1;
   const opening = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openCdp, onSockets: (count) => (sockets += count) });
-    const connecting = connector.connect({ ...request, exposedWebSockets: exposed?.webSockets });
-    const [connection] = await Promise.all([connecting, exposed?.open(signal)]);
+    const connecting = connector.connect({ ...request, exposedWebSockets: extensions.webSockets });
+    const [connection] = await Promise.all([connecting, extensions.open(signal)]);
     await savesDownloads?.saveAll();
     return connection;
   };
   try {
     const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
     // No response to a request of the lease may arrive while the browser is cleaned.
-    const cleanup = async () => void (await Promise.all([connection.cleanup(), exposed?.stop()]));
-    const countSockets = () => sockets + (downloads?.sockets ?? 0) + (exposed ? 1 : 0);
+    const cleanup = async () => void (await Promise.all([connection.cleanup(), extensions.stop()]));
+    const countSockets = () => sockets + (downloads?.sockets ?? 0) + extensions.sockets;
     return { ...connection, socket, ended, downloads, cut, cleanup, clean, sockets: countSockets };
   } catch (error) {
     cut();
@@ -141,8 +140,8 @@ async function connectOnce<Handles>(
   }
 }
 
-function expectCdpUrl({ cdpUrl }: Grant, { settings, downloads }: ConnectPlan): void {
-  const option = settings.exposeNetwork === undefined ? downloads && 'downloads' : 'exposeNetwork';
+function expectCdpUrl({ cdpUrl }: Grant, additions: readonly ConnectAddition[]): void {
+  const option = additions.find(({ needsCdp }) => needsCdp)?.needsCdp;
   if (option === undefined || cdpUrl !== undefined) return;
   throw new ConnectError(`the option ${option} needs the CDP URL of the session, which it does not have`);
 }
@@ -184,21 +183,6 @@ function requestOf(
   };
   const options = { protocol, context, contextOptions, connectOptions, timeout };
   return { socket, ...options, pageUrl, endReason, onOwnContextUsed, endpoint, sharedEndpoint };
-}
-
-/** Prepares the option `exposeNetwork`. */
-async function exposedNetwork(
-  { settings, onExposed: onRequest }: ConnectPlan,
-  open: OpenCdp,
-  onLost: () => void,
-): Promise<ExposedNetwork | undefined> {
-  const { exposeNetwork: hosts, connectOptions } = settings;
-  if (hosts === undefined) return undefined;
-  const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
-  // An option of Puppeteer.
-  const acceptsInsecureCerts =
-    (connectOptions as { acceptInsecureCerts?: unknown }).acceptInsecureCerts === true;
-  return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, onRequest, onLost });
 }
 
 /** Not every library detects that its socket has ended. */

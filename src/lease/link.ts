@@ -1,5 +1,6 @@
 import type { OpenConnection } from '../connect/connect-session.js';
 import type { Connector } from '../connect/connector.js';
+import type { ConnectAddition } from '../connect/extension.js';
 import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
@@ -184,14 +185,9 @@ export class Link<Handles> {
           spare: (await host.open()).spare,
           pageUrl,
           signal,
-          downloads,
+          additions: [this.#exposeNetwork(), downloads ? { needsCdp: 'downloads', downloads } : {}],
           onOwnContextUsed: noteOwnContext,
           onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
-          onExposed: (exposed: string) => {
-            if (this.#exposed.has(exposed)) return;
-            this.#exposed.add(exposed);
-            emit({ type: 'host-exposed', sessionId, host: exposed });
-          },
         };
         const { connectSession } = await loadConnect();
         const connection = await connectSession(this.#connector, grant, plan);
@@ -202,6 +198,27 @@ export class Link<Handles> {
         throw error;
       }
     });
+  }
+
+  #exposeNetwork(): ConnectAddition {
+    const { settings, emit, sessionId } = this.#lease;
+    const { exposeNetwork: hosts } = settings;
+    if (hosts === undefined) return {};
+    const onRequest = (host: string) => {
+      if (this.#exposed.has(host)) return;
+      this.#exposed.add(host);
+      emit({ type: 'host-exposed', sessionId, host });
+    };
+    return {
+      needsCdp: 'exposeNetwork',
+      extend: async ({ openCdp: open, connectOptions, onLost }) => {
+        const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
+        // An option of Puppeteer.
+        const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
+        const acceptsInsecureCerts = acceptInsecureCerts === true;
+        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, onRequest, onLost });
+      },
+    };
   }
 
   #warnBeforeExpiry(): void {

@@ -57,7 +57,7 @@ function connect(
     signal,
     onOwnContextUsed: () => {},
     onPagesClosed: (urls) => void told.push(urls),
-    onExposed: () => {},
+    additions: [],
   });
 }
 

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { LinkedAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, delay } from '../../shared/clock.js';
 import { CdpClient, type Target } from '../../connect/cdp-client.js';
+import type { ConnectExtension } from '../../connect/extension.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError } from './exposed-request.js';
 import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
@@ -62,7 +63,8 @@ const REASONS: Readonly<Record<string, string>> = {
  * workers and contexts, and continues all others by itself. It uses a WebSocket of its own, so it depends on no library, and
  * large bodies do not delay the library's messages.
  */
-export class ExposedNetwork {
+export class ExposedNetwork implements ConnectExtension {
+  readonly sockets = 1;
   readonly #hosts: ExposedHosts;
   readonly #plan: ExposePlan;
   readonly #sender = new ExposedSender();

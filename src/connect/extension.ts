@@ -1,0 +1,76 @@
+import type { DownloadListener } from './downloads.js';
+import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
+import type { OpenCdp } from './socket.js';
+
+/** What a feature of a lease adds to each of its connects. */
+export interface ConnectAddition {
+  /** The option that needs the CDP URL of the session: without one, the connect fails. */
+  readonly needsCdp?: string;
+  /** Creates what runs beside the connection of the library. */
+  readonly extend?: (opening: Opening) => Promise<ConnectExtension>;
+  /** Receives the files that the browser downloads. */
+  readonly downloads?: DownloadListener;
+}
+
+/** A connection that is being opened. */
+export interface Opening {
+  /** Opens a further WebSocket to the browser. */
+  readonly openCdp: OpenCdp;
+  /** The automation library's own connect options. */
+  readonly connectOptions: object;
+  /** Ends the connection, which can't be used any longer. */
+  readonly onLost: () => void;
+}
+
+/** What runs beside the connection of the library, over WebSockets of its own. */
+export interface ConnectExtension {
+  /** Number of sockets of this process that belong to it. */
+  readonly sockets: number;
+  /** Receives the paths of files that the library puts into forms. */
+  noteFile?(this: void, path: string): void;
+  /** For a library that can route the WebSockets of its pages. */
+  readonly webSockets?: ExposedWebSockets;
+  /** Begins, while the library connects. */
+  open(signal: AbortSignal): Promise<void>;
+  /** Ends before the browser is cleaned: afterwards, no response to a request of the lease may arrive. */
+  stop(): Promise<void>;
+  /** The connection has ended. */
+  cut(): void;
+}
+
+/** The extensions of one connection. */
+export class Extensions {
+  readonly #all: readonly ConnectExtension[];
+
+  static async create(additions: readonly ConnectAddition[], opening: Opening): Promise<Extensions> {
+    return new Extensions(await Promise.all(additions.flatMap(({ extend }) => extend?.(opening) ?? [])));
+  }
+
+  private constructor(all: readonly ConnectExtension[]) {
+    this.#all = all;
+  }
+
+  get sockets(): number {
+    return this.#all.reduce((sum, { sockets }) => sum + sockets, 0);
+  }
+
+  get webSockets(): ExposedWebSockets | undefined {
+    return this.#all.find(({ webSockets }) => webSockets)?.webSockets;
+  }
+
+  readonly noteFile = (path: string): void => {
+    for (const one of this.#all) one.noteFile?.(path);
+  };
+
+  async open(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#all.map((one) => one.open(signal)));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all.map((one) => one.stop()));
+  }
+
+  cut(): void {
+    for (const one of this.#all) one.cut();
+  }
+}
