@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { PoolResponseError, PoolServiceError, type ErrorDetail } from '../shared/service-errors.js';
 import type { ErrorFacts } from '../shared/errors.js';
@@ -105,7 +105,7 @@ export function expectSuccess(response: HttpResponse, facts: ErrorFacts): HttpRe
 /** Creates the error for an unsuccessful response. */
 export function serviceError(response: HttpResponse, facts: ErrorFacts): PoolServiceError {
   const { status } = response;
-  const { code, message, details, inner_error } = readErrorBody(response.body);
+  const { code, message, details, inner_error } = readErrorBody(response.body, status);
   return new PoolServiceError(
     {
       status,
@@ -158,21 +158,64 @@ interface ErrorBody {
   inner_error?: ErrorDetail | undefined;
 }
 
-/** Reads as much of an error body as the response has. */
-function readErrorBody(body: string): ErrorBody {
-  const { code, message, details, inner_error } = recordOf(body);
+/**
+ * Reads as much of an error body as the response has. Services name its parts differently: the error is the body itself or
+ * one of its fields (`error`, `value`), its text is `message`, `detail` or `error`, and further errors are in `details`,
+ * `errors` or `detail`.
+ */
+function readErrorBody(body: string, status?: number): ErrorBody {
+  const whole = recordOf(body);
+  const error = { ...whole, ...[whole['error'], whole['value'], whole['detail']].find(isRecord) };
+  const lists = [error['details'], error['errors'], error['detail']];
+  const given = lists.find((list) => Array.isArray(list));
+  const details = given?.slice(0, MOST_DETAILS).map(readDetail).filter(hasText);
+  const own = textOf(error['message']) ?? text(error['detail']);
+  const all = details?.map((detail) => detail.message).join('; ');
+  // Beside a text for people, `error` is a code.
+  const code = codeOf(error['code'], status) ?? (own && codeOf(error['error'], status));
+  const message = own ?? (text(error['error']) || all || undefined);
+  const { inner_error } = error;
   return {
-    code: text(code),
-    message: text(message),
-    details: Array.isArray(details)
-      ? details.filter(isRecord).slice(0, MOST_DETAILS).map(readDetail)
-      : undefined,
+    code,
+    message,
+    details,
     inner_error: isRecord(inner_error) ? readDetail(inner_error) : undefined,
   };
 }
 
-function readDetail({ code, message }: Record<string, unknown>): ErrorDetail {
-  return { ...(text(code) && { code: text(code)! }), ...(text(message) && { message: text(message)! }) };
+/** The parts of an error in a list. A fault of a field names the field (`loc`, `path`). */
+function readDetail(given: unknown): ErrorDetail {
+  const { code, type, message, msg, loc, path } = isRecord(given) ? given : { message: given };
+  const found = codeOf(code) ?? codeOf(type);
+  const fault = text(message) ?? text(msg);
+  const place = [loc, path]
+    .find((one): one is unknown[] => Array.isArray(one))
+    ?.filter(isName)
+    .join('.');
+  const named = place && fault ? text(`${place}: ${fault}`) : fault;
+  return { ...(found && { code: found }), ...(named && { message: named }) };
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+function hasText({ code, message }: ErrorDetail): boolean {
+  return Boolean(code ?? message);
+}
+
+/** One word, or the lower-case words of WebDriver. */
+const CODE = /^(\S+|[a-z][a-z -]*)$/;
+
+/** A code for programs. The status, its usual words, and a text for people are none. */
+function codeOf(value: unknown, status?: number): string | undefined {
+  const code = typeof value === 'number' ? String(value) : text(value);
+  const isUsual = code === String(status) || code === STATUS_CODES[status ?? 0];
+  return code === undefined || isUsual || !CODE.test(code) ? undefined : code;
+}
+
+function textOf(value: unknown): string | undefined {
+  return Array.isArray(value) ? text(value.map((one) => text(one)).join('; ')) : text(value);
 }
 
 function text(value: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import { clock, delay } from '../shared/clock.js';
-import { duration } from '../shared/errors.js';
+import { duration, sentence } from '../shared/errors.js';
 import { jsonOf } from '../shared/json.js';
 import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
@@ -8,7 +8,7 @@ import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { ReleaseHelper, type HelpedLease } from './release-helper.js';
 import { releaseBrowser, type Reply } from './release.js';
 import { serviceError } from '../net/response.js';
-import { isSuccess } from '../net/status.js';
+import { isSuccess, isTransientError } from '../net/status.js';
 import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
 
 interface ReleaseRequest {
@@ -84,11 +84,14 @@ export class HeldSession {
 
   #errorOf(released: 'failed' | 'unknown', { timeout, elapsed }: { timeout: number; elapsed: number }) {
     const { pool, sessionId } = this.#facts;
+    // A refusal needs no time.
+    const limit = isTransientError(this.cause) ? ` within ${duration(timeout)}` : '';
+    const reason = this.cause instanceof Error ? `: ${sentence(this.cause.message)}` : '.';
     const message =
       released === 'unknown'
-        ? `It is unknown whether session ${sessionId} of pool ${pool} was released: the service did not answer. ` +
+        ? `It is unknown whether session ${sessionId} of pool ${pool} was released${reason} ` +
           'If it was not, it stays leased until its inactivity timeout.'
-        : `Session ${sessionId} of pool ${pool} could not be released within ${duration(timeout)}. ` +
+        : `Session ${sessionId} of pool ${pool} could not be released${limit}${reason} ` +
           'It stays leased until its inactivity timeout.';
     return new ReleaseError(message, released, { ...this.#facts, elapsed, cause: this.cause });
   }

@@ -47,7 +47,8 @@ export function serviceNamed(name: string | undefined, address: string | undefin
   if (name === undefined || address === 'local') return { service: kernel, baseUrl: address };
   const create = Object.hasOwn(SERVICES, name) ? SERVICES[name] : undefined;
   if (!create) {
-    const message = `service must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}.`;
+    const place = name === environment.service() ? VARIABLE : 'service';
+    const message = `${place} must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}.`;
     throw new InvalidOptionError('service', message);
   }
   const service = create(address);

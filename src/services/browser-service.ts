@@ -225,17 +225,19 @@ export const LEASE_TAG = 'pooled-browser-lease';
 export const MARK_TAG = 'pooled-browser-owner';
 
 /**
- * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags.
+ * The tags, the name, the id and the mark of a lease, for a service that stores all of them as tags. Where it has no room for
+ * all, our own tags are left out first: the mark, then the id. Without its id, the lease can't be searched for.
  *
- * @param hasRoom Whether the service stores these tags. Where there is no room for the mark, it is left out.
+ * @param hasRoom Whether the service stores these tags. Default: all.
  */
 export function leaseTags(
   { id, mark, name, tags }: LeaseRequest,
-  hasRoom: (tags: object) => boolean = () => true,
-): Record<string, string> {
-  const least = { ...tags, ...(name !== undefined && { name }), [LEASE_TAG]: id };
-  const all = mark === undefined ? least : { ...least, [MARK_TAG]: mark };
-  return hasRoom(all) ? all : least;
+  hasRoom: (tags: Readonly<Record<string, string>>) => boolean = () => true,
+): Readonly<Record<string, string>> {
+  const own = { ...tags, ...(name !== undefined && { name }) };
+  const known = { ...own, [LEASE_TAG]: id };
+  const all = { ...known, ...(mark !== undefined && { [MARK_TAG]: mark }) };
+  return [all, known, own].find(hasRoom) ?? { ...tags };
 }
 
 /** Reads what `leaseTags` wrote from the tags of a session in a list. */

@@ -9,6 +9,7 @@ import {
   textAt,
   valueAt,
   type BrowserService,
+  type LeaseRequest,
   type ServiceRequest,
 } from './browser-service.js';
 
@@ -67,6 +68,10 @@ const PAGE = 100;
  */
 export function browserUse(create: BrowserUseOptions = {}): BrowserService<BrowserUseSession> {
   const { metadata } = create;
+  const labelsOf = (lease: LeaseRequest) => ({
+    ...metadata,
+    ...leaseTags(lease, (tags) => Object.keys({ ...metadata, ...tags }).length <= MOST_LABELS),
+  });
   return {
     name: 'browser-use',
     baseUrl: 'https://api.browser-use.com/api/v3',
@@ -82,10 +87,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
       body: {
         ...create,
         ...(lease.record && { enableRecording: true }),
-        metadata: {
-          ...metadata,
-          ...leaseTags(lease, (tags) => Object.keys({ ...metadata, ...tags }).length <= MOST_LABELS),
-        },
+        metadata: labelsOf(lease),
       },
     }),
     grant: (json) => {
@@ -99,7 +101,10 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     },
     release: (id) => ({ method: 'PATCH', path: path`/browsers/${id}`, body: { action: 'stop' } }),
     // The newest come first: the lost one is on the first page.
-    find: () => ({ ...listActive(0), list: ['items'], at: ['metadata', LEASE_TAG] }),
+    find: (lease) =>
+      LEASE_TAG in labelsOf(lease)
+        ? { ...listActive(0), list: ['items'], at: ['metadata', LEASE_TAG] }
+        : undefined,
     replays,
     sessions,
     probe: listActive(0),

@@ -9,6 +9,8 @@ import {
   textAt,
   valueAt,
   type BrowserService,
+  type LeaseRequest,
+  type SessionSearch,
 } from './browser-service.js';
 
 /** A session of Browserbase. `util.inspect` and JSON show its URLs without their keys. */
@@ -93,6 +95,10 @@ const YEAR_2001 = 1e12;
  */
 export function browserbase(create: BrowserbaseOptions = {}): BrowserService<BrowserbaseSession> {
   const { projectId, browserSettings, userMetadata } = create;
+  const metadataOf = (lease: LeaseRequest) => ({
+    ...userMetadata,
+    ...leaseTags(lease, (tags) => JSON.stringify({ ...userMetadata, ...tags }).length < METADATA_LIMIT),
+  });
   return {
     name: 'browserbase',
     baseUrl: 'https://api.browserbase.com',
@@ -108,10 +114,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
         ...(lease.keepAlive && { keepAlive: true }),
         ...create,
         ...(lease.record && { browserSettings: { ...browserSettings, recordSession: true } }),
-        userMetadata: {
-          ...userMetadata,
-          ...leaseTags(lease, (tags) => JSON.stringify({ ...userMetadata, ...tags }).length < METADATA_LIMIT),
-        },
+        userMetadata: metadataOf(lease),
       },
     }),
     grant: (json) => {
@@ -128,16 +131,16 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
       path: path`/v1/sessions/${id}`,
       body: { status: 'REQUEST_RELEASE', projectId },
     }),
-    find: ({ id }) => ({
-      method: 'GET',
-      path: path`/v1/sessions?q=${`user_metadata['${LEASE_TAG}']:'${id}'`}`,
-      list: [],
-      at: ['userMetadata', LEASE_TAG],
-    }),
+    find: (lease) => (LEASE_TAG in metadataOf(lease) ? searchFor(lease.id) : undefined),
     replays,
     sessions,
     probe: { method: 'GET', path: '/v1/sessions?status=RUNNING' },
   };
+}
+
+function searchFor(id: string): SessionSearch {
+  const query = `user_metadata['${LEASE_TAG}']:'${id}'`;
+  return { method: 'GET', path: path`/v1/sessions?q=${query}`, list: [], at: ['userMetadata', LEASE_TAG] };
 }
 
 const replays: Required<BrowserService>['replays'] = {

@@ -45,8 +45,10 @@ export class PoolServiceError extends PooledBrowserError {
 
   constructor(fault: ServiceFault, facts?: ErrorFacts) {
     const { status, code, message, details, inner_error, hint, retryAfter } = fault;
+    // A message that is made of the details does not repeat them.
     const further = details
-      ?.map(({ code, message }) => [code, message].filter(Boolean).join(': '))
+      ?.filter((detail) => !message.includes(detail.message ?? '\n'))
+      .map(({ code, message }) => [code, message].filter(Boolean).join(': '))
       .join('; ');
     const sentences = [`${status} ${code}: ${message}`, further && `Details: ${further}`, hint];
     super(sentences.flatMap((text) => (text ? sentence(text) : [])).join(' '), facts);
@@ -123,7 +125,10 @@ export class ReleaseError extends PooledBrowserError {
   override readonly name = 'ReleaseError' as const;
   override readonly code = 'ERR_RELEASE' as const;
   declare readonly sessionId: string;
-  /** `'failed'`: the browser stays leased until its inactivity timeout; `'unknown'`: the service did not answer. */
+  /**
+   * `'failed'`: the browser stays leased until its inactivity timeout; `'unknown'`: the service did not answer, or its answer
+   * does not show what happened. `cause` is the error of the last request, with the service's own words.
+   */
   readonly released: 'failed' | 'unknown';
 
   constructor(message: string, released: 'failed' | 'unknown', facts: ErrorFacts & { sessionId: string }) {

@@ -119,7 +119,8 @@ plainIt.each([
   'null',
   '5',
   '{"code": "", "message": null, "details": {}, "inner_error": []}',
-  '{"code": 5, "message": {}, "details": "x", "inner_error": "y"}',
+  '{"code": true, "message": {}, "details": "x", "inner_error": "y"}',
+  '{"code": 500, "error": "Internal Server Error"}',
   '{"code": "bad_req',
 ])('falls back to the status when the Error body is %s', (body) => {
   const error = errorOf(500, body);
@@ -127,10 +128,10 @@ plainIt.each([
   expect(error).not.toHaveProperty('inner_error');
 });
 
-plainIt('keeps details that are objects, and drops others', () => {
-  const details = [null, 'x', { code: 'a' }, { code: 5, message: 'b' }];
+plainIt('keeps details with a text or a code, and drops others', () => {
+  const details = [null, 7, {}, { message: {} }, 'x', { code: 'a' }, { code: 5, message: 'b' }];
   const error = errorOf(400, { code: 'c', message: 'm', details });
-  expect(error.details).toStrictEqual([{ code: 'a' }, { message: 'b' }]);
+  expect(error.details).toStrictEqual([{ message: 'x' }, { code: 'a' }, { code: '5', message: 'b' }]);
 });
 
 // Deeper than the stack of a recursive function.

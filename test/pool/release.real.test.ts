@@ -67,12 +67,16 @@ it('counts a 404 as released: the session no longer exists', async () => {
   expect(outcome.releases).toStrictEqual([{ session_id: 'session-1', reuse: true }]);
 });
 
-it('fails immediately after a 403, which is permanent', async () => {
-  const { released, cleanupErrors, releases } = await release({ release: [{ status: 403, text: 'no' }] });
+it('fails immediately after a 403, which is permanent, and says why', async () => {
+  const json = { code: 'forbidden', message: 'The key is read-only' };
+  const { released, cleanupErrors, releases } = await release({ release: [{ status: 403, json }] });
   expect(released).toBe('failed');
   expect(cleanupErrors[0]).toBeInstanceOf(ReleaseError);
   const facts = { code: 'ERR_RELEASE', sessionId: 'session-1', pool: 'pool', cause: { status: 403 } };
   expect(cleanupErrors).toMatchObject([facts]);
+  expect((cleanupErrors[0] as Error).message).toMatch(
+    /^Session session-1 of pool pool could not be released: 403 forbidden: The key is read-only\. .* stays leased/,
+  );
   expect(releases).toHaveLength(1);
 });
 
@@ -84,15 +88,16 @@ it('fails immediately for a token that is never sent', async () => {
   expect((outcome.cleanupErrors[0] as Error).cause).toBeInstanceOf(InvalidOptionError);
 });
 
-it.for<[string, Answer, string]>([
-  ['always refuses', { status: 503, text: 'down' }, 'failed'],
-  ['never answers', hang, 'unknown'],
-])('fails at its deadline if the service %s, and names the session', async ([, answer, how]) => {
+it.for<[string, Answer, string, RegExp]>([
+  ['always refuses', { status: 503, text: 'down' }, 'failed', /within 500 ms: 503 http_503: down\./],
+  ['never answers', hang, 'unknown', /unknown whether .* was released: .* no complete response/],
+])('fails at its deadline if the service %s, and names the session', async ([, answer, how, why]) => {
   const { released, cleanupErrors } = await release({ release: [answer] }, { releaseTimeout: 500 });
   expect(released).toBe(how);
   const [error] = cleanupErrors as [Error];
   expect(error).toBeInstanceOf(ReleaseError);
   expect(error.message).toMatch(/session-1.*stays leased/s);
+  expect(error.message).toMatch(why);
   expect(error.cause).toBeInstanceOf(Error);
   expectNoSecrets(error);
 });

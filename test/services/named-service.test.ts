@@ -47,9 +47,10 @@ it('refuses a local address beside another service, both of the environment', ()
   expect(accessOf({ baseUrl: 'local' })).toMatchObject({ service: 'kernel' });
 });
 
-it('refuses an unknown name', () => {
+it('refuses an unknown name, and names the variable and the names that exist', () => {
   environment({ BROWSER_POOL_SERVICE: 'browserbse' });
-  expect(() => accessOf()).toThrow(/service must be one of kernel, webdriver, .*, not "browserbse"/);
+  const all = `BROWSER_POOL_SERVICE must be one of ${SERVICE_NAMES.join(', ')}, not "browserbse".`;
+  for (const create of [() => accessOf(), () => namedPool('mine')]) expect(create).toThrow(all);
 });
 
 it.each<[string, Record<string, string>, BrowserPoolOptions<object>, object]>([
