@@ -42,9 +42,11 @@ export {
   type ListedSession,
   type OwnerTest,
   type Replay,
+  type ReplayAccess,
   type ReplayRequest,
   type ServiceAddress,
   type ServiceAuth,
   type ServiceRequest,
   type SessionSearch,
+  type VideoSearch,
 } from './services/browser-service.js';

@@ -8,14 +8,17 @@ export function define(command: Command, { signal }: Interruption): void {
   addServiceOption(command)
     .description('Lists all recordings of a browser session, of every lease that this browser has had.')
     .argument('<session>', 'id of the session')
-    .option('--json', 'print the list as JSON, as the service sent it')
+    .option('--json', 'print the list as JSON, with all fields that the service sent')
     .addHelpText('after', HELP)
     .action(async (session: string, options: ReplaysOptions) => replays(session, options, signal));
 }
 
 const HELP = `${ABOUT_TOKEN}
 
-Everybody with the link of a recording can watch it.
+The access of a link:
+  public   everybody with the link can watch the recording
+  login    opening it needs a login at the service
+  key      opening it needs the key of the service
 
 Examples:
   $ pooled-browser replays 6b2c9d0e-5f1a-4c1e-9a55-1e2f3a4b5c6d
@@ -30,8 +33,13 @@ async function replays(sessionId: string, options: ReplaysOptions, signal: Abort
   if (options.json) return void printJson(list);
   if (list.length === 0) return note(`Session ${sessionId} has no recordings.`);
   // No field of a replay is required.
-  const rows = list.map(({ replay_id, started_at, finished_at, replay_view_url }) => {
-    return [replay_id ?? '-', started_at ?? '-', finished_at ?? 'not yet', replay_view_url ?? '-'];
-  });
-  process.stdout.write(`${formatTable([['replay', 'started', 'finished', 'link'], ...rows]).join('\n')}\n`);
+  const rows = list.map(({ replay_id, started_at, finished_at, access, replay_view_url }) => [
+    replay_id ?? '-',
+    started_at ?? '-',
+    finished_at ?? 'not yet',
+    access ?? '-',
+    replay_view_url ?? '-',
+  ]);
+  const head = ['replay', 'started', 'finished', 'access', 'link'];
+  process.stdout.write(`${formatTable([head, ...rows]).join('\n')}\n`);
 }

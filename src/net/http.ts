@@ -28,18 +28,27 @@ export function contentOf({ headers, body }: HttpRequest): {
   };
 }
 
+/** How to send one request on a connection of its own. */
+interface SendOnce {
+  readonly route: Route;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Sends one request on a connection of its own, and reads the response. It follows no redirect. Rejects if no response
  * arrives. It needs no package, so that the process that releases browsers is one file.
  */
-export async function sendOnce(
-  message: HttpRequest,
-  { route, signal }: { route: Route; signal?: AbortSignal | undefined },
-): Promise<HttpResponse> {
+export async function sendOnce(message: HttpRequest, how: SendOnce): Promise<HttpResponse> {
+  const response = await openOnce(message, how);
+  return readResponse({ statusCode: response.statusCode!, headers: response.headers, body: response });
+}
+
+/** Sends one request on a connection of its own. Its response is not read yet. */
+export async function openOnce(message: HttpRequest, { route, signal }: SendOnce): Promise<IncomingMessage> {
   const { url, method = 'GET' } = message;
   const connection = await openConnection(url, route, { signal });
   const { headers, text } = contentOf(message);
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const options = {
       createConnection: () => connection,
       method,
@@ -49,5 +58,4 @@ export async function sendOnce(
     };
     request(options, resolve).on('error', reject).end(text);
   });
-  return readResponse({ statusCode: response.statusCode!, headers: response.headers, body: response });
 }

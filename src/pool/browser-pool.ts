@@ -141,8 +141,13 @@ export class BrowserPool<Session extends object = BrowserSession> {
   /** Lists all replays of a session, including those of earlier and later leases of the same browser. */
   async replays(sessionId: string, options: RequestOptions = {}): Promise<Replay[]> {
     const how = this.#read(requestChecks, options, 'replays', sessionId);
-    const { list, read } = this.#supported(this.#service.replays, 'no recordings');
-    return [...(await this.#ask(list(sessionId), how, (json) => read(json, sessionId)))];
+    const { list, read, session } = this.#supported(this.#service.replays, 'no recordings');
+    const all = await this.#ask(list(sessionId), how, (json) => read(json, sessionId));
+    const isIncomplete = session && all.some(({ finished_at }) => finished_at === undefined);
+    // The links do not depend on this request.
+    const more = isIncomplete && (await this.#ask(session.request(sessionId), how, session.read).catch(none));
+    how.signal?.throwIfAborted();
+    return all.map((replay) => this.#withAccess({ ...more, ...replay }));
   }
 
   /**
@@ -159,7 +164,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const how = this.#read(requestChecks, options, 'startReplay', sessionId);
     const recording = readOptions(replayRequestChecks, request, 'startReplay');
     const start = this.#supported(this.#service.replays?.start, 'no request that starts a recording');
-    return this.#ask(start(sessionId, recording), how, startedReplay);
+    return this.#withAccess(await this.#ask(start(sessionId, recording), how, startedReplay));
   }
 
   /** Stops a recording. The service writes the video some seconds later. */
@@ -246,10 +251,18 @@ export class BrowserPool<Session extends object = BrowserSession> {
     throw new InvalidOptionError('service', message, this.#facts());
   }
 
+  /** Adds what opening the link needs. */
+  #withAccess(replay: Replay): Replay {
+    const access = this.#service.replays?.access;
+    return replay.replay_view_url === undefined || access === undefined ? replay : { ...replay, access };
+  }
+
   #facts() {
     return { pool: this.idOrName };
   }
 }
+
+function none(): undefined {}
 
 /** The fields of a recording that this library reads. */
 const REPLAY_TEXTS = ['replay_id', 'started_at', 'finished_at', 'replay_view_url'];

@@ -8,6 +8,7 @@ import {
   type BrowserService,
   type LeaseRequest,
   type ServiceRequest,
+  type VideoSearch,
 } from '../services/browser-service.js';
 import { ticketOf } from './grant.js';
 import { sealSession } from './session.js';
@@ -88,13 +89,20 @@ function requestsOf({ acquire, release, owner, find, replays, sessions, probe, p
     'replays.list': replays?.list(HOSTILE),
     'replays.start': replays?.start?.(HOSTILE, { frameRate: 5, maxSeconds: 60 }),
     'replays.stop': replays?.stop?.(HOSTILE, HOSTILE),
-    'replays.video': replays?.video?.(HOSTILE, HOSTILE),
+    'replays.session': replays?.session?.request(HOSTILE),
+    ...videoRequestsOf(replays?.video?.(HOSTILE, HOSTILE)),
     'sessions.list': sessions?.list(0),
     probe,
     'pool.describe': pool?.describe?.(HOSTILE),
     'pool.flush': pool?.flush?.(HOSTILE),
   };
   return Object.entries(all).filter((entry): entry is [string, ServiceRequest] => Boolean(entry[1]));
+}
+
+function videoRequestsOf(video: ServiceRequest | VideoSearch | undefined) {
+  if (video && 'find' in video)
+    return { 'replays.video (order)': video.order, 'replays.video (find)': video.find };
+  return { 'replays.video': video };
 }
 
 function* requestFaults(service: BrowserService): Iterable<string> {

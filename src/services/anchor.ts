@@ -1,4 +1,12 @@
-import { leaseTags, listAt, objectAt, optionalTextAt, path, type BrowserService } from './browser-service.js';
+import {
+  leaseTags,
+  listAt,
+  objectAt,
+  optionalTextAt,
+  path,
+  valueAt,
+  type BrowserService,
+} from './browser-service.js';
 
 /** A session of Anchor. `util.inspect` and JSON show its URLs without their keys. */
 export interface AnchorSession {
@@ -31,6 +39,8 @@ export interface AnchorOptions {
         proxy?: object | undefined;
         /** The live view only shows the browser. */
         live_view?: { read_only?: boolean } | undefined;
+        /** URL of the first page, for leases without `startUrl`. */
+        initial_url?: string | undefined;
         /** Tags of each session, besides those of the lease. */
         tags?: readonly string[] | undefined;
         [field: string]: unknown;
@@ -88,8 +98,8 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
       body: {
         ...create,
         session: {
-          initial_url: lease.startUrl,
           ...settings,
+          ...(lease.startUrl !== undefined && { initial_url: lease.startUrl }),
           ...(lease.record && { recording: { active: true } }),
           tags: [
             ...(settings?.tags ?? []),
@@ -116,6 +126,8 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
 }
 
 const replays: Required<BrowserService>['replays'] = {
+  // Links to files, with a signature.
+  access: 'public',
   list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/recordings` }),
   read: (json) =>
     listAt(json, 'data', 'items').map((recording) => {
@@ -129,4 +141,15 @@ const replays: Required<BrowserService>['replays'] = {
         ...(link && createdAt && { finished_at: createdAt }),
       };
     }),
+  video: (id, replayId) => ({
+    find: { method: 'GET', path: path`/v1/sessions/${id}/recordings` },
+    read: (json) => {
+      const all = listAt(json, 'data', 'items');
+      const recording = all.find((one) => optionalTextAt(one, 'id') === replayId);
+      if (recording === undefined) return undefined;
+      const isPrimary = all.length === 1 || valueAt(recording, ['is_primary']) === true;
+      const name = isPrimary ? 'primary' : replayId;
+      return { method: 'GET', path: path`/v1/sessions/${id}/recordings/${name}/fetch` };
+    },
+  }),
 };

@@ -111,6 +111,22 @@ export interface ListedSession {
   readonly createdAt?: string | undefined;
 }
 
+/** Who can open the link of a recording: everybody, people with a login at the service, or programs with its key. */
+export type ReplayAccess = 'public' | 'login' | 'key';
+
+/** Where the video of a recording is, of a service that does not send it at once. */
+export interface VideoSearch {
+  /** Sent once, before the search: lets the service write the video. */
+  readonly order?: ServiceRequest;
+  /** The request whose response says where the video is. */
+  readonly find: ServiceRequest;
+  /**
+   * Reads that response. A URL is requested without the token. A request is sent to the service, and if it is redirected, the
+   * other address is requested without the token. `undefined`: the video is not written yet. Throws if there will be none.
+   */
+  readonly read: (json: unknown) => string | ServiceRequest | undefined;
+}
+
 /** A recording of a session. No field is required. */
 export interface Replay {
   /** Identifier. */
@@ -121,6 +137,8 @@ export interface Replay {
   readonly finished_at?: string;
   /** URL of the page that shows the recording. It may contain a secret, and may be shown to people. */
   readonly replay_view_url?: string;
+  /** What opening that URL needs: nothing else, a login at the service, or the service's key. */
+  readonly access?: ReplayAccess;
   /** Fields that this version of the library does not know. */
   readonly [field: string]: unknown;
 }
@@ -185,6 +203,8 @@ export interface BrowserService<Session extends object = object> {
   readonly find?: (lease: LeaseRequest) => SessionSearch | undefined;
   /** Recordings of a session. */
   readonly replays?: {
+    /** What opening their links needs. */
+    readonly access?: ReplayAccess;
     /** The request that lists them. */
     readonly list: (id: string) => ServiceRequest;
     /** Reads the list. Throws if the response is not one. */
@@ -193,8 +213,15 @@ export interface BrowserService<Session extends object = object> {
     readonly start?: (id: string, request: ReplayRequest) => ServiceRequest;
     /** The request that stops a recording. */
     readonly stop?: (id: string, replayId: string) => ServiceRequest;
-    /** The request that downloads a video. */
-    readonly video?: (id: string, replayId: string) => ServiceRequest;
+    /** The request that downloads a video, or how to find it. */
+    readonly video?: (id: string, replayId: string) => ServiceRequest | VideoSearch;
+    /** Of a service whose list may lack the end of a recording: fields of the session's record that complete it. */
+    readonly session?: {
+      /** The request for the record. */
+      readonly request: (id: string) => ServiceRequest;
+      /** Reads the fields. */
+      readonly read: (json: unknown) => Pick<Replay, 'started_at' | 'finished_at'>;
+    };
   };
   /** The list of active sessions, also those of other processes: the command `leases`. */
   readonly sessions?: {

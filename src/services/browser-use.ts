@@ -112,6 +112,8 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
 }
 
 const replays: Required<BrowserService>['replays'] = {
+  // A link to the file, with a signature.
+  access: 'public',
   list: (id) => ({ method: 'GET', path: path`/browsers/${id}` }),
   read: (json, id) => {
     if (valueAt(json, ['recordingAvailable']) === false) return [];
@@ -120,6 +122,14 @@ const replays: Required<BrowserService>['replays'] = {
     if (link === undefined) return [started];
     return [{ ...started, finished_at: textAt(json, 'finishedAt'), replay_view_url: link }];
   },
+  video: (id) => ({
+    find: { method: 'GET', path: path`/browsers/${id}` },
+    read: (json) => {
+      objectAt(json, [], ['id']);
+      if (valueAt(json, ['recordingAvailable']) === false) throw new Error('has no video');
+      return optionalTextAt(json, 'recordingUrl');
+    },
+  }),
 };
 
 const sessions: Required<BrowserService>['sessions'] = {

@@ -144,6 +144,7 @@ function searchFor(id: string): SessionSearch {
 }
 
 const replays: Required<BrowserService>['replays'] = {
+  access: 'login',
   list: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}/replays` }),
   // One for each page. Their playlists (HLS) need the key, so the link is that of the session's own page.
   read: (json, id) =>
@@ -153,6 +154,27 @@ const replays: Required<BrowserService>['replays'] = {
       ...timeAt(page, 'endTimeMs', 'finished_at'),
       replay_view_url: `https://www.browserbase.com/sessions/${id}`,
     })),
+  // The times of a page can count from its beginning: then a recording lasts as long as its session.
+  session: {
+    request: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}` }),
+    read: (json) => {
+      const [began, ended] = [optionalTextAt(json, 'startedAt'), optionalTextAt(json, 'endedAt')];
+      return { ...(began && { started_at: began }), ...(ended && { finished_at: ended }) };
+    },
+  },
+  video: (id, replayId) => {
+    const downloads = path`/v1/sessions/${id}/recording/downloads`;
+    return {
+      order: { method: 'POST', path: downloads },
+      find: { method: 'GET', path: downloads },
+      read: (json) => {
+        const page = listAt(json, 'downloads').find((one) => valueAt(one, ['pageId']) === replayId);
+        const status = page === undefined ? undefined : textAt(page, 'status');
+        if (status === 'FAILED') throw new Error('has no video: the service could not write it');
+        return status === 'COMPLETED' ? textAt(page, 'downloadUrl') : undefined;
+      },
+    };
+  },
 };
 
 const sessions: Required<BrowserService>['sessions'] = {

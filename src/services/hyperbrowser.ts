@@ -1,4 +1,4 @@
-import { objectAt, optionalTextAt, path, valueAt, type BrowserService } from './browser-service.js';
+import { objectAt, optionalTextAt, path, textAt, valueAt, type BrowserService } from './browser-service.js';
 
 /** A session of Hyperbrowser. `util.inspect` and JSON show it without its token. */
 export interface HyperbrowserSession {
@@ -87,6 +87,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
 }
 
 const replays: Required<BrowserService>['replays'] = {
+  access: 'login',
   // The request for the video's own URL works only after the end; the session's page shows the recording.
   list: (id) => ({ method: 'GET', path: path`/api/session/${id}` }),
   read: (json, id) => {
@@ -105,6 +106,16 @@ const replays: Required<BrowserService>['replays'] = {
       },
     ];
   },
+  video: (id) => ({
+    find: { method: 'GET', path: path`/api/session/${id}/video-recording-url` },
+    read: (json) => {
+      const status = textAt(json, 'status');
+      if (status === 'not_enabled')
+        throw new Error('has no video: the session was created without enableVideoWebRecording');
+      if (status === 'failed') throw new Error(`has no video: ${optionalTextAt(json, 'error') ?? status}`);
+      return status === 'completed' ? textAt(json, 'recordingUrl') : undefined;
+    },
+  }),
 };
 
 /** The recording ends with the session. */

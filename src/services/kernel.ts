@@ -72,6 +72,8 @@ export const kernel: BrowserService<BrowserSession> = {
         }
       : undefined,
   replays: {
+    // The link contains a JWT.
+    access: 'public',
     list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
     read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
     start: (id, { frameRate, maxSeconds }) => ({

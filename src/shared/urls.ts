@@ -55,20 +55,36 @@ function proposeAddress(baseUrl: string): string {
   return `${shown} Did you mean ${isLocal ? 'http' : 'https'}://${rest}?`;
 }
 
+/** Where a service is, and whether it may do without TLS. */
+interface ServicePlace {
+  readonly baseUrl: URL;
+  readonly insecure: boolean;
+}
+
 /**
  * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
  * receives its secrets, so the URL must be wss, or ws on loopback for a service on loopback.
  */
-export function webSocketFault(
-  endpoint: string,
-  { baseUrl, insecure }: { readonly baseUrl: URL; readonly insecure: boolean },
-): string | undefined {
+export function webSocketFault(endpoint: string, service: ServicePlace): string | undefined {
   if (!URL.canParse(endpoint)) return 'is not a URL';
   const url = new URL(endpoint);
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';
+  return distrust(url, service);
+}
+
+/** Returns why the URL of a video must not be used, by the same rules. */
+export function videoFault(address: string, service: ServicePlace): string | undefined {
+  if (!URL.canParse(address)) return 'is not a URL';
+  const url = new URL(address);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'is not an http URL';
+  return distrust(url, service);
+}
+
+function distrust(url: URL, { baseUrl, insecure }: ServicePlace): string | undefined {
   if (url.username || url.password) return 'contains a user name or a password';
-  if (url.protocol === 'wss:' || insecure) return undefined;
-  if (!isLoopback(url.hostname)) return 'is not encrypted (ws) and leaves this machine';
+  if (isEncrypted(url) || insecure) return undefined;
+  if (!isLoopback(url.hostname))
+    return `is not encrypted (${url.protocol.slice(0, -1)}) and leaves this machine`;
   return baseUrl.protocol === 'local:' || isLoopback(baseUrl.hostname)
     ? undefined
     : 'points to this machine, but the service is elsewhere';

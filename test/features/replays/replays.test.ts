@@ -30,7 +30,7 @@ it("returns the complete links of this lease's recordings, and none of earlier l
   list([earlier], [earlier, ours]);
   const { run } = await played.run();
   expect(run).toMatchObject({ replayStatus: 'ready', cleanupErrors: [] });
-  expect(run!.replays).toEqual([ours]);
+  expect(run!.replays).toEqual([{ ...ours, access: 'public' }]);
   const told = played.told('replays');
   expect(told).toMatchObject([{ sessionId: 'session-1', replays: [ours], status: 'ready' }]);
   expect(told[0]).not.toHaveProperty('error');
@@ -60,7 +60,7 @@ it('does not return a recording of the lease before that was still being written
   const now = new Date().toISOString();
   const before = { replay_id: 'before', started_at: now };
   list([before], [{ ...before, finished_at: now }, ours]);
-  expect((await played.run()).run!.replays).toEqual([ours]);
+  expect((await played.run()).run!.replays).toMatchObject([ours]);
 });
 
 it.each<[string, unknown[], number]>([
