@@ -34,7 +34,10 @@ export class DetachedLease {
     const { grant, ...record } = lease;
     this.sessionId = grant.id;
     this.expiresAfter = grant.idleTimeout ?? Number.POSITIVE_INFINITY;
-    const whole = JSON.stringify({ ...record, grant: { ...grant, session: revealSession(grant.session) } });
+    const whole = JSON.stringify({
+      ...record,
+      grant: { ...grant, ...grant.reconnect, session: revealSession(grant.session) },
+    });
     this.#secret = PREFIX + Buffer.from(whole).toString('base64url');
     hideSecret(this.#secret);
   }

@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { sentence } from '../shared/errors.js';
+import { VERSION } from '../shared/version.js';
 import { exitCodesOf } from './errors.js';
 import type { Interruption } from './interruption.js';
 import { note, oneLine } from './terminal.js';
@@ -33,11 +33,10 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
 
 /** Creates the command line. Only commands named in the arguments are loaded, so that `--help` is fast. */
 export async function createProgram(args: readonly string[], interruption: Interruption): Promise<Command> {
-  const { version } = createRequire(import.meta.url)('pooled-browser/package.json') as { version: string };
   const program = new Command('pooled-browser')
     .description('Leases browsers from a pool and always releases them.')
     .option('--debug', 'print the stack of an error')
-    .version(version, '-V, --version', 'print the version')
+    .version(VERSION, '-V, --version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: (text) => note(`${usageError(text)} ${HELP_HINT}`) })
     .addHelpText('after', EXAMPLES)

@@ -7,7 +7,7 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import { routeTo, type NetworkSettings, type Trust } from '../shared/network.js';
+import { routeTo, type Trust } from '../shared/network.js';
 import { isLoopback, webSocketFault } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
@@ -237,19 +237,29 @@ export async function openSocket(
   how: { protocol: Protocol; trust: Trust; signal: AbortSignal; spare?: SpareConnection },
 ): Promise<Socket> {
   const { protocol, trust, signal, spare } = how;
-  return Socket.open(await trustedUrl(grant, protocol, trust, signal), signal, {
-    network: trust.network,
-    spare,
-  });
+  const url = await trustedUrl(grant, protocol, trust, signal);
+  const headers = headersTo(url, grant, trust);
+  return Socket.open(url, signal, { network: trust.network, spare, headers });
+}
+
+/** The headers of a request to a browser. Those of the service go to its own address only. */
+export function headersTo(
+  url: string,
+  { headers: own }: Pick<Grant, 'headers'>,
+  { baseUrl, headers }: Trust,
+): Record<string, string> {
+  const isAtService = new URL(url.replace(/^ws/, 'http')).origin === baseUrl.origin;
+  return { ...(isAtService && headers), ...own };
 }
 
 /** Returns the session's WebSocket URL for a protocol. */
 export async function trustedUrl(
-  { id: sessionId, cdpUrl, bidiUrl }: Grant,
+  grant: Grant,
   protocol: Protocol,
   trust: Trust,
   signal?: AbortSignal,
 ): Promise<string> {
+  const { id: sessionId, cdpUrl, bidiUrl } = grant;
   const given = protocol === 'bidi' ? bidiUrl : cdpUrl;
   const name = protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP';
   const fail = (fault: string) => new ConnectError(`The session's ${name} URL ${fault}.`, { sessionId });
@@ -258,7 +268,7 @@ export async function trustedUrl(
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
   }
   const url = /^https?:/.test(given)
-    ? await discover(given, trust.network, signal).catch((error: unknown) => {
+    ? await discover(given, grant, trust, signal).catch((error: unknown) => {
         const page = `${new URL(given).origin}/json/version`;
         throw fail(`names no WebSocket: ${page} has no answer (${explain(error)})`);
       })
@@ -269,11 +279,13 @@ export async function trustedUrl(
 }
 
 /** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */
-async function discover(address: string, network: NetworkSettings, signal?: AbortSignal): Promise<string> {
+async function discover(address: string, grant: Grant, trust: Trust, signal?: AbortSignal): Promise<string> {
   const { host, protocol, search } = new URL(address);
   const root = address.replace(/[?#].*$/, '').replace(/\/+$/, '');
   const url = new URL(`${root}/json/version${search}`);
-  const { status, body } = await sendOnce({ url }, { route: routeTo(url, network), signal });
+  const headers = headersTo(url.href, grant, trust);
+  const route = routeTo(url, trust.network);
+  const { status, body } = await sendOnce({ url, headers }, { route, signal });
   if (!isSuccess(status)) throw new Error(`status ${status}`);
   const version = parseJson(body);
   const found = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));

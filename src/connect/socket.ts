@@ -12,6 +12,7 @@ import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
+import { USER_AGENT } from '../shared/version.js';
 import type { CdpCarrier } from './cdp-client.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
@@ -29,6 +30,14 @@ export interface SocketTap {
   command(data: string | Frame): string | Frame | undefined;
   /** Returns the message for the library, possibly later; undefined for none. */
   message(data: Frame): Frame | undefined | Promise<Frame | undefined>;
+}
+
+export interface SocketOptions {
+  readonly network?: NetworkSettings;
+  /** A connection that may be open already, and is remembered for the next WebSocket. */
+  readonly spare?: SpareConnection | undefined;
+  /** Headers of the upgrade. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Milliseconds between two pings: a silent connection is detected after five to six pings, within 15 s. */
@@ -86,30 +95,31 @@ export class Socket {
   readonly #calls = new PendingCalls();
   #detach = () => {};
 
-  /**
-   * Opens the WebSocket. A redirect, or any other response than an upgrade, is an error.
-   *
-   * @param spare A connection that may be open already, and is remembered for the next WebSocket.
-   */
+  /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
   static async open(
     address: string,
     signal: AbortSignal,
-    { network = {}, spare }: { network?: NetworkSettings; spare?: SpareConnection | undefined } = {},
+    { network = {}, spare, headers = {} }: SocketOptions = {},
   ): Promise<Socket> {
     const url = new URL(address);
     const connection = (await spare?.take(url)) as NetSocket | undefined;
     spare?.note(url);
     const open = () =>
-      Socket.#open(url, signal, () => openConnection(url, routeTo(url, network), { signal }));
+      Socket.#open(url, signal, headers, () => openConnection(url, routeTo(url, network), { signal }));
     if (!connection) return open();
-    return Socket.#open(url, signal, async () => connection).catch((error: unknown) => {
+    return Socket.#open(url, signal, headers, async () => connection).catch((error: unknown) => {
       // The server, or a proxy, may have closed the connection because it was idle.
       if (error instanceof ConnectError && error.status !== undefined) throw error;
       return open();
     });
   }
 
-  static async #open(url: URL, signal: AbortSignal, connect: () => Promise<NetSocket>): Promise<Socket> {
+  static async #open(
+    url: URL,
+    signal: AbortSignal,
+    headers: Readonly<Record<string, string>>,
+    connect: () => Promise<NetSocket>,
+  ): Promise<Socket> {
     const { WebSocket } = await loadWs();
     const connection = await connect().catch((cause: unknown) => {
       signal.throwIfAborted();
@@ -119,6 +129,7 @@ export class Socket {
     signal.throwIfAborted();
     const websocket = new WebSocket(url, {
       createConnection: () => connection,
+      headers: { 'user-agent': USER_AGENT, ...headers },
       followRedirects: false,
       perMessageDeflate: false,
       maxPayload: LARGEST_MESSAGE,

@@ -154,11 +154,12 @@ export class Link<Handles> {
   /** Connects again, with retries while the session may last. */
   async #reconnect(pageUrl: string | undefined): Promise<OpenConnection<Handles>> {
     const { signal } = this.#abort;
-    const { idleTimeout = Number.POSITIVE_INFINITY } = this.#lease.grant;
+    const { grant } = this.#lease;
+    const { idleTimeout = Number.POSITIVE_INFINITY } = grant;
     const began = clock.now();
     for (let failures = 1; ; failures++) {
       try {
-        return await this.#connect(signal, pageUrl);
+        return await this.#connect(signal, pageUrl, { ...grant, ...grant.reconnect });
       } catch (cause) {
         signal.throwIfAborted();
         const isOver = cause instanceof ConnectError && meaningOf(cause.status ?? 0).endsSession;
@@ -172,8 +173,12 @@ export class Link<Handles> {
     }
   }
 
-  #connect(signal: AbortSignal, pageUrl?: string): Promise<OpenConnection<Handles>> {
-    const { settings, emit, pool, grant, sessionId, downloads, noteOwnContext } = this.#lease;
+  #connect(
+    signal: AbortSignal,
+    pageUrl?: string,
+    grant = this.#lease.grant,
+  ): Promise<OpenConnection<Handles>> {
+    const { settings, emit, pool, sessionId, downloads, noteOwnContext } = this.#lease;
     const { library } = this.#connector;
     return this.#lease.time('connect', async () => {
       emit({ type: 'connecting', sessionId, library, protocol: settings.protocol });

@@ -1,5 +1,6 @@
-import { request, type IncomingMessage } from 'node:http';
+import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import type { Route } from '../shared/network.js';
+import { USER_AGENT } from '../shared/version.js';
 import { openConnection } from './connection.js';
 import { readResponse, type HttpResponse } from './response.js';
 
@@ -12,7 +13,7 @@ export interface HttpRequest {
 }
 
 /** The headers of a request, and its body as text. */
-export function contentOf({ headers, body }: HttpRequest): {
+function contentOf({ headers, body }: HttpRequest): {
   headers: Record<string, string>;
   text: string | undefined;
 } {
@@ -20,12 +21,40 @@ export function contentOf({ headers, body }: HttpRequest): {
   return {
     headers: {
       accept: 'application/json',
-      // Node would send a DELETE without the length of its body.
-      ...(text && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }),
+      'user-agent': USER_AGENT,
+      // Selenium Grid refuses JSON without its encoding. Node would send a DELETE without the length of its body.
+      ...(text && {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': String(Buffer.byteLength(text)),
+      }),
       ...headers,
     },
     text,
   };
+}
+
+/** Some gateways add many headers. Node's limit is 16 KiB. */
+const LARGEST_HEADERS = 64 * 1024;
+
+/** @internal Sends a request. It follows no redirect. Rejects if no response arrives. Not declared: its types are Node's. */
+export async function exchange(
+  message: HttpRequest,
+  how: Pick<RequestOptions, 'agent' | 'createConnection'> & { signal?: AbortSignal | undefined },
+): Promise<IncomingMessage> {
+  const { url, method = 'GET' } = message;
+  const { signal, ...connection } = how;
+  const { headers, text } = contentOf(message);
+  return new Promise((resolve, reject) => {
+    const options = {
+      ...connection,
+      method,
+      path: url.pathname + url.search,
+      headers: { host: url.host, ...headers },
+      maxHeaderSize: LARGEST_HEADERS,
+      ...(signal && { signal }),
+    };
+    request(options, resolve).on('error', reject).end(text);
+  });
 }
 
 /** How to send one request on a connection of its own. */
@@ -35,8 +64,8 @@ interface SendOnce {
 }
 
 /**
- * Sends one request on a connection of its own, and reads the response. It follows no redirect. Rejects if no response
- * arrives. It needs no package, so that the process that releases browsers is one file.
+ * Sends one request on a connection of its own, and reads the response. It needs no package, so that the process that
+ * releases browsers is one file.
  */
 export async function sendOnce(message: HttpRequest, how: SendOnce): Promise<HttpResponse> {
   const response = await openOnce(message, how);
@@ -45,17 +74,6 @@ export async function sendOnce(message: HttpRequest, how: SendOnce): Promise<Htt
 
 /** Sends one request on a connection of its own. Its response is not read yet. */
 export async function openOnce(message: HttpRequest, { route, signal }: SendOnce): Promise<IncomingMessage> {
-  const { url, method = 'GET' } = message;
-  const connection = await openConnection(url, route, { signal });
-  const { headers, text } = contentOf(message);
-  return new Promise((resolve, reject) => {
-    const options = {
-      createConnection: () => connection,
-      method,
-      path: url.pathname + url.search,
-      headers: { host: url.host, ...headers },
-      ...(signal && { signal }),
-    };
-    request(options, resolve).on('error', reject).end(text);
-  });
+  const connection = await openConnection(message.url, route, { signal });
+  return exchange(message, { createConnection: () => connection, signal });
 }

@@ -4,7 +4,7 @@ import { isRecord } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
-import { hideParameters } from '../shared/redact.js';
+import { hideParameters, hideSecret } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import {
@@ -76,6 +76,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     this.baseUrl = url.href;
     this.#service = service;
     hideParameters(service.secretParameters ?? []);
+    Object.values(service.headers ?? {}).forEach(hideSecret);
     const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
     this[INTERNALS] = createInternals(
       this,

@@ -77,8 +77,8 @@ export class ServiceClient {
 
   /** Which WebSocket URLs are used, and how. The address of local browsers is known after the first request. */
   get trust(): Trust {
-    const { insecure, network } = this.#settings;
-    return { baseUrl: this.host.url, insecure, network };
+    const { insecure, network, service } = this.#settings;
+    return { baseUrl: this.host.url, insecure, network, headers: service.headers };
   }
 
   /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */
@@ -104,7 +104,7 @@ export class ServiceClient {
 
   /** Adds the address to a request, for another process. */
   complete(request: ServiceRequest): CompleteRequest {
-    return completeRequest(request, this.host.url, this.service.auth);
+    return completeRequest(request, this.host.url, this.service);
   }
 
   /** Sends a request. After a 401 a token function is called again, once. One timeout covers everything. */
@@ -204,7 +204,7 @@ export class ServiceClient {
       return { status, headers: received, body: '' };
     }
     const read = await readResponse(response);
-    // undici frees the connection in the next turn of the event loop. A request before that would open another one.
+    // The connection is free in the next turn of the event loop. A request before that would open another one.
     await nextTurn();
     signal?.throwIfAborted();
     return read;

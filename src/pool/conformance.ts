@@ -109,7 +109,7 @@ function* requestFaults(service: BrowserService): Iterable<string> {
   for (const [name, request] of requestsOf(service)) {
     if (JSON.stringify(asJson(request)) !== JSON.stringify(request))
       yield `The request of ${name} is not the same after JSON.`;
-    const { pathname, hash, origin } = new URL(completeRequest(request, AT.baseUrl, service.auth).url);
+    const { pathname, hash, origin } = new URL(completeRequest(request, AT.baseUrl, service).url);
     if (origin !== ORIGIN || hash !== '' || !/^\/v1\/[^/]/.test(pathname))
       yield `The path of ${name} leaves the address of the service: ${request.path}`;
     if (request.path.includes('a/b'))

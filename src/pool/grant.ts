@@ -10,7 +10,13 @@ import {
   PoolServiceError,
   type ReleaseError,
 } from '../shared/service-errors.js';
-import type { BrowserService, Grant, LeaseRequest, ServiceAddress } from '../services/browser-service.js';
+import {
+  headersFault,
+  type BrowserService,
+  type Grant,
+  type LeaseRequest,
+  type ServiceAddress,
+} from '../services/browser-service.js';
 import type { ServiceClient } from './client.js';
 import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
@@ -154,6 +160,8 @@ function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcom
     const servedAt = Date.parse(String(response.headers['date']));
     return readAs(response, facts, (json) => {
       const grant = service.grant(json, lease, addressOf(client));
+      const headers = headersFault(grant.headers);
+      if (headers !== undefined) throw new Error(`has ${headers}`);
       const fault = pathSegmentFault(grant.id);
       // The library could not release a browser with such an id.
       if (fault !== undefined) throw new Error(`has a session id that ${fault}`);

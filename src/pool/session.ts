@@ -6,7 +6,8 @@ import type { Grant } from '../services/browser-service.js';
  * Hides the secrets of a session. Fields that contain one return their real value when code reads them by name;
  * `util.inspect`, JSON and enumeration show them redacted or not at all.
  */
-export function sealSession({ session: fields, secretFields = [], ...urls }: Grant): object {
+export function sealSession({ session: fields, secretFields = [], headers = {}, ...urls }: Grant): object {
+  Object.values(headers).forEach(hideSecret);
   for (const field of secretFields) {
     const value = isRecord(fields) ? fields[field] : undefined;
     if (typeof value === 'string') hideSecret(value);

@@ -1,6 +1,7 @@
 import { isRecord } from '../shared/json.js';
 import {
   valueAt,
+  type BrowserService,
   type OwnerTest,
   type ServiceAuth,
   type ServiceRequest,
@@ -10,6 +11,7 @@ import {
 export interface CompleteRequest extends Omit<ServiceRequest, 'path'> {
   readonly url: string;
   readonly auth: ServiceAuth;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The release of one lease, as JSON: another process can execute it. */
@@ -46,30 +48,30 @@ export const ANY_ID = 'pooled-browser-found-session';
 
 const BEARER = { header: 'authorization', scheme: 'Bearer' } as const;
 
-/** Adds the address of a service to a request. */
+/** Adds the address and the headers of a service to a request. */
 export function completeRequest(
   { path, ...request }: ServiceRequest,
   baseUrl: URL,
-  auth: ServiceAuth = BEARER,
+  { auth = BEARER, headers }: Pick<BrowserService, 'auth' | 'headers'>,
 ): CompleteRequest {
   const root = baseUrl.pathname.replace(/\/+$/, '');
-  return { ...request, url: baseUrl.origin + root + path, auth };
+  return { ...request, url: baseUrl.origin + root + path, auth, ...(headers && { headers: { ...headers } }) };
 }
 
 /** Adds the token to a request. */
 export function authorize(
-  { url, auth }: Pick<CompleteRequest, 'url' | 'auth'>,
+  { url, auth, headers = {} }: Pick<CompleteRequest, 'url' | 'auth' | 'headers'>,
   token: string | undefined,
 ): { url: URL; headers: Record<string, string> } {
   const target = new URL(url);
-  if (token === undefined || auth === 'none') return { url: target, headers: {} };
+  if (token === undefined || auth === 'none') return { url: target, headers };
   if ('query' in auth) {
     target.searchParams.set(auth.query, token);
-    return { url: target, headers: {} };
+    return { url: target, headers };
   }
   const { header, scheme } = auth;
   const value = scheme === 'Basic' ? Buffer.from(token).toString('base64') : token;
-  return { url: target, headers: { [header]: scheme ? `${scheme} ${value}` : value } };
+  return { url: target, headers: { ...headers, [header]: scheme ? `${scheme} ${value}` : value } };
 }
 
 /** Returns true if a record of a session shows that the lease is ours. */

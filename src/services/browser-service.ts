@@ -72,6 +72,10 @@ export interface Grant<Session extends object = object> {
   readonly endsWithConnection?: boolean;
   /** Secret fields of `session`, besides those in `secretParameters`. */
   readonly secretFields?: readonly string[];
+  /** Headers of each WebSocket to this browser, besides those of the service. Their values are secrets. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The URLs that connect again after a lost connection, or after `detach`, where they differ. */
+  readonly reconnect?: { readonly cdpUrl?: string | undefined; readonly bidiUrl?: string | undefined };
 }
 
 /** A test of a session's record that another process can run. */
@@ -162,6 +166,8 @@ export interface BrowserService<Session extends object = object> {
   readonly baseUrl?: string;
   /** Default: `{ header: 'authorization', scheme: 'Bearer' }`. */
   readonly auth?: ServiceAuth;
+  /** Headers of each request, and of each WebSocket to the address of the service. Their values are secrets. */
+  readonly headers?: Readonly<Record<string, string>>;
   /**
    * Environment variables with the key of the service at an address. The first one that is set is read if neither the option
    * `token` nor `BROWSER_POOL_ACCESS_TOKEN` is. It is sent to that address only, also by copies of this object.
@@ -343,12 +349,14 @@ export function checkService(service: unknown): asserts service is BrowserServic
   const fail = (fault: string): never => {
     throw new InvalidOptionError('service', `service ${fault}. See pooled-browser/services.`);
   };
-  if (!isRecord(service)) return fail('must be an object, such as kernel');
+  if (!isService(service)) return fail('must be an object, such as kernel');
   const { acquire, grant, release, owner, find } = service as Partial<BrowserService>;
   for (const [name, value] of Object.entries({ acquire, grant, release }))
     if (typeof value !== 'function') fail(`has no function ${name}`);
   for (const name of ['name', 'idField', 'waits'] as const)
     if (typeof service[name] !== 'string') fail(`has no text ${name}`);
+  const fault = headersFault(service['headers']);
+  if (fault !== undefined) fail(`has ${fault}`);
   const requests = {
     acquire: acquire!(SAMPLE),
     release: release!('id', { pool: 'pool', reuse: true }),
@@ -360,6 +368,26 @@ export function checkService(service: unknown): asserts service is BrowserServic
       fail(`${name} returns a path without a slash at its beginning`);
     if (request && !isJson(request)) fail(`${name} returns a request that is not JSON`);
   }
+}
+
+/** A service that can be called with its options is a function with the properties of a service. */
+function isService(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) || typeof value === 'function';
+}
+
+/** Names of headers, without those that belong to one request or connection. */
+const HEADER_NAME =
+  /^(?!(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)$)[\w!#$%&'*+.^`|~-]+$/i;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Returns why a value can't be the headers of a service or of a browser; `undefined` if it can. It shows no value. */
+export function headersFault(headers: unknown): string | undefined {
+  if (headers === undefined) return undefined;
+  if (!isRecord(headers)) return 'headers that are not an object';
+  const wrong = Object.entries(headers).find(
+    ([name, value]) => !HEADER_NAME.test(name) || typeof value !== 'string' || !HEADER_VALUE.test(value),
+  );
+  return wrong && `a header ${JSON.stringify(wrong[0])} that can't be sent`;
 }
 
 /** Whether a browser is leased by a request, and not by the connection alone. */

@@ -16,6 +16,8 @@ export interface Trust {
   readonly baseUrl: URL;
   readonly insecure: boolean;
   readonly network: NetworkSettings;
+  /** Headers of each WebSocket to the address of the service. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** How to connect to one host. It is JSON, because a helper process also uses it, and it can contain a password. */

@@ -1,6 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ConnectError, MissingLibraryError } from '../../src/index.js';
 import { rejection, reset } from '../pool/support.js';
 import { PlayedLease } from '../support/played-lease.js';
@@ -38,12 +38,14 @@ describe('acquiring', () => {
 
   it('loads the automation library after the request is sent, because loading would delay the request', async () => {
     const order: string[] = [];
-    const onSent = () => void order.push('sent');
+    const write = Reflect.get(Socket.prototype, 'write') as (...args: unknown[]) => boolean;
+    vi.spyOn(Socket.prototype, 'write').mockImplementation(function (this: Socket, ...args: unknown[]) {
+      if (/^POST .*\/acquire/.test(String(args[0]))) order.push('sent');
+      return write.apply(this, args);
+    });
     const load = async () => void order.push('loaded');
     await using played = await PlayedLease.start({ load });
-    subscribe('undici:client:sendHeaders', onSent);
     await played.run();
-    unsubscribe('undici:client:sendHeaders', onSent);
     expect(order.slice(0, 2)).toEqual(['sent', 'loaded']);
   });
 
