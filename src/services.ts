@@ -3,7 +3,7 @@
  *
  * @module pooled-browser/services
  */
-export { kernel } from './services/kernel.js';
+export { kernel, type KernelOptions, type KernelService } from './services/kernel.js';
 export type { BrowserSession } from './services/kernel-api.js';
 export { webdriver, type WebDriverOptions, type WebDriverSession } from './services/webdriver.js';
 export { cdp, type CdpSession } from './services/cdp.js';

@@ -121,14 +121,26 @@ async function exec(
     const { trust } = clientOf(pool);
     const variables = await variablesOf(grant, trust);
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
-    await using endpoint = localEndpoint ? await openLocalEndpoint(grant, trust) : undefined;
+    const { headersTo } = await import('../connect/connect-session.js');
+    // The command can't send them.
+    const needsHeaders = grant.cdpUrl !== undefined && hasEntries(headersTo(grant.cdpUrl, grant, trust));
+    const isLocal = localEndpoint || needsHeaders;
+    await using endpoint = isLocal ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
-    const all = { ...variables, BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url };
+    const all = {
+      ...variables,
+      ...(needsHeaders && { BROWSER_POOL_CDP_WS_URL: endpoint?.url }),
+      BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url,
+    };
     return await runCommand(command, all, interruption);
   } finally {
     await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
   }
+}
+
+function hasEntries(record: object): boolean {
+  return Object.keys(record).length > 0;
 }
 
 /** Runs a command with addresses of this machine, which lease a browser when the command connects. */

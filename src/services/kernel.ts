@@ -14,97 +14,128 @@ const hasRoom = ({ tags = {} }: LeaseRequest, more = 1) => Object.keys(tags).len
 /** Sessions of one request for the list. */
 const PAGE = 100;
 
+/** Settings of the service of the given API. */
+export interface KernelOptions {
+  /** Id of the project of the pool. Default: the project of the token. */
+  projectId?: string | undefined;
+  /**
+   * Telemetry of each lease. `true`: what the service records by default; `false`: none; or by category, on top of the pool's.
+   * Default: the pool's.
+   */
+  telemetry?: boolean | Telemetry | undefined;
+}
+
+/** The service of the given API; a call returns it with other settings. */
+export interface KernelService extends BrowserService<BrowserSession> {
+  (options?: KernelOptions): BrowserService<BrowserSession>;
+}
+
+function createKernel({ projectId, telemetry }: KernelOptions = {}): BrowserService<BrowserSession> {
+  return {
+    name: 'kernel',
+    baseUrl: 'https://api.onkernel.com',
+    usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
+    secretParameters: ['jwt'],
+    idField: 'session_id',
+    waits: 'asked',
+    ...(projectId !== undefined && { headers: { 'x-kernel-project-id': projectId } }),
+    acquire: (lease) => {
+      const { pool, id, mark, name, tags, startUrl, wait } = lease;
+      const body: AcquireRequest & { telemetry?: object } = {
+        acquire_timeout_seconds: wait,
+        name,
+        start_url: startUrl,
+        ...(telemetry !== undefined && {
+          telemetry: typeof telemetry === 'boolean' ? { enabled: telemetry } : telemetry,
+        }),
+        tags: {
+          ...tags,
+          ...(hasRoom(lease) && { [LEASE_TAG]: id }),
+          ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+        },
+      };
+      return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
+    },
+    grant: (json) => {
+      const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
+      return {
+        id: session.session_id,
+        session,
+        cdpUrl: session.cdp_ws_url,
+        bidiUrl: session.webdriver_ws_url,
+        liveViewUrl: session.browser_live_view_url,
+        name: session.name,
+        hasProfile: session.profile !== undefined,
+        idleTimeout: session.timeout_seconds * 1000,
+      };
+    },
+    release: (id, { pool, reuse }) => ({
+      method: 'POST',
+      path: path`/browser_pools/${pool}/release`,
+      body: { session_id: id, reuse },
+    }),
+    owner: (id, lease) => {
+      const read = { method: 'GET', path: path`/browsers/${id}` } as const;
+      if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
+      return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
+    },
+    find: (lease) =>
+      hasRoom(lease)
+        ? {
+            method: 'GET',
+            path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
+            list: [],
+            at: ['tags', LEASE_TAG],
+          }
+        : undefined,
+    replays: {
+      // The link contains a JWT.
+      access: 'public',
+      list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
+      read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
+      start: (id, { frameRate, maxSeconds }) => ({
+        method: 'POST',
+        path: path`/browsers/${id}/replays`,
+        body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
+      }),
+      stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
+      video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
+    },
+    sessions: {
+      list: (page) => ({
+        method: 'GET',
+        path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}`,
+      }),
+      read: (json) =>
+        read(v.array(listedSchema), json, 'is not a list of sessions').map(
+          ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
+            id,
+            lease: tags[LEASE_TAG],
+            mark: tags[MARK_TAG],
+            name,
+            pool: pool.name ?? pool.id,
+            poolId: pool.id,
+            createdAt,
+          }),
+        ),
+    },
+    pool: {
+      describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
+      read: (json) => read(poolSchema, json, 'is not a JSON object'),
+      flush: (pool) => ({ method: 'POST', path: path`/browser_pools/${pool}/flush` }),
+    },
+  };
+}
+
 /**
  * The service of the given API, and every service with the same one: kernel.sh, by the types of @onkernel/sdk 0.84.0. It is the
- * default.
+ * default. `kernel` itself is the service without settings: `service: kernel`, `service: { ...kernel, release }`,
+ * `service: kernel({ projectId })`.
  */
-export const kernel: BrowserService<BrowserSession> = {
-  name: 'kernel',
-  baseUrl: 'https://api.onkernel.com',
-  usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
-  secretParameters: ['jwt'],
-  idField: 'session_id',
-  waits: 'asked',
-  acquire: (lease) => {
-    const { pool, id, mark, name, tags, startUrl, wait } = lease;
-    const body: AcquireRequest = {
-      acquire_timeout_seconds: wait,
-      name,
-      start_url: startUrl,
-      tags: {
-        ...tags,
-        ...(hasRoom(lease) && { [LEASE_TAG]: id }),
-        ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
-      },
-    };
-    return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
-  },
-  grant: (json) => {
-    const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
-    return {
-      id: session.session_id,
-      session,
-      cdpUrl: session.cdp_ws_url,
-      bidiUrl: session.webdriver_ws_url,
-      liveViewUrl: session.browser_live_view_url,
-      name: session.name,
-      hasProfile: session.profile !== undefined,
-      idleTimeout: session.timeout_seconds * 1000,
-    };
-  },
-  release: (id, { pool, reuse }) => ({
-    method: 'POST',
-    path: path`/browser_pools/${pool}/release`,
-    body: { session_id: id, reuse },
-  }),
-  owner: (id, lease) => {
-    const read = { method: 'GET', path: path`/browsers/${id}` } as const;
-    if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
-    return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
-  },
-  find: (lease) =>
-    hasRoom(lease)
-      ? {
-          method: 'GET',
-          path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
-          list: [],
-          at: ['tags', LEASE_TAG],
-        }
-      : undefined,
-  replays: {
-    // The link contains a JWT.
-    access: 'public',
-    list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
-    read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
-    start: (id, { frameRate, maxSeconds }) => ({
-      method: 'POST',
-      path: path`/browsers/${id}/replays`,
-      body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
-    }),
-    stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
-    video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
-  },
-  sessions: {
-    list: (page) => ({ method: 'GET', path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}` }),
-    read: (json) =>
-      read(v.array(listedSchema), json, 'is not a list of sessions').map(
-        ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
-          id,
-          lease: tags[LEASE_TAG],
-          mark: tags[MARK_TAG],
-          name,
-          pool: pool.name ?? pool.id,
-          poolId: pool.id,
-          createdAt,
-        }),
-      ),
-  },
-  pool: {
-    describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
-    read: (json) => read(poolSchema, json, 'is not a JSON object'),
-    flush: (pool) => ({ method: 'POST', path: path`/browser_pools/${pool}/flush` }),
-  },
-};
+export const kernel: KernelService = Object.defineProperties(
+  createKernel,
+  Object.getOwnPropertyDescriptors(createKernel()),
+) as KernelService;
 
 /** An optional field. A wrong value counts as missing, so that it does not fail a lease. */
 const lenient = <Field extends v.GenericSchema>(field: Field) => v.fallback(v.optional(field), undefined);

@@ -3,7 +3,7 @@ import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { BrowserPool, serveProxy, type PoolProxy, type ProxyEvent } from '../../src/index.js';
-import { kernel } from '../../src/services.js';
+import { kernel, type BrowserService, type BrowserSession } from '../../src/services.js';
 import { titled, useLocalPool } from '../support/local.js';
 
 const used = useLocalPool();
@@ -88,7 +88,7 @@ it.each([
   expect(used.local.stats().leased).toBe(0);
 });
 
-const ending: typeof kernel = {
+const ending: BrowserService<BrowserSession> = {
   ...kernel,
   grant: (...args) => ({ ...kernel.grant(...args), endsWithConnection: true }),
 };

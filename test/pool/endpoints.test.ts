@@ -3,6 +3,7 @@ import { BrowserPool } from '../../src/pool/browser-pool.js';
 import { session, TOKEN } from '../support/fake-service.js';
 import { it } from './support.js';
 
+const JSON_TYPE = 'application/json; charset=utf-8';
 /** The tags by which the library recognizes its own lease, and its owner. */
 const LEASE_TAGS = {
   'pooled-browser-lease': expect.stringMatching(/^[\w-]{36}$/) as string,
@@ -24,7 +25,7 @@ it('acquires with one POST that carries the token and the request as JSON', asyn
   expect(seen?.body).toStrictEqual({ ...request, tags: { ...request.tags, ...LEASE_TAGS } });
   expect(seen?.headers).toMatchObject({
     authorization: `Bearer ${TOKEN}`,
-    'content-type': 'application/json',
+    'content-type': JSON_TYPE,
     accept: 'application/json',
   });
   expect(seen?.headers).not.toHaveProperty('accept-encoding');
@@ -56,7 +57,7 @@ it('releases with a POST that names the session, for reuse by default', async ({
   await pool.release('session-3', { reuse: true });
   for (const { method, path, headers } of service.requests) {
     expect(`${method} ${path}`).toBe('POST /browser_pools/pool/release');
-    expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' });
+    expect(headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': JSON_TYPE });
   }
   expect(service.requests.map(({ body }) => body)).toStrictEqual([
     { session_id: 'session-1', reuse: true },

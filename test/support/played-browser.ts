@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
@@ -16,6 +17,8 @@ export class PlayedBrowser implements AsyncDisposable {
   };
   /** Called with each connection, and the path of its URL. */
   onConnect: (client: WebSocket, path: string) => void = () => {};
+  /** Called with the headers of each upgrade. */
+  onUpgrade: (headers: IncomingHttpHeaders) => void = () => {};
   readonly #server: WebSocketServer;
   /** The browser's ends of all connections so far. */
   readonly clients: WebSocket[] = [];
@@ -32,7 +35,8 @@ export class PlayedBrowser implements AsyncDisposable {
     this.#server = server;
     this.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     server.options.verifyClient = (_info, accept) => accept(!this.hasEnded, 404);
-    server.on('connection', (client, { url = '' }) => {
+    server.on('connection', (client, { url = '', headers }) => {
+      this.onUpgrade(headers);
       this.clients.push(client);
       this.onConnect(client, url);
       client.on('error', () => {});
