@@ -65,9 +65,16 @@ class OwnAgent extends Agent {
     _options: ClientRequestArgs,
     callback?: (error: Error | null, connection: Duplex) => void,
   ): undefined {
-    this.#open().then(
-      (connection) => callback!(null, connection),
-      (error: Error) => callback!(error, undefined as never),
-    );
+    void this.#dial(callback!);
+  }
+
+  async #dial(callback: (error: Error | null, connection: Duplex) => void): Promise<void> {
+    let connection: Duplex;
+    try {
+      connection = await this.#open();
+    } catch (error) {
+      return callback(error as Error, undefined as never);
+    }
+    callback(null, connection);
   }
 }

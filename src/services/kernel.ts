@@ -30,100 +30,107 @@ export interface KernelService extends BrowserService<BrowserSession> {
   (options?: KernelOptions): BrowserService<BrowserSession>;
 }
 
-function createKernel({ projectId, telemetry }: KernelOptions = {}): BrowserService<BrowserSession> {
-  return {
-    name: 'kernel',
-    baseUrl: 'https://api.onkernel.com',
-    usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
-    secretParameters: ['jwt'],
-    idField: 'session_id',
-    waits: 'asked',
-    ...(projectId !== undefined && { headers: { 'x-kernel-project-id': projectId } }),
-    acquire: (lease) => {
-      const { pool, id, mark, name, tags, startUrl, wait } = lease;
-      const body: AcquireRequest & { telemetry?: object } = {
-        acquire_timeout_seconds: wait,
-        name,
-        start_url: startUrl,
-        ...(telemetry !== undefined && {
-          telemetry: typeof telemetry === 'boolean' ? { enabled: telemetry } : telemetry,
-        }),
-        tags: {
-          ...tags,
-          ...(hasRoom(lease) && { [LEASE_TAG]: id }),
-          ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
-        },
-      };
-      return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
-    },
-    grant: (json) => {
-      const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
-      return {
-        id: session.session_id,
-        session,
-        cdpUrl: session.cdp_ws_url,
-        bidiUrl: session.webdriver_ws_url,
-        liveViewUrl: session.browser_live_view_url,
-        name: session.name,
-        hasProfile: session.profile !== undefined,
-        idleTimeout: session.timeout_seconds * 1000,
-      };
-    },
-    release: (id, { pool, reuse }) => ({
+const SERVICE: BrowserService<BrowserSession> = {
+  name: 'kernel',
+  baseUrl: 'https://api.onkernel.com',
+  usualToken: { variables: ['KERNEL_API_KEY'], at: 'https://api.onkernel.com' },
+  secretParameters: ['jwt'],
+  idField: 'session_id',
+  waits: 'asked',
+  acquire: (lease) => {
+    const { pool, id, mark, name, tags, startUrl, wait } = lease;
+    const body: AcquireRequest = {
+      acquire_timeout_seconds: wait,
+      name,
+      start_url: startUrl,
+      tags: {
+        ...tags,
+        ...(hasRoom(lease) && { [LEASE_TAG]: id }),
+        ...(mark !== undefined && hasRoom(lease, 2) && { [MARK_TAG]: mark }),
+      },
+    };
+    return { method: 'POST', path: path`/browser_pools/${pool}/acquire`, body };
+  },
+  grant: (json) => {
+    const session: BrowserSession = read(sessionSchema, json, 'is not a JSON object');
+    return {
+      id: session.session_id,
+      session,
+      cdpUrl: session.cdp_ws_url,
+      bidiUrl: session.webdriver_ws_url,
+      liveViewUrl: session.browser_live_view_url,
+      name: session.name,
+      hasProfile: session.profile !== undefined,
+      idleTimeout: session.timeout_seconds * 1000,
+    };
+  },
+  release: (id, { pool, reuse }) => ({
+    method: 'POST',
+    path: path`/browser_pools/${pool}/release`,
+    body: { session_id: id, reuse },
+  }),
+  owner: (id, lease) => {
+    const read = { method: 'GET', path: path`/browsers/${id}` } as const;
+    if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
+    return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
+  },
+  find: (lease) =>
+    hasRoom(lease)
+      ? {
+          method: 'GET',
+          path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
+          list: [],
+          at: ['tags', LEASE_TAG],
+        }
+      : undefined,
+  replays: {
+    // The link contains a JWT.
+    access: 'public',
+    list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
+    read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
+    start: (id, { frameRate, maxSeconds }) => ({
       method: 'POST',
-      path: path`/browser_pools/${pool}/release`,
-      body: { session_id: id, reuse },
+      path: path`/browsers/${id}/replays`,
+      body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
     }),
-    owner: (id, lease) => {
-      const read = { method: 'GET', path: path`/browsers/${id}` } as const;
-      if (hasRoom(lease)) return { ...read, at: ['tags', LEASE_TAG], is: lease.id };
-      return lease.name === undefined ? null : { ...read, at: ['name'], is: lease.name };
-    },
-    find: (lease) =>
-      hasRoom(lease)
-        ? {
-            method: 'GET',
-            path: path`/browsers?tags[${LEASE_TAG}]=${lease.id}`,
-            list: [],
-            at: ['tags', LEASE_TAG],
-          }
-        : undefined,
-    replays: {
-      // The link contains a JWT.
-      access: 'public',
-      list: (id) => ({ method: 'GET', path: path`/browsers/${id}/replays` }),
-      read: (json) => read(v.array(replaySchema), json, 'is not a list of replays'),
-      start: (id, { frameRate, maxSeconds }) => ({
-        method: 'POST',
-        path: path`/browsers/${id}/replays`,
-        body: { framerate: frameRate, max_duration_in_seconds: maxSeconds },
-      }),
-      stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
-      video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
-    },
-    sessions: {
-      list: (page) => ({
-        method: 'GET',
-        path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}`,
-      }),
-      read: (json) =>
-        read(v.array(listedSchema), json, 'is not a list of sessions').map(
-          ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
-            id,
-            lease: tags[LEASE_TAG],
-            mark: tags[MARK_TAG],
-            name,
-            pool: pool.name ?? pool.id,
-            poolId: pool.id,
-            createdAt,
-          }),
-        ),
-    },
-    pool: {
-      describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
-      read: (json) => read(poolSchema, json, 'is not a JSON object'),
-      flush: (pool) => ({ method: 'POST', path: path`/browser_pools/${pool}/flush` }),
-    },
+    stop: (id, replay) => ({ method: 'POST', path: path`/browsers/${id}/replays/${replay}/stop` }),
+    video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
+  },
+  sessions: {
+    list: (page) => ({
+      method: 'GET',
+      path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}`,
+    }),
+    read: (json) =>
+      read(v.array(listedSchema), json, 'is not a list of sessions').map(
+        ({ session_id: id, created_at: createdAt, name, tags = {}, pool = {} }) => ({
+          id,
+          lease: tags[LEASE_TAG],
+          mark: tags[MARK_TAG],
+          name,
+          pool: pool.name ?? pool.id,
+          poolId: pool.id,
+          createdAt,
+        }),
+      ),
+  },
+  pool: {
+    describe: (pool) => ({ method: 'GET', path: path`/browser_pools/${pool}` }),
+    read: (json) => read(poolSchema, json, 'is not a JSON object'),
+    flush: (pool) => ({ method: 'POST', path: path`/browser_pools/${pool}/flush` }),
+  },
+};
+
+function withOptions({ projectId, telemetry }: KernelOptions = {}): BrowserService<BrowserSession> {
+  const asked = typeof telemetry === 'boolean' ? { enabled: telemetry } : telemetry;
+  const acquire: typeof SERVICE.acquire = (lease) => {
+    const request = SERVICE.acquire(lease)!;
+    return { ...request, body: { ...request.body, telemetry: asked } };
+  };
+  return {
+    ...SERVICE,
+    ...(asked && { acquire }),
+    ...(projectId !== undefined && { headers: { 'x-kernel-project-id': projectId } }),
   };
 }
 
@@ -133,8 +140,8 @@ function createKernel({ projectId, telemetry }: KernelOptions = {}): BrowserServ
  * `service: kernel({ projectId })`.
  */
 export const kernel: KernelService = Object.defineProperties(
-  createKernel,
-  Object.getOwnPropertyDescriptors(createKernel()),
+  withOptions,
+  Object.getOwnPropertyDescriptors(SERVICE),
 ) as KernelService;
 
 /** An optional field. A wrong value counts as missing, so that it does not fail a lease. */

@@ -131,7 +131,7 @@ it.for([
 
 it('names the project, and asks for telemetry, with kernel(options)', async ({ service }) => {
   const projectId = 'canary-project-1';
-  const poolWith = (own: BrowserService<object>) =>
+  const poolWith = (own: BrowserService) =>
     new BrowserPool('pool', { ...service.options, service: { ...own, find: undefined } as never });
   const telemetry = { browser: { console: { enabled: true } } };
   const pools = [kernel({ projectId }), kernel({ telemetry: true }), kernel({ telemetry }), kernel(), kernel];
