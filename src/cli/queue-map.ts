@@ -22,6 +22,8 @@ import { checkArtifacts, loadConnector, redisOf, workSettingsOf } from './task-c
 
 /** Most jobs in Redis at a time: a part of a long file. */
 const MOST_JOBS = 20_000;
+/** Other programs may add lists of their own. */
+const LIST = 'default';
 
 /** Runs a job through a queue: adds the inputs, works, and collects the results of all workers. */
 export async function mapByQueue(
@@ -45,6 +47,7 @@ export async function mapByQueue(
   await using collector = await Collector.open(
     queueName,
     readOptions(collectChecks, { connection, signal: stop.signal, ...queueReport.options }, 'map'),
+    LIST,
   );
   const adding = addInputs(collector, command, { connection, inputs, known, signal: stop.signal });
   const working = workPooledBrowsers(queueName, pool, task, {
@@ -86,7 +89,7 @@ async function addInputs(
   { retries = 0 }: MapCommand,
   { connection, inputs, known, signal }: AddedInputs,
 ): Promise<number> {
-  const options = { connection, attempts: retries + 1, maxJobs: MOST_JOBS, signal };
+  const options = { connection, attempts: retries + 1, maxJobs: MOST_JOBS, list: LIST, signal };
   return addList(queue, inputsWithoutResult(inputs, known), readOptions(enqueueChecks, options, 'map'));
 }
 

@@ -3,7 +3,7 @@ import { parseJson } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
 import { openFile, readLines, replaceFile } from './checkpoint-file.js';
-import { lockCheckpoint } from './file-lock.js';
+import { FileLock } from './file-lock.js';
 import type { CheckpointOptions } from './options.js';
 import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
@@ -40,7 +40,7 @@ export async function openCheckpoint(option: string | CheckpointOptions): Promis
 export class RecordFile {
   readonly #file: FileHandle;
   readonly #path: string;
-  readonly #unlock: () => Promise<void>;
+  readonly #lock: FileLock;
   #writing: Promise<void> = Promise.resolve();
 
   /**
@@ -53,7 +53,7 @@ export class RecordFile {
     onRecord: (record: OutcomeRecord, start: number) => void,
   ): Promise<RecordFile> {
     // A link to the file has the same lock.
-    const unlock = await lockCheckpoint(await realpath(path).catch(() => path));
+    const lock = await FileLock.take(await realpath(path).catch(() => path));
     let file: FileHandle | undefined;
     try {
       file = await openFile(path, 'a+');
@@ -64,25 +64,31 @@ export class RecordFile {
       }
       // A killed job may have left an incomplete line. Not `file.truncate`: on Windows, a handle for appending can't truncate.
       await truncate(path, end);
-      return new RecordFile(file, path, unlock);
+      return new RecordFile(file, path, lock);
     } catch (error) {
       await file?.close();
-      await unlock();
-      throw error;
+      await lock.release();
+      throw faultOf(error, `The checkpoint ${path} cannot be opened`);
     }
   }
 
-  private constructor(file: FileHandle, path: string, unlock: () => Promise<void>) {
+  private constructor(file: FileHandle, path: string, lock: FileLock) {
     this.#file = file;
     this.#path = path;
-    this.#unlock = unlock;
+    this.#lock = lock;
   }
 
   /** Resolves when the operating system has the outcome: it survives the end of this process. */
   async append(record: OutcomeRecord): Promise<void> {
     const line = toLine(record, this.#path);
-    this.#writing = this.#writing.then(() => this.#file.appendFile(line));
-    await this.#writing;
+    this.#writing = this.#writing.then(async () => {
+      await this.#lock.check();
+      await this.#file.appendFile(line);
+    });
+    // After a line that was not written completely, nothing more is written.
+    await this.#writing.catch((error: unknown) => {
+      throw faultOf(error, `The outcome of input ${record.index} cannot be written to ${this.#path}`);
+    });
   }
 
   /**
@@ -91,17 +97,29 @@ export class RecordFile {
    * @param superseded Positions of the lines to remove, in bytes, so that the file has one line per input.
    */
   async close(superseded: ReadonlySet<number>): Promise<void> {
-    await this.#writing.catch(() => {});
-    await this.#file.close();
+    const isWhole = await this.#writing.then(
+      () => true,
+      () => false,
+    );
     try {
-      if (superseded.size > 0) await replaceFile(this.#path, keptLines(this.#path, superseded));
-    } catch (cause) {
-      const message = `All outcomes are in ${this.#path}, but the old outcomes of inputs that were run again could not be removed`;
-      throw new CheckpointError(`${message}: ${(cause as Error).message}.`, { cause });
+      await this.#file.close();
+      // After a failure, another job may have the file.
+      if (isWhole && superseded.size > 0) await replaceFile(this.#path, keptLines(this.#path, superseded));
+    } catch (error) {
+      throw faultOf(
+        error,
+        `All outcomes are in ${this.#path}, but the old outcomes of inputs that were run again could not be removed`,
+      );
     } finally {
-      await this.#unlock();
+      await this.#lock.release();
     }
   }
+}
+
+/** Names the file: an error of a full disk does not. */
+function faultOf(cause: unknown, what: string): CheckpointError {
+  if (cause instanceof CheckpointError) return cause;
+  return new CheckpointError(`${what}: ${(cause as Error).message}.`, { cause });
 }
 
 async function* keptLines(path: string, superseded: ReadonlySet<number>): AsyncGenerator<Buffer> {

@@ -1,86 +1,192 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, readFile, readlink, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { recordOf } from '../shared/json.js';
+import { clock, delay } from '../shared/clock.js';
+import { jsonOf, isRecord } from '../shared/json.js';
 import { CheckpointError } from '../shared/lease-errors.js';
 
-/** The process that holds a lock. The start time distinguishes processes with the same id. */
+/** How often a job touches its lock, in ms. */
+const BEAT = 1000;
+/** A lock that nobody touches for this time, in ms, is stale: its process was killed, perhaps in another container. */
+const SILENCE = 10_000;
+/** The same for a lock without a holder. A job that lives writes its name at once. */
+const SILENCE_OF_NOBODY = 3 * BEAT;
+const POLL = 250;
+
+/** The process that holds a lock. */
 interface Holder {
   readonly pid: number;
   readonly host: string;
-  readonly started: number;
+  /** Distinguishes this lock from all others. */
+  readonly token: string;
+  /** Where the id of the process has its meaning, and when the process started. */
+  readonly system?: string | undefined;
+  readonly started?: string | undefined;
+}
+
+/** A lock as it was seen. */
+interface SeenLock {
+  /** Undefined if the lock can't be read: it may be another user's. */
+  readonly text: string | undefined;
+  readonly isFile: boolean;
+  /** Changes with each beat of its job. */
+  readonly state: string;
 }
 
 /**
- * Locks a checkpoint against other jobs, with a file `<path>.lock` beside it. The lock of a process that no longer runs
- * is replaced.
- *
- * @returns A function that removes the lock.
- * @throws CheckpointError when another job holds the lock.
+ * Locks a checkpoint against other jobs, with a file `<path>.lock` beside it, which the job touches every second. A lock is
+ * replaced if its process is known to be gone, or if nobody touches the lock for 10 s. No clocks are compared: the other job may
+ * run on another machine.
  */
-export async function lockCheckpoint(path: string): Promise<() => Promise<void>> {
-  const lock = `${path}.lock`;
-  for (;;) {
-    if (await createLock(lock, path)) return () => rm(lock, { force: true });
-    const text = await readLock(lock);
-    // The other job has just ended.
-    if (text === undefined) continue;
-    const holder = recordOf(text) as Partial<Holder>;
-    if (!isOver(holder)) throw inUse(path, holder);
-    await removeLock(lock, text);
+export class FileLock {
+  readonly #path: string;
+  readonly #lock: string;
+  readonly #text: string;
+  readonly #timer: NodeJS.Timeout;
+  #lastBeat = clock.now();
+  #lost: CheckpointError | undefined;
+
+  /** @throws `CheckpointError` when another job holds the lock, or when the folder can't be written. */
+  static async take(path: string): Promise<FileLock> {
+    const lock = `${path}.lock`;
+    const { pid } = process;
+    const [system, started] = await Promise.all([systemId(), startOf(pid)]);
+    const holder: Holder = { pid, host: hostname(), token: randomUUID(), system, started };
+    const text = JSON.stringify(holder);
+    for (;;) {
+      if (await create(lock, text, path)) return new FileLock(path, lock, text);
+      const stale = await findStale(lock, path);
+      if (stale) await remove(lock, stale, path);
+    }
+  }
+
+  private constructor(path: string, lock: string, text: string) {
+    this.#path = path;
+    this.#lock = lock;
+    this.#text = text;
+    this.#timer = setInterval(() => void this.#beat(), BEAT).unref();
+  }
+
+  /** Rejects if another job has the lock: this process did not respond for so long that its lock seemed stale. */
+  async check(): Promise<void> {
+    if (clock.now() - this.#lastBeat > SILENCE / 2) await this.#beat();
+    if (this.#lost) throw this.#lost;
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    if ((await see(this.#lock))?.text === this.#text) await rm(this.#lock, { force: true });
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      const seen = await see(this.#lock);
+      // Somebody has deleted the lock.
+      if (!seen) await create(this.#lock, this.#text, this.#path);
+      else if (seen.text === this.#text) await utimes(this.#lock, new Date(), new Date());
+      else this.#lost = inUse(this.#path, holderIn(seen));
+      this.#lastBeat = clock.now();
+    } catch {
+      // The next beat tries again.
+    }
   }
 }
 
 /** Resolves to false if there is a lock already. */
-async function createLock(lock: string, path: string): Promise<boolean> {
-  const holder: Holder = { pid: process.pid, host: hostname(), started: performance.timeOrigin };
+async function create(lock: string, text: string, path: string): Promise<boolean> {
   try {
-    await writeFile(lock, JSON.stringify(holder), { flag: 'wx', mode: 0o600 });
+    await writeFile(lock, text, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw new CheckpointError(`The checkpoint ${path} cannot be opened: ${(cause as Error).message}.`, {
-      cause,
-    });
+    throw cannotLock(path, cause);
   }
 }
 
-/**
- * Resolves to `undefined` if there is no lock any more. The lock of another user may not be readable: then the holder
- * is unknown.
- */
-async function readLock(lock: string): Promise<string | undefined> {
-  return readFile(lock, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    error.code === 'ENOENT' ? undefined : '',
-  );
+/** Resolves with a lock that may be replaced, or with `undefined` if the lock is gone. Rejects if another job lives. */
+async function findStale(lock: string, path: string): Promise<SeenLock | undefined> {
+  const first = await see(lock);
+  if (!first) return undefined;
+  const holder = holderIn(first);
+  const isGone = holder && (await hasEnded(holder));
+  if (isGone) return first;
+  if (isGone === false || !first.isFile) throw inUse(path, holder);
+  const isNobody = first.text !== undefined && !holder;
+  const end = clock.now() + (isNobody ? SILENCE_OF_NOBODY : SILENCE);
+  while (clock.now() < end) {
+    await delay(POLL);
+    const seen = await see(lock);
+    if (seen?.state === first.state) continue;
+    if (!seen) return undefined;
+    throw inUse(path, holderIn(seen));
+  }
+  return first;
 }
 
 /** Removes a stale lock. Of two jobs that find it, one removes it; a new lock of the other one is put back. */
-async function removeLock(lock: string, stale: string): Promise<void> {
+async function remove(lock: string, stale: SeenLock, path: string): Promise<void> {
   const aside = `${lock}.${randomUUID()}`;
   try {
     await rename(lock, aside);
-  } catch {
-    return;
+    if ((await see(aside))?.state === stale.state) await rm(aside);
+    else await rename(aside, lock);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cannotLock(path, cause);
   }
-  if ((await readFile(aside, 'utf8')) === stale) await rm(aside);
-  else await rename(aside, lock);
 }
 
-/** Processes of other machines can't be checked, so their locks stay. */
-function isOver({ pid, host, started }: Partial<Holder>): boolean {
-  if (pid === undefined || host !== hostname()) return false;
-  if (pid === process.pid) return started !== performance.timeOrigin;
+async function see(lock: string): Promise<SeenLock | undefined> {
+  const facts = await lstat(lock).catch(() => undefined);
+  if (!facts) return undefined;
+  const text = facts.isFile() ? await readFile(lock, 'utf8').catch(() => undefined) : undefined;
+  return { text, isFile: facts.isFile(), state: `${facts.ino} ${facts.mtimeMs} ${text}` };
+}
+
+function holderIn({ text = '' }: SeenLock): Holder | undefined {
+  const holder = jsonOf(text);
+  return isRecord(holder) && typeof holder['pid'] === 'number' ? (holder as unknown as Holder) : undefined;
+}
+
+/** Resolves to undefined if this process can't find out, such as for a process of another machine. */
+async function hasEnded({ pid, host, system, started }: Holder): Promise<boolean | undefined> {
+  if (host !== hostname() || system !== (await systemId())) return undefined;
   try {
     process.kill(pid, 0);
-    return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? true : undefined;
   }
+  const found = await startOf(pid);
+  return started && found ? started !== found : undefined;
 }
 
-function inUse(path: string, { pid, host }: Partial<Holder>): CheckpointError {
-  const who = pid === undefined ? 'another job' : `process ${pid} on ${host}`;
+/** On Linux, the run of the kernel and the namespace in which a process id has its meaning: containers may share a host name. */
+async function systemId(): Promise<string | undefined> {
+  const parts = [readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')];
+  return Promise.all(parts).then(
+    ([kernel, namespace]) => `${kernel!.trim()} ${namespace}`,
+    () => undefined,
+  );
+}
+
+/** On Linux, when a process started, which distinguishes processes with the same id. A zombie has ended. */
+async function startOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  // The name of the program, in brackets, may contain spaces.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields?.[0] === 'Z' ? 'zombie' : fields?.[19];
+}
+
+function cannotLock(path: string, cause: unknown): CheckpointError {
+  const { message } = cause as Error;
+  return new CheckpointError(
+    `The checkpoint ${path} cannot be opened: ${message}. A job locks its file with another one beside it, so that the ` +
+      'folder must be writable.',
+    { cause },
+  );
+}
+
+function inUse(path: string, holder: Holder | undefined): CheckpointError {
+  const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another job';
   return new CheckpointError(
     `The checkpoint ${path} is in use by ${who}. Two jobs in one file would lose outcomes: wait for the other one, or ` +
       `use another file. If that process no longer runs, delete ${path}.lock.`,

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../shared/errors.js';
-import { isRecord } from '../shared/json.js';
+import { isRecord, propertyOf } from '../shared/json.js';
 import type { MapSettings } from './options.js';
 
 type HostOptions = Pick<MapSettings, 'hostOf' | 'hostConcurrency' | 'hostDelay'>;
@@ -39,6 +39,6 @@ function hostOfUrl(input: unknown): string | undefined {
 
 /** How long the host of a task gets no other task, in ms: an error may have a `retryAfter`. */
 export function retryAfterOf(error: unknown): number {
-  const pause: unknown = isRecord(error) ? error['retryAfter'] : undefined;
+  const pause = propertyOf(error, 'retryAfter');
   return typeof pause === 'number' && pause > 0 ? pause : 0;
 }

@@ -4,7 +4,7 @@ import type { ArtifactCollector } from '../features/artifacts/artifacts.js';
 import type { Callback, Lease } from '../lease/lease.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
-import { InvalidOptionError } from '../shared/errors.js';
+import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
 import type { Task } from './backlog.js';
 import type { Job } from './job.js';
@@ -221,5 +221,6 @@ export class LeasedBrowser<Handles, Input, Value> {
 }
 
 function hasTimedOut(attempt: PromiseSettledResult<unknown>): boolean {
-  return attempt.status === 'rejected' && attempt.reason instanceof TaskTimeoutError;
+  if (attempt.status === 'fulfilled' || !isPooledBrowserError(attempt.reason)) return false;
+  return attempt.reason instanceof TaskTimeoutError;
 }

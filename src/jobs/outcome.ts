@@ -1,8 +1,9 @@
+import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
 import type { Download } from '../lease/run.js';
 import type { BrowserSession } from '../services/kernel.js';
-import { InvalidOptionError } from '../shared/errors.js';
-import { isRecord } from '../shared/json.js';
+import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
+import { isRecord, propertyOf } from '../shared/json.js';
 import { TaskResultError } from '../shared/lease-errors.js';
 import { redact, withoutColors } from '../shared/redact.js';
 
@@ -85,6 +86,7 @@ export type TaskCallback<Handles, Input, Value, Session extends object = Browser
 
 /** Whether another attempt can have another result: not if the task returned no data, or if its options were refused. */
 export function isRetryable(reason: unknown): boolean {
+  if (!isPooledBrowserError(reason)) return true;
   return !(reason instanceof TaskResultError || reason instanceof InvalidOptionError);
 }
 
@@ -130,13 +132,45 @@ export function recordOf(outcome: Outcome<unknown, unknown, object>): OutcomeRec
     : { status: 'rejected', ...facts, reason: recordReason(outcome.reason) };
 }
 
-/** Converts the error of a task for storage: without secrets, and without colors. */
+/** Longest message that is stored, in characters. */
+const LONGEST_MESSAGE = 10_000;
+
+/** Converts what a task threw for storage, without secrets and colors. A task may throw any value, also one that can't be read. */
 export function recordReason(reason: unknown): RecordedReason {
-  const clean = (text: string) => redact(withoutColors(text));
-  if (!(reason instanceof Error)) return { message: clean(String(reason)) };
-  const code: unknown = Reflect.get(reason, 'code');
-  const message = clean(reason.message);
-  return { name: reason.name, ...(typeof code === 'string' && { code }), message };
+  const name = textOf(reason, 'name');
+  const code = textOf(reason, 'code');
+  const message = textOf(reason, 'message');
+  const facts = { ...(name && { name }), ...(code && { code }) };
+  if (message !== undefined) return { ...facts, message: stored(message || messagesIn(reason)) };
+  return { message: stored(typeof reason === 'string' ? reason : shown(reason)) };
+}
+
+/** A property that is a text. The name of a function is not the name of an error. */
+function textOf(reason: unknown, property: string): string | undefined {
+  const text = typeof reason === 'object' ? propertyOf(reason, property) : undefined;
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** An `AggregateError`, as of a refused connection, may have messages only in its parts. */
+function messagesIn(reason: unknown): string {
+  const parts = propertyOf(reason, 'errors');
+  const messages = Array.isArray(parts) ? parts.map((part: unknown) => textOf(part, 'message') ?? '') : [];
+  return messages.filter(Boolean).join('; ');
+}
+
+function shown(value: unknown): string {
+  try {
+    // Neither calls getters nor the traps of a proxy.
+    return inspect(value, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}
+
+function stored(text: string): string {
+  // Cut after the redaction, too: no pattern finds a part of a secret.
+  const clean = redact(withoutColors(text.slice(0, 2 * LONGEST_MESSAGE)));
+  return clean.length > LONGEST_MESSAGE ? `${clean.slice(0, LONGEST_MESSAGE)}…` : clean;
 }
 
 export function isOutcomeRecord(value: unknown): value is OutcomeRecord {

@@ -1,3 +1,4 @@
+import { propertyOf } from './json.js';
 import { printableLines, redact } from './redact.js';
 
 /** Marks an error of this library, also of another copy of it. */
@@ -53,7 +54,12 @@ Object.defineProperty(PooledBrowserError.prototype, OWN, { value: true });
 
 /** Returns true for an error of this library, also of another copy of it. */
 export function isPooledBrowserError(error: unknown): error is PooledBrowserError {
-  return error instanceof Error && OWN in error;
+  try {
+    return error instanceof Error && OWN in error;
+  } catch {
+    // A callback may throw any value, such as a revoked proxy.
+    return false;
+  }
 }
 
 /**
@@ -141,7 +147,10 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
   if (typeof cause === 'string') return safe(cause);
   if (typeof cause !== 'object' || cause === null) return cause;
   if (depth === MOST_CAUSES) return undefined;
-  const { message, name, code, stack, cause: deeper, error } = cause as Record<string, unknown>;
+  const properties = ['message', 'name', 'code', 'stack', 'cause', 'error'];
+  const [message, name, code, stack, deeper, error] = properties.map((property) =>
+    propertyOf(cause, property),
+  );
   const copy = new Error(safe(typeof message === 'string' ? message : 'no message'));
   copy.name = typeof name === 'string' ? safe(name) : 'Error';
   copy.stack = safe(typeof stack === 'string' ? stack : `${copy.name}: ${copy.message}`);

@@ -41,3 +41,12 @@ export function showValue(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   return typeof value === 'function' ? 'a function' : String(value);
 }
+
+/** Reads a property of a value of a caller. Undefined if that throws, as a getter or a revoked proxy does. */
+export function propertyOf(value: unknown, name: string): unknown {
+  try {
+    return (value as Record<string, unknown> | null | undefined)?.[name];
+  } catch {
+    return undefined;
+  }
+}

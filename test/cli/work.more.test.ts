@@ -1,7 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { Queue } from 'bullmq';
 import { beforeEach, expect, it, vi } from 'vitest';
+import { collectOutcomes, enqueueInputs } from '../../src/bullmq.js';
 import { Site } from '../support/site.js';
 import { processesOf } from '../support/processes.js';
 import { describeWithRedis } from '../support/redis.js';
@@ -67,6 +69,33 @@ describeWithRedis('map --queue and work', () => {
     );
     expect([stderr, work.stderr, ...visible].join('\n')).not.toContain(PASSWORD);
     expect(jobs.leased).toBe(0);
+  });
+
+  it('prints the results of its own inputs, and leaves and names those of other lists and programs', async () => {
+    const task = 'export default ({ input }) => input;';
+    const queue = new Queue('titles', {
+      connection: { host: '127.0.0.1', port: redis.port, password: PASSWORD },
+    });
+    try {
+      await queue.add(
+        'shaped',
+        { index: 0, input: 'of another program', list: 'default' },
+        { jobId: 'shaped' },
+      );
+      await enqueueInputs('titles', ['of another list'], { connection: redis.url, list: 'other' });
+      const { code, stdout, stderr } = await map(task, inputs('first', 'second')).ended;
+      expect(code, stderr).toBe(0);
+      expect(inOrder(parse(stdout)).map(({ input }) => input)).toEqual(['first', 'second']);
+      expect(stderr).toContain('The job shaped of the queue titles was not added by enqueueInputs');
+      expect(stderr).toMatch(
+        /The job other-0-\S+ of the queue titles is of the list other: its result is not collected/,
+      );
+      const others: object[] = [];
+      for await (const outcome of collectOutcomes('titles', { connection: redis.url })) others.push(outcome);
+      expect(others).toMatchObject([{ list: 'other', input: 'of another list', status: 'fulfilled' }]);
+    } finally {
+      await queue.close();
+    }
   });
 
   it('continue a collector that was killed or interrupted, with --resume', async () => {

@@ -1,10 +1,13 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, onTestFinished, vi } from 'vitest';
 import { CheckpointError, readCheckpoint } from '../../src/index.js';
+import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { it } from './it.js';
 import type { MapBench } from './support.js';
 
@@ -208,24 +211,141 @@ it('refuses a second job on the same file or a link to it, which loses nothing b
   expect(existsSync(`${path}.lock`)).toBe(false);
 });
 
-it.for([
-  ['no longer runs', () => ({ pid: spawnSync(process.execPath, ['-e', '']).pid, started: 1 })],
-  ['had the id of this process', () => ({ pid: process.pid, started: 1 })],
-] as const)('replaces the lock of a process that %s', async ([, holder], { bench }) => {
-  await writeFile(`${path}.lock`, JSON.stringify({ host: hostname(), ...holder() }));
-  await run(bench, ['a']);
-  expect(await lines()).toEqual(['fulfilled 0 a']);
-  expect(existsSync(`${path}.lock`)).toBe(false);
+describe('a lock that another job has left', () => {
+  const HERE = { pid: process.pid, host: hostname(), token: 'of another job' };
+  const lockWith = (holder: object | string) =>
+    writeFile(`${path}.lock`, typeof holder === 'string' ? holder : JSON.stringify(holder));
+
+  /** The facts by which a process of this system is known. */
+  async function ownLock(bench: MapBench): Promise<{ system?: string; started?: string }> {
+    const task = () => readFile(`${path}.lock`, 'utf8');
+    const [outcome] = await bench.run(['own'], task, { checkpoint: path });
+    await rm(path);
+    return JSON.parse((outcome as { value: string }).value) as { system?: string; started?: string };
+  }
+
+  /** Runs a job while the time of the lock passes. Returns how long the job waited for the lock, in ms of that time. */
+  async function waitForLock(bench: MapBench, onStep = async () => {}): Promise<number> {
+    const before = await readFile(`${path}.lock`, 'utf8');
+    useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const began = performance.now();
+    const running = run(bench, ['a']);
+    let isOver = false;
+    running.catch(() => {}).finally(() => (isOver = true));
+    while (!isOver && (await readFile(`${path}.lock`, 'utf8').catch(() => before)) === before) {
+      await vi.advanceTimersByTimeAsync(250);
+      await onStep();
+      await sleep(1);
+    }
+    const waited = performance.now() - began;
+    useRealClock();
+    await running;
+    return waited;
+  }
+
+  it.runIf(process.platform === 'linux').for([
+    ['no longer runs', async () => spawnSync(process.execPath, ['-e', '']).pid],
+    ['had the id of a process that runs now', async () => process.ppid],
+    ['has ended, and its parent does not know', zombie],
+  ] as const)('is replaced at once if its process %s', async ([, find], { bench }) => {
+    const own = await ownLock(bench);
+    await lockWith({ ...own, ...HERE, pid: await find(), started: '1' });
+    await run(bench, ['a']);
+    expect(await lines()).toEqual(['fulfilled 0 a']);
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+
+  it.for<[string, object | string, seconds: number]>([
+    ['a process of another machine', { pid: 1, host: 'elsewhere', token: 'x' }, 10],
+    ['a container with the name of this machine', { ...HERE, system: 'another kernel' }, 10],
+    ['a machine that was full', '', 3],
+    ['a process that was killed while it wrote', '{"pid":12', 3],
+    ['another program', '[]', 3],
+  ])('of %s is replaced when nobody has touched it for some time', async ([, holder, seconds], { bench }) => {
+    await lockWith(holder);
+    const waited = await waitForLock(bench);
+    expect(waited).toBeGreaterThan(seconds * 1000 - 300);
+    expect(waited).toBeLessThan(seconds * 1000 + 2000);
+    expect(await lines()).toEqual(['fulfilled 0 a']);
+  });
+
+  it.for<[string, object | string, string]>([
+    ['a process of another machine', { pid: 1, host: 'elsewhere', token: 'x' }, 'process 1 on elsewhere'],
+    ['nobody', '', 'another job'],
+  ])('of %s is respected while it is touched', async ([, holder, who], { bench }) => {
+    await lockWith(holder);
+    let time = 1000;
+    const touch = () => utimes(`${path}.lock`, time, ++time);
+    await expect(waitForLock(bench, touch)).rejects.toThrow(`is in use by ${who}`);
+    expect(bench.granted).toEqual([]);
+  });
+
+  it('is respected at once if it is no file', async ({ bench }) => {
+    await mkdir(`${path}.lock`);
+    await expect(run(bench, ['a'])).rejects.toThrow('is in use by another job');
+  });
+
+  it.runIf(process.getuid?.() !== 0 || process.seteuid)(
+    'ends the job if it can not be removed',
+    async ({ bench }) => {
+      const folder = await mkdtemp(join(tmpdir(), 'shared-'));
+      onTestFinished(() => rm(folder, { recursive: true }));
+      path = join(folder, 'outcomes.jsonl');
+      await lockWith({ ...(await ownLock(bench)), ...HERE, started: '1' });
+      await chmod(folder, 0o555);
+      // The permissions of a folder do not limit root.
+      process.seteuid?.(65_534);
+      try {
+        await expect(run(bench, ['a'])).rejects.toMatchObject({
+          code: 'ERR_CHECKPOINT',
+          message: expect.stringContaining('so that the folder must be writable') as string,
+        });
+      } finally {
+        process.seteuid?.(0);
+        await chmod(folder, 0o755);
+      }
+    },
+  );
 });
 
-it.for([
-  ['of a process of another machine', JSON.stringify({ pid: 1, host: 'elsewhere', started: 1 }), ''],
-  ['of no named process', 'not JSON', ''],
-  ['that it cannot read', undefined, 'another job'],
-] as const)('respects a lock %s', async ([, text, holder], { bench }) => {
-  await (text ? writeFile(`${path}.lock`, text) : mkdir(`${path}.lock`));
-  await expect(run(bench, ['a'])).rejects.toThrow(`is in use by ${holder}`);
-  expect(bench.granted).toEqual([]);
+/** The id of a process that has ended, and whose parent never asks for its exit code. */
+async function zombie(): Promise<number> {
+  const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void parent.kill());
+  const [pid] = await once(parent.stdout, 'data');
+  await expect.poll(() => readFile(`/proc/${Number(pid)}/stat`, 'utf8')).toContain(') Z ');
+  return Number(pid);
+}
+
+it('writes no more outcomes when another job has taken its lock', async ({ bench }) => {
+  const task = async ({ input }: { input: string }) => {
+    if (input === 'a') return;
+    await writeFile(`${path}.lock`, JSON.stringify({ pid: 7, host: 'elsewhere', token: 'x' }));
+    await sleep(1500);
+  };
+  const job = bench.run(['a', 'b'], task, { checkpoint: path, concurrency: 1 });
+  await expect(job).rejects.toThrow('is in use by process 7 on elsewhere');
+  expect(await lines()).toEqual(['fulfilled 0 a']);
+  // The lock is the other job's.
+  expect(existsSync(`${path}.lock`)).toBe(true);
+});
+
+it('names the file when an outcome cannot be written, and writes nothing after it', async ({ bench }) => {
+  const file = await open(path, 'a+');
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  const handles = Object.getPrototypeOf(file) as typeof file;
+  await file.close();
+  const append = vi.spyOn(handles, 'appendFile').mockRejectedValueOnce(full);
+  onTestFinished(() => append.mockRestore());
+  await expect(run(bench, ['a', 'b'])).rejects.toMatchObject({
+    code: 'ERR_CHECKPOINT',
+    message: `The outcome of input 0 cannot be written to ${path}: ENOSPC: no space left on device, write.`,
+    cause: { code: 'ENOSPC' },
+  });
+  expect(await lines()).toEqual([]);
+  expect(existsSync(`${path}.lock`)).toBe(false);
 });
 
 it('is readable for its owner only, and so is its lock', async ({ bench }) => {

@@ -28,6 +28,72 @@ it('yields a failed task as an outcome with its error, after one attempt by defa
   ]);
 });
 
+describe('what a task throws', () => {
+  const fails = () => {
+    throw new Error('of the value');
+  };
+  const TRAPS = {
+    get: fails,
+    has: fails,
+    getPrototypeOf: fails,
+    ownKeys: fails,
+    getOwnPropertyDescriptor: fails,
+  };
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const circular = new Error('circular');
+  circular.cause = circular;
+  const aggregate = (message?: string) =>
+    new AggregateError([new Error('first'), new Error('second')], message);
+  const huge = new Error('x'.repeat(1_000_000));
+
+  it.for<[what: string, reason: unknown, stored: object]>([
+    ['undefined', undefined, { message: 'undefined' }],
+    ['a text', 'text', { message: 'text' }],
+    ['a symbol', Symbol('of a task'), { message: 'Symbol(of a task)' }],
+    ['a bigint', 10n, { message: '10n' }],
+    ['a function', fails, { message: '[Function: fails]' }],
+    ['an object without toString', Object.create(null), { message: '[Object: null prototype] {}' }],
+    ['an object whose toString throws', { toString: fails }, { message: '{ toString: [Function: fails] }' }],
+    ['a proxy whose traps throw', new Proxy({ a: 1 }, TRAPS), { message: '{ a: 1 }' }],
+    ['a revoked proxy', revoked.proxy, { message: '<Revoked Proxy>' }],
+    [
+      'an object with message and code',
+      { message: 'busy', code: 'E_BUSY' },
+      { message: 'busy', code: 'E_BUSY' },
+    ],
+    ['an object with other facts', { status: 404, errors: [] }, { message: '{ status: 404, errors: [] }' }],
+    ['a frozen error', Object.freeze(new RangeError('cold')), { name: 'RangeError', message: 'cold' }],
+    ['an error that is its own cause', circular, { name: 'Error', message: 'circular' }],
+    ['an error whose name is no text', Object.assign(new Error('odd'), { name: 7 }), { message: 'odd' }],
+    ['several errors', aggregate('both'), { name: 'AggregateError', message: 'both' }],
+    ['several errors without a message', aggregate(), { name: 'AggregateError', message: 'first; second' }],
+    [
+      'an error that cannot be read',
+      Object.defineProperty(new Error(''), 'message', { get: fails }),
+      { message: 'a value that cannot be shown' },
+    ],
+    ['an error with a huge message', huge, { name: 'Error', message: `${'x'.repeat(10_000)}…` }],
+  ])(
+    '%s is the reason of its outcome, unchanged, and is stored as text',
+    async ([what, reason, stored], { bench }) => {
+      const checkpoint = join(tmpdir(), `thrown-${what}.jsonl`);
+      onTestFinished(() => rm(checkpoint));
+      const task = ({ input }: { input: string }) => {
+        if (input === 'bad') throw reason;
+      };
+      const outcomes = await bench.run(['bad', 'good'], task, { checkpoint, retries: 1, ordered: true });
+      expect(outcomes.map(({ status, attempts }) => [status, attempts])).toEqual([
+        ['rejected', 2],
+        ['fulfilled', 1],
+      ]);
+      expect(Object.is((outcomes[0] as { reason: unknown }).reason, reason)).toBe(true);
+      for await (const record of readCheckpoint(checkpoint))
+        if (record.status === 'rejected') expect(record.reason).toEqual(stored);
+    },
+  );
+});
+
 it('retries a failed task as often as retries allows', async ({ bench }) => {
   const seen: [number, number][] = [];
   const task = ({ input, attempt }: { input: number; attempt: number }) => {

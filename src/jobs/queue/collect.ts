@@ -49,25 +49,35 @@ export class Collector implements AsyncDisposable {
   readonly queue: InputQueue;
   readonly #lock: CollectorLock;
   readonly #signal: AbortSignal | undefined;
+  readonly #list: string | undefined;
   readonly #reporter: ProgressReporter;
-  /** Ids of the jobs of other programs. They stay in Redis. */
+  /** Ids of the jobs that are not collected: of other programs and other lists. They stay in Redis. */
   readonly #foreign = new Set<string>();
 
-  /** @throws `QueueError` if another process collects. */
-  static async open(name: string, settings: CollectSettings): Promise<Collector> {
+  /**
+   * @param list The only list whose outcomes are collected. Default: all.
+   * @throws `QueueError` if another process collects.
+   */
+  static async open(name: string, settings: CollectSettings, list?: string): Promise<Collector> {
     const redis = await RedisLink.open(settings);
     try {
       const queue = await openQueue(name, redis, settings);
-      return new Collector(queue, await CollectorLock.take(queue, settings.signal), settings);
+      return new Collector(queue, await CollectorLock.take(queue, settings.signal), settings, list);
     } catch (error) {
       await redis[Symbol.asyncDispose]();
       throw error;
     }
   }
 
-  private constructor(queue: InputQueue, lock: CollectorLock, settings: CollectSettings) {
+  private constructor(
+    queue: InputQueue,
+    lock: CollectorLock,
+    settings: CollectSettings,
+    list: string | undefined,
+  ) {
     this.queue = queue;
     this.#lock = lock;
+    this.#list = list;
     this.#signal = settings.signal;
     this.#reporter = new ProgressReporter(queue, settings);
   }
@@ -82,12 +92,12 @@ export class Collector implements AsyncDisposable {
     try {
       for (;;) {
         // Read before the counts: nothing is added after the last list is complete.
-        const { exist, areComplete } = await readLists(this.queue, areKnown);
+        const { exist, areComplete } = await readLists(this.queue, areKnown, this.#list);
         areKnown = exist;
         let foreign = 0;
         for (const state of STATES) foreign += yield* this.#takeAll(state, signal);
         const isEmpty = areComplete && (await redis.guard(queue.getJobCountByTypes())) === foreign;
-        if (isEmpty && (await forgetLists(this.queue))) return;
+        if (isEmpty && (await forgetLists(this.queue, this.#list))) return;
         await this.#reporter.report();
         await delay(PAUSE, signal);
       }
@@ -111,9 +121,9 @@ export class Collector implements AsyncDisposable {
     for (;;) {
       signal.throwIfAborted();
       const found = await redis.guard(queue.getJobs(state, 0, BATCH + this.#foreign.size - 1, true));
-      const jobs = found.filter((job): job is Job<QueuedInput> => isInput(job));
+      const jobs = found.filter((job): job is Job<QueuedInput> => this.#isOurs(job));
       for (const job of found) {
-        if (isInput(job) || this.#foreign.has(job.id!)) continue;
+        if (this.#foreign.has(job.id!) || this.#isOurs(job)) continue;
         this.#foreign.add(job.id!);
         reportForeign(job, 'its result is not collected');
       }
@@ -131,5 +141,9 @@ export class Collector implements AsyncDisposable {
       }
       await this.#reporter.report();
     }
+  }
+
+  #isOurs(job: Job): job is Job<QueuedInput> {
+    return isInput(job) && (this.#list === undefined || job.data.list === this.#list);
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { raceAbort } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { InvalidOptionError } from '../../shared/errors.js';
@@ -7,7 +6,7 @@ import { iterableSource, type InputSource, type PulledInput } from '../input-sou
 import { findFault } from '../task-value.js';
 import { beginList, endList, openQueue, type InputQueue } from './input-lists.js';
 import { enqueueChecks, readQueueName, type EnqueueOptions, type EnqueueSettings } from './options.js';
-import type { QueuedInput } from './queued-job.js';
+import { idOf, type QueuedInput } from './queued-job.js';
 import { RedisLink } from './redis.js';
 
 /** Number of inputs per request. */
@@ -92,12 +91,4 @@ async function addBatch(
   await redis.guard(
     queue.addBulk(batch.map((data) => ({ name: 'input', data, opts: { ...opts, jobId: idOf(data) } }))),
   );
-}
-
-/** The same for the same input, so that BullMQ does not add it twice. */
-function idOf({ index, input, list }: QueuedInput): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify(input) ?? '')
-    .digest('base64url');
-  return `${list}-${index}-${digest.slice(0, 16)}`;
 }

@@ -45,15 +45,18 @@ export async function endList({ queue, redis }: InputQueue, list: string, count:
  * Reads whether lists were added, and whether all of them completely. Marks them: without the mark, the lists are others.
  *
  * @param areKnown Whether this collector has read lists before.
+ * @param list The only list to read. Default: all.
  * @throws `QueueError` if Redis has lost these lists.
  */
 export async function readLists(
   { queue, redis }: InputQueue,
   areKnown: boolean,
+  list?: string,
 ): Promise<{ exist: boolean; areComplete: boolean }> {
   const key = listsOf(queue);
   const { [MARK]: mark, ...lists } = await redis.guard(redis.client.hgetall(key));
-  const counts = Object.values(lists);
+  const counts =
+    list === undefined ? Object.values(lists) : [lists[list]].filter((count) => count !== undefined);
   const exist = counts.length > 0;
   if (areKnown && (mark === undefined || !exist)) throw dataLoss(queue);
   if (exist && mark === undefined) await redis.guard(redis.client.hset(key, MARK, '1'));
@@ -67,9 +70,15 @@ function dataLoss({ name }: Queue): QueueError {
   );
 }
 
-/** Forgets the lists, because each of their inputs has its outcome. Resolves to false if another list is being added. */
-export async function forgetLists({ queue, redis }: InputQueue): Promise<boolean> {
-  return (await redis.guard(redis.client.eval(FORGET, 1, listsOf(queue), OPEN))) === 1;
+/**
+ * Forgets the lists, because each of their inputs has its outcome. Resolves to false if another list is being added.
+ *
+ * @param list The only list to forget. Default: all.
+ */
+export async function forgetLists({ queue, redis }: InputQueue, list?: string): Promise<boolean> {
+  const key = listsOf(queue);
+  if (list !== undefined) return (await redis.guard(redis.client.hdel(key, list))) === 1;
+  return (await redis.guard(redis.client.eval(FORGET, 1, key, OPEN))) === 1;
 }
 
 const FORGET = `

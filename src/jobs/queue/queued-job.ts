@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Job } from 'bullmq';
 import { withoutSecrets } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
@@ -26,19 +27,30 @@ export type QueuedOutcome = OutcomeRecord & {
   readonly list: string;
 };
 
-/** Whether `enqueueInputs` has added a job. Other programs may have put other jobs into the queue. */
+/** The id of the job of an input: the same for the same input, so that BullMQ does not add it twice. */
+export function idOf({ index, input, list }: QueuedInput): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify(input) ?? '')
+    .digest('base64url');
+  return `${list}-${index}-${digest.slice(0, 16)}`;
+}
+
+/** Whether `enqueueInputs` has added a job. Other programs may have put other jobs into the queue, also such of the same form. */
 export function isInput(job: Job): job is Job<QueuedInput> {
   const data: unknown = job.data;
-  return isRecord(data) && Number.isSafeInteger(data['index']) && typeof data['list'] === 'string';
+  if (!isRecord(data) || !Number.isSafeInteger(data['index']) || typeof data['list'] !== 'string')
+    return false;
+  return job.id === idOf(data as unknown as QueuedInput);
 }
 
 /**
- * Emits a warning about a job of another program, and returns its message.
+ * Emits a warning about a job of another program or list, and returns its message.
  *
  * @param fate What happens to the job.
  */
-export function reportForeign({ id, queueName }: Job, fate: string): string {
-  const message = `The job ${excerpt(String(id), 100)} of the queue ${queueName} was not added by enqueueInputs: ${fate}. ${OWN_QUEUE}`;
+export function reportForeign(job: Job, fate: string): string {
+  const what = isInput(job) ? `is of the list ${job.data.list}` : 'was not added by enqueueInputs';
+  const message = `The job ${excerpt(String(job.id), 100)} of the queue ${job.queueName} ${what}: ${fate}. ${OWN_QUEUE}`;
   process.emitWarning(message, 'PooledBrowserWarning');
   return message;
 }

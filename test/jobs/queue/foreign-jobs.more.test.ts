@@ -42,17 +42,20 @@ describeWithRedis('a queue with jobs of another program', () => {
     await jobs.add('mail', { index: 5, to: 'somebody' }, { jobId: 'mail' });
     await queue.add(range(250));
     await jobs.add('mail', 'text', { jobId: 'text' });
+    // As an input, but not added by enqueueInputs: the outcome would be that of another input.
+    await jobs.add('mail', { index: 0, input: 'x', list: 'default' }, { jobId: 'shaped' });
     for (let start = 0; start < 2; start++) {
       await using worker = queue.work(bench, ({ input }) => input, { pagesPerLease: 8 });
-      await expect.poll(() => jobs.getFailedCount()).toBe(3);
+      await expect.poll(() => jobs.getFailedCount()).toBe(4);
       const collected = await queue.collect();
       expect(collected.map(({ index }) => index)).toEqual(start === 0 ? range(250) : [0]);
       expect(collected.every(({ status }) => status === 'fulfilled')).toBe(true);
       await worker.end();
       await queue.add([0]);
     }
-    const failed = ['broken', 'mail', 'text'].map((id) => `${id}: it is moved to the failed jobs`);
-    const skipped = ['broken', 'mail', 'text'].map((id) => `${id}: its result is not collected`);
+    const ids = ['broken', 'mail', 'text', 'shaped'];
+    const failed = ids.map((id) => `${id}: it is moved to the failed jobs`);
+    const skipped = ids.map((id) => `${id}: its result is not collected`);
     expect(reports(warnings, 'mixed')).toEqual([...failed, ...skipped, ...skipped].toSorted());
     expect(await client.hget('bull:mixed:mail', 'failedReason')).toMatch(
       /^The job mail of the queue mixed was/,
