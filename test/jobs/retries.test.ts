@@ -70,7 +70,7 @@ describe('what a task throws', () => {
     ['several errors without a message', aggregate(), { name: 'AggregateError', message: 'first; second' }],
     [
       'an error that cannot be read',
-      Object.defineProperty(new Error(''), 'message', { get: fails }),
+      Object.defineProperty(new Error('hidden'), 'message', { get: fails }),
       { message: 'a value that cannot be shown' },
     ],
     ['an error with a huge message', huge, { name: 'Error', message: `${'x'.repeat(10_000)}…` }],
