@@ -109,18 +109,26 @@ export class InvalidOptionError extends PooledBrowserError {
   }
 }
 
-/** An optional peer dependency that the call needs is not installed. */
+/** An optional peer dependency that the call needs is not installed, or is too old. */
 export class MissingLibraryError extends PooledBrowserError {
   override readonly name = 'MissingLibraryError' as const;
   override readonly code = 'ERR_MISSING_LIBRARY' as const;
 
   /** Name of the npm package. */
   readonly library: string;
+  /** The installed version; missing if none was found. */
+  declare readonly installed?: string;
 
-  constructor(library: string, facts?: ErrorFacts) {
-    const message = `The package ${library} could not be loaded. Install it: npm install ${library}`;
+  constructor(
+    library: string,
+    { installed, oldest, ...facts }: ErrorFacts & { installed?: string; oldest?: string } = {},
+  ) {
+    const message = installed
+      ? `${library} ${installed} is installed, but pooled-browser needs ${oldest} or newer. Install it: npm install ${library}@latest`
+      : `The package ${library} could not be loaded. Install it: npm install ${library}`;
     super(message, facts);
     this.library = library;
+    if (installed) this.installed = installed;
   }
 }
 

@@ -13,8 +13,14 @@ export function lazy<Module>(load: () => Promise<Module>): () => Promise<Module>
     }));
 }
 
-/** Imports an optional peer. A missing one causes an error with the command that installs it. */
+/**
+ * Imports an optional peer.
+ *
+ * @throws MissingLibraryError with the command that installs it, if the package is missing or too old.
+ */
 export async function loadLibrary<Library>(name: string, load: () => Promise<Library>): Promise<Library> {
+  const { expectVersion } = await import('./library-version.js');
+  expectVersion(name);
   try {
     return await load();
   } catch (cause) {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { MissingLibraryError } from '../../src/index.js';
 import { lazy, loadLibrary } from '../../src/shared/lazy.js';
+import { expectVersion } from '../../src/shared/library-version.js';
 import { rejection } from '../pool/support.js';
 
 it('loads at the first call and only once, and again after a failure', async () => {
@@ -24,3 +25,29 @@ it('returns a library, and names a missing one, with the error of the import as 
   expect(error.message).toContain('npm install playwright-core');
   expect(error.cause).toMatchObject({ message: 'Cannot find package' });
 });
+
+it.each([
+  ['puppeteer-core', '24.4.9'],
+  ['playwright-core', '1.54.2'],
+  ['ioredis', '4.31.0'],
+  ['vitest', '2.1.9'],
+])(
+  'names the version of %s %s, which is too old, the oldest that works, and the command',
+  (name, version) => {
+    const load = () => expectVersion(name, version);
+    expect(load).toThrow(MissingLibraryError);
+    expect(load).toThrow(
+      new RegExp(
+        `^${name} ${version} is installed, but pooled-browser needs [\\d.]+ or newer.*npm install ${name}@latest$`,
+      ),
+    );
+  },
+);
+
+it.each([
+  ['puppeteer-core', '24.5.0'],
+  ['puppeteer-core', '25.16.0'],
+  ['playwright-core', '1.60.0-alpha-2026'],
+  ['ioredis', '10.0.0'],
+  ['another', '0.0.1'],
+])('accepts %s %s', (name, version) => expect(() => expectVersion(name, version)).not.toThrow());
