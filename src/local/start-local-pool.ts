@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { InvalidOptionError } from '../shared/errors.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
-import { hideSecret } from '../shared/redact.js';
+import { hideOwnSecret } from '../shared/redact.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
 import { DashboardFeed } from './dashboard/dashboard-feed.js';
@@ -55,7 +55,7 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
         'Use a whole Chrome or Chromium: change the option executablePath or CHROME_PATH.',
     );
   }
-  hideSecret(checked.token);
+  hideOwnSecret(checked.token, 'rotated');
   const log: Log = (event) => {
     try {
       checked.onLog?.(event);

@@ -4,7 +4,7 @@ import { isRecord } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
 import { namedPools } from '../shared/process-state.js';
-import { hideParameters, hideSecret } from '../shared/redact.js';
+import { hideHeaders, hideOwnSecret, hideParameters } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import {
@@ -73,10 +73,11 @@ export class BrowserPool<Session extends object = BrowserSession> {
       : serviceOfEnvironment(given.baseUrl);
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
+    if (typeof token === 'string') hideOwnSecret(token);
     this.baseUrl = url.href;
     this.#service = service;
     hideParameters(service.secretParameters ?? []);
-    Object.values(service.headers ?? {}).forEach(hideSecret);
+    hideHeaders(service.headers ?? {});
     const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
     this[INTERNALS] = createInternals(
       this,

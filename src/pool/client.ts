@@ -3,7 +3,7 @@ import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { duration, InvalidOptionError, type ErrorFacts } from '../shared/errors.js';
 import { nextTurn } from '../shared/clock.js';
 import type { Trust } from '../shared/network.js';
-import { hideSecret } from '../shared/redact.js';
+import { hideOwnSecret } from '../shared/redact.js';
 import { PoolClosedError, PoolConnectionError } from '../shared/service-errors.js';
 import type { BrowserService, ServiceRequest } from '../services/browser-service.js';
 import type { FairQueue } from './fair-queue.js';
@@ -162,7 +162,7 @@ export class ServiceClient {
       const message = 'The token function must return a string of visible ASCII characters.';
       throw new InvalidOptionError('token', message);
     }
-    hideSecret(token);
+    hideOwnSecret(token, isFunction ? 'rotated' : 'user');
     this.#lastToken = token;
     if (isFunction) this.onToken(token);
     return token;

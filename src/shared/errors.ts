@@ -1,5 +1,5 @@
 import { propertyOf } from './json.js';
-import { printableLines, redact } from './redact.js';
+import { printableLines, redact, shortened } from './redact.js';
 
 /** Marks an error of this library, also of another copy of it. */
 const OWN: unique symbol = Symbol.for('pooled-browser.error');
@@ -80,19 +80,22 @@ export function callSite(): <T>(work: Promise<T>) => Promise<T> {
   };
 }
 
-/** The file and line of a line of a stack. */
-const PLACE = /\(?([^\s()]+:\d+):\d+\)?$/;
+/** The file and line at the end of a line of a stack. */
+const PLACE = /^\(?(.+:\d+):\d+\)?$/;
+
+const FRAME = /^\s+at /;
 
 function addLines(error: Error, stack: unknown): void {
   // A tool can replace the format of all stacks.
   if (typeof error.stack !== 'string' || typeof stack !== 'string') return;
   const known = new Set(error.stack.split('\n').map(placeOf));
-  const lines = stack.split('\n').filter((line) => /^\s+at /.test(line) && !known.has(placeOf(line)));
+  const lines = stack.split('\n').filter((line) => FRAME.test(line) && !known.has(placeOf(line)));
   error.stack = [error.stack, ...lines].join('\n');
 }
 
 function placeOf(line: string): string | undefined {
-  return PLACE.exec(line)?.[1];
+  // Not one pattern for the whole line, which may be a long line of the message.
+  return FRAME.test(line) ? PLACE.exec(line.slice(line.lastIndexOf(' ') + 1))?.[1] : undefined;
 }
 
 /** An argument or option has a value that is not allowed. Thrown before any request is sent. */
@@ -168,7 +171,10 @@ export function withoutSecrets(cause: unknown, depth = 0): unknown {
   return copy;
 }
 
+/** Longest message or stack, in characters: a library may quote a whole page. */
+const LONGEST_TEXT = 100_000;
+
 /** Removes secrets and escapes control characters, because errors of libraries are often printed unchanged. */
 function safe(text: string): string {
-  return printableLines(redact(text));
+  return printableLines(shortened(text, LONGEST_TEXT));
 }

@@ -1,5 +1,7 @@
 /** Parses JSON from outside. Drops every key `__proto__`, which would replace a prototype when it is copied. */
 export function parseJson(text: string): unknown {
+  // The function for each value makes the parser ten times as slow. The key may be escaped.
+  if (!text.includes('__proto__') && !text.includes('\\u')) return JSON.parse(text);
   return JSON.parse(text, (key, value: unknown) => (key === '__proto__' ? undefined : value));
 }
 

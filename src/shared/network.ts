@@ -1,6 +1,6 @@
 import { environment } from './environment.js';
 import { InvalidOptionError } from './errors.js';
-import { hideSecret } from './redact.js';
+import { hideOwnSecret } from './redact.js';
 import { isEncrypted, isLoopback, portOf } from './urls.js';
 
 /** The options of a pool that decide how connections leave this machine. */
@@ -37,7 +37,8 @@ export function routeTo(url: URL, { proxy: option, ca }: NetworkSettings): Route
   const proxy = option ?? proxyOfEnvironment(url);
   if (proxy !== undefined) {
     const { password } = new URL(proxy);
-    for (const secret of [password, decodeURIComponent(password), credentialsOf(proxy)]) hideSecret(secret);
+    for (const secret of [password, decodeURIComponent(password), credentialsOf(proxy)])
+      hideOwnSecret(secret);
   }
   return { proxy, ca };
 }

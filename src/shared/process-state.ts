@@ -1,9 +1,11 @@
+import { KnownSecrets } from './known-secrets.js';
+
 /** All state that belongs to the process instead of a pool or a call. Every other module keeps its state in objects. */
 
 /** What `redact` removes from every text. */
 export const secrets = {
-  /** Secret values with their forms in base64, the oldest first. */
-  known: new Map<string, readonly string[]>(),
+  /** Secret values in all their forms. */
+  known: new KnownSecrets(),
   /** Names of parameters whose values are secrets. */
   parameters: new Set(['access_token', 'token']),
   /** The pattern of these parameters. */

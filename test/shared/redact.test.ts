@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest';
-import { excerpt, hideParameters, hideSecret, redact, redactUrls } from '../../src/shared/redact.js';
+import {
+  excerpt,
+  hideOwnSecret,
+  hideParameters,
+  hideSecret,
+  hideValuesIn,
+  redact,
+  redactUrls,
+  shortenUrls,
+} from '../../src/shared/redact.js';
 
 // As a pool does for its service.
 hideParameters(['jwt', 'signing_key']);
@@ -26,6 +35,10 @@ it.each([
   ['a JSON field', '{"jwt": "hidden-part"}'],
   ['a JSON field of a token', '{"access_token":"hidden-part"}'],
   ['a jwt that was cut', '/session/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0'],
+  ['a JSON field that contains escapes', String.raw`{"token":"hidden\"-and-\/-hidden-part"}`],
+  ['a JSON string inside JSON', String.raw`{"body":"{\"token\":\"hidden-part\"}"}`],
+  ['what inspect prints', "{ token: 'hidden-part', jwt: 'it is a hidden-part' }"],
+  ['the user and password of a URL', 'wss://hidden-part:hidden-part@h/'],
 ])('recognizes a secret in %s', (_what, text) => {
   expect(redact(text)).not.toMatch(/hidden-part|eyJzdWIi/);
 });
@@ -92,15 +105,64 @@ it('shows no part of a secret at the end of an excerpt', () => {
   }
 });
 
-it('drops the oldest of many secrets, but none that was used again', () => {
-  const used = ['secret-in-use', Buffer.from('old-secret-0123').toString('base64')];
-  for (const secret of ['old-secret-0123', ...used]) hideSecret(secret);
-  for (let count = 0; count < 998; count++) {
-    hideSecret(`rotating-secret-${count}-`);
-    for (const secret of used) hideSecret(secret);
+it.each([
+  ['white space', ' '],
+  ['other secrets', 'https://a.test/?jwt=0123456789012345678901234567890123456789 '],
+  ['colors', '\u001B[31m'],
+])('shows no part of a secret that is cut before %s are removed', (_what, filler) => {
+  const secret = `cut-secret-${'0123456789'.repeat(400)}`;
+  hideOwnSecret(secret);
+  // What is removed leaves room for what stands behind it.
+  for (let before = 8000; before <= 20_000; before += 397) {
+    const text = filler.repeat(before / filler.length) + secret.repeat(3);
+    expect(excerpt(text, 200)).not.toContain('cut-s');
+    expect(shortenUrls(text, 200)).not.toContain('cut-s');
   }
-  expect(redact(`${used.join(' ')} rotating-secret-997-`)).toBe('[redacted] [redacted] [redacted]');
-  expect(redact('old-secret-0123')).toBe('old-secret-0123');
+});
+
+it('finds a secret that a library has coloured', () => {
+  hideSecret('a-coloured-secret');
+  expect(excerpt('the \u001B[1ma-coloured\u001B[0m-secret', 100)).toBe('the [redacted]');
+});
+
+it('keeps the newest secrets of services, and each secret of the user for ever', () => {
+  const own = ['own-token-0123', 'own/token?of>"bytes"', 'short', 'user:pässwort'];
+  own.forEach((secret) => hideOwnSecret(secret));
+  for (let count = 0; count < 300; count++) hideOwnSecret(`rotating-token-${count}-`, 'rotated');
+  hideSecret('old-secret-0123');
+  for (let count = 0; count < 1000; count++) hideSecret(`service-secret-${count}-`);
+  hideValuesIn(
+    JSON.stringify(Array.from({ length: 400 }, (_, count) => ({ token: `value-of-service-${count}` }))),
+  );
+  // A service that sends a token of the user back can't displace it either.
+  own.forEach(hideSecret);
+  const forms = own.flatMap((text) => [
+    text,
+    encodeURIComponent(text),
+    Buffer.from(text).toString('base64').replaceAll('=', ''),
+    Buffer.from(text).toString('base64url'),
+    JSON.stringify(text).slice(1, -1),
+    JSON.stringify(text).slice(1, -1).replaceAll('/', '\\/'),
+  ]);
+  for (const form of forms) expect(redact(`x ${form} y`)).toBe('x [redacted] y');
+  for (const count of [0, 299]) expect(redact(`rotating-token-${count}-`)).toBe('[redacted]');
+  expect(redact('old-secret-0123 service-secret-1-')).toBe('old-secret-0123 service-secret-1-');
+});
+
+it('hides a short secret of the user only as a whole word', () => {
+  hideOwnSecret('s3cr');
+  expect(redact('s3cr, Bearer s3cr "s3cr" and s3cret')).toBe(
+    '[redacted], Bearer [redacted] "[redacted]" and s3cret',
+  );
+});
+
+it('hides a long secret as a whole, and what may be one of many that begin alike', () => {
+  const long = Array.from({ length: 900 }, (_, count) => `part-${count}`).join('+');
+  hideOwnSecret(long);
+  expect(redact(`x ${long} y`).replaceAll('[redacted]', '')).toBe('x  y');
+  for (let count = 0; count < 200; count++) hideSecret(`alike-beginning-${count}-${'x'.repeat(2000)}`);
+  const text = `alike-beginning-199-${'x'.repeat(2000)} `.repeat(200);
+  expect(redact(text)).not.toContain('alike-b');
 });
 
 it.each(['', 'a', 'ab', 'abc'])('redacts a secret in the base64 of a text after %j', (before) => {

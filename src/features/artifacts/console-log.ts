@@ -1,13 +1,11 @@
 import type { PageReport } from '../../connect/connector.js';
 import { mapStrings } from '../../shared/json.js';
-import { printable, redactUrls, withoutColors } from '../../shared/redact.js';
+import { lengthBeforeCut, printable, shortenUrls } from '../../shared/redact.js';
 
 /** Most reports that are kept. The oldest are dropped first. */
 const MOST_REPORTS = 1000;
 /** Longest text in a line, in characters. */
 const LONGEST_TEXT = 4000;
-/** A secret that begins before the end of a text is at most this long. */
-const LONGEST_SECRET = 8192;
 
 /** What pages reported, of bounded size. It costs almost nothing until the lines are read. */
 export class ConsoleLog {
@@ -37,13 +35,11 @@ function toLine(entry: object): string {
 
 /** Limits the memory: a page may log megabytes. */
 function cut(text: string): string {
-  const most = LONGEST_TEXT + LONGEST_SECRET;
+  const most = lengthBeforeCut(LONGEST_TEXT);
   // A copy, because a part of a string keeps the whole string in memory.
   return text.length > most ? Buffer.from(text.slice(0, most)).toString() : text;
 }
 
-/** Redacts before it shortens, because no pattern finds half a secret. */
 function clean(text: string): string {
-  const safe = redactUrls(withoutColors(text));
-  return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)}…` : safe;
+  return shortenUrls(text, LONGEST_TEXT);
 }

@@ -7,7 +7,7 @@ import { InvalidOptionError, sentence } from '../../shared/errors.js';
 import { isRecord } from '../../shared/json.js';
 import { loadLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
-import { hideSecret } from '../../shared/redact.js';
+import { hideOwnSecret } from '../../shared/redact.js';
 import type { QueueSettings } from './options.js';
 
 /** The address of Redis: a URL, or the options of ioredis. */
@@ -55,8 +55,8 @@ export class RedisLink implements AsyncDisposable {
   }
 
   private constructor(client: Redis, timeout: number) {
-    const { host, port, path, password, username } = client.options;
-    for (const secret of [password, username]) if (secret) hideSecret(secret);
+    const { host, port, path, password } = client.options;
+    if (password) hideOwnSecret(password);
     this.#where = `Redis at ${path ?? `${host}:${port}`}`;
     this.client = client;
     this.#timeout = timeout;
