@@ -69,23 +69,23 @@ export class KnownSecrets {
     const counts = this.#counts;
     if (!counts || text.length < SHORTEST) return;
     // A service could name many secrets that begin alike, and send a text of these beginnings.
-    let effort = MOST_EFFORT + EFFORT * text.length;
+    const budget = { left: MOST_EFFORT + EFFORT * text.length };
     let hash = hashOf(text, 0);
     for (let end = SHORTEST; ; end++) {
-      if (counts[hash >>> SHIFT] !== 0) {
-        const start = end - SHORTEST;
-        for (const form of this.#forms.get(hash) ?? []) {
-          effort -= form.length;
-          // Without effort left, what may be a secret is hidden.
-          if (effort >= 0 && !text.startsWith(form, start)) continue;
-          found(start, Math.min(text.length, start + form.length));
-          break;
-        }
-      }
+      const start = end - SHORTEST;
+      const form = counts[hash >>> SHIFT] === 0 ? undefined : this.#formAt(text, start, hash, budget);
+      if (form !== undefined) found(start, Math.min(text.length, start + form.length));
       if (end === text.length) return;
-      hash =
-        (Math.imul(hash, BASE) + text.charCodeAt(end) - Math.imul(text.charCodeAt(end - SHORTEST), LAST)) | 0;
+      hash = (Math.imul(hash, BASE) + text.charCodeAt(end) - Math.imul(text.charCodeAt(start), LAST)) | 0;
     }
+  }
+
+  /** The longest form that begins there. Without budget left, also one that may begin there: it is hidden, too. */
+  #formAt(text: string, start: number, hash: number, budget: { left: number }): string | undefined {
+    return this.#forms.get(hash)?.find((form) => {
+      budget.left -= form.length;
+      return budget.left < 0 || text.startsWith(form, start);
+    });
   }
 
   #limit(list: Map<string, readonly string[]>, most: number): void {
