@@ -1,38 +1,42 @@
-import { Agent, type ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { nextTurn } from '../shared/clock.js';
-import { exchange, type HttpRequest } from './http.js';
+import { Pool } from 'undici';
+import { hasFakeTimers, nextTurn } from '../shared/clock.js';
+import { contentOf, LARGEST_HEADERS, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
 import type { OpenResponse } from './response.js';
 
-/** Milliseconds that an unused connection stays open. Many servers close one after five seconds. */
-const LONGEST_IDLE = 4000;
-/** Milliseconds without traffic after which the system checks whether the other side still exists. */
-const PROBE_AFTER = 60_000;
-
-/** The connections to one service. An unused one serves the next request. */
+/**
+ * The connections to one service. An unused one serves the next request. undici sends the requests; the three things in which it
+ * differs from what a lease needs are in this file: its timeouts, idle connections under fake timers, and a `100 Continue`.
+ */
 export class Connections {
   /** Resolves when the first connection is open and the requests that waited for it are sent. */
   readonly connected: Promise<void>;
-  readonly #agent: OwnAgent;
+  readonly #pool: Pool;
+  readonly #withoutIdle: Pool;
 
   /** @param open Opens a connection. The first request calls it. */
-  constructor(open: () => Promise<Duplex>, reachability: Reachability) {
+  constructor(origin: string, open: () => Promise<Duplex>, reachability: Reachability) {
     let onConnected!: () => void;
     this.connected = new Promise((resolve) => {
       onConnected = resolve;
     });
-    this.#agent = new OwnAgent(async () => {
-      try {
-        const connection = await open();
+    const connect: Pool.Options['connect'] = (_settings, callback) => {
+      const onOpen = (connection: Duplex) => {
         reachability.connected();
+        callback(null, acceptContinue(connection) as never);
         void nextTurn().then(onConnected);
-        return connection;
-      } catch (error) {
-        reachability.failed(error as Error);
-        throw error;
-      }
-    });
+      };
+      const onError = (error: Error) => {
+        reachability.failed(error);
+        callback(error, null);
+      };
+      open().then(onOpen, onError);
+    };
+    // Each request has its own timeout. undici's timeouts of 300 s would end a long poll too early.
+    const options = { connect, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: LARGEST_HEADERS };
+    this.#pool = new Pool(origin, options);
+    this.#withoutIdle = new Pool(origin, { ...options, pipelining: 0 });
   }
 
   /**
@@ -41,40 +45,46 @@ export class Connections {
    * @param pause Milliseconds without data after which the body fails. The default is no limit.
    */
   async send(message: HttpRequest, signal: AbortSignal, pause = 0): Promise<OpenResponse> {
-    const response = await exchange(message, { agent: this.#agent, signal });
-    if (pause > 0)
-      response.setTimeout(pause, () => response.destroy(new Error(`no data for ${pause / 1000} s`)));
-    return { statusCode: response.statusCode!, headers: response.headers, body: response };
+    const { url, method = 'GET' } = message;
+    const { headers, text } = contentOf(message);
+    // Before undici uses an idle connection again, it waits for the global `setImmediate`, which a test can have replaced.
+    const pool = hasFakeTimers() ? this.#withoutIdle : this.#pool;
+    return pool.request({
+      method,
+      path: url.pathname + url.search,
+      headers,
+      body: text ?? null,
+      signal,
+      bodyTimeout: pause,
+    });
   }
 
-  close(): void {
-    this.#agent.destroy();
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.close(), this.#withoutIdle.close()]);
   }
 }
 
-/** Node's own agent opens connections directly to the host. */
-class OwnAgent extends Agent {
-  readonly #open: () => Promise<Duplex>;
+const CONTINUE = /^HTTP\/1\.\d 100$/;
+const STATUS_END = 'HTTP/1.1 100'.length;
 
-  constructor(open: () => Promise<Duplex>) {
-    super({ keepAlive: true, keepAliveMsecs: PROBE_AFTER, timeout: LONGEST_IDLE });
-    this.#open = open;
-  }
-
-  override createConnection(
-    _options: ClientRequestArgs,
-    callback?: (error: Error | null, connection: Duplex) => void,
-  ): undefined {
-    void this.#dial(callback!);
-  }
-
-  async #dial(callback: (error: Error | null, connection: Duplex) => void): Promise<void> {
-    let connection: Duplex;
-    try {
-      connection = await this.#open();
-    } catch (error) {
-      return callback(error as Error, undefined as never);
-    }
-    callback(null, connection);
-  }
+/**
+ * Some gateways send a `100 Continue` that the request did not ask for. undici would close the connection, and with it lose
+ * the browser in the response that follows. It skips a 102, so the last digit is changed.
+ */
+function acceptContinue(socket: Duplex): Duplex {
+  let head = '';
+  const push = socket.push.bind(socket);
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  // What arrives first after a request is the head of its response.
+  socket.write = (...args: unknown[]) => {
+    head = '';
+    return write(...args);
+  };
+  socket.push = (chunk: Buffer | null) => {
+    const missing = STATUS_END - head.length;
+    if (missing > 0) head += chunk?.toString('latin1', 0, missing) ?? '';
+    if (missing > 0 && CONTINUE.test(head)) chunk![missing - 1] = '2'.charCodeAt(0);
+    return push(chunk);
+  };
+  return socket;
 }

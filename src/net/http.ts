@@ -1,4 +1,4 @@
-import { request, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import type { Route } from '../shared/network.js';
 import { USER_AGENT } from '../shared/version.js';
 import { openConnection } from './connection.js';
@@ -13,7 +13,7 @@ export interface HttpRequest {
 }
 
 /** The headers of a request, and its body as text. */
-function contentOf({ headers, body }: HttpRequest): {
+export function contentOf({ headers, body }: HttpRequest): {
   headers: Record<string, string>;
   text: string | undefined;
 } {
@@ -34,28 +34,7 @@ function contentOf({ headers, body }: HttpRequest): {
 }
 
 /** Some gateways add many headers. Node's limit is 16 KiB. */
-const LARGEST_HEADERS = 64 * 1024;
-
-/** @internal Sends a request. It follows no redirect. Rejects if no response arrives. Not declared: its types are Node's. */
-export async function exchange(
-  message: HttpRequest,
-  how: Pick<RequestOptions, 'agent' | 'createConnection'> & { signal?: AbortSignal | undefined },
-): Promise<IncomingMessage> {
-  const { url, method = 'GET' } = message;
-  const { signal, ...connection } = how;
-  const { headers, text } = contentOf(message);
-  return new Promise((resolve, reject) => {
-    const options = {
-      ...connection,
-      method,
-      path: url.pathname + url.search,
-      headers: { host: url.host, ...headers },
-      maxHeaderSize: LARGEST_HEADERS,
-      ...(signal && { signal }),
-    };
-    request(options, resolve).on('error', reject).end(text);
-  });
-}
+export const LARGEST_HEADERS = 64 * 1024;
 
 /** How to send one request on a connection of its own. */
 interface SendOnce {
@@ -72,8 +51,20 @@ export async function sendOnce(message: HttpRequest, how: SendOnce): Promise<Htt
   return readResponse({ statusCode: response.statusCode!, headers: response.headers, body: response });
 }
 
-/** Sends one request on a connection of its own. Its response is not read yet. */
+/** Sends one request on a connection of its own. It follows no redirect. Its response is not read yet. */
 export async function openOnce(message: HttpRequest, { route, signal }: SendOnce): Promise<IncomingMessage> {
-  const connection = await openConnection(message.url, route, { signal });
-  return exchange(message, { createConnection: () => connection, signal });
+  const { url, method = 'GET' } = message;
+  const connection = await openConnection(url, route, { signal });
+  const { headers, text } = contentOf(message);
+  return new Promise((resolve, reject) => {
+    const options = {
+      createConnection: () => connection,
+      method,
+      path: url.pathname + url.search,
+      headers: { host: url.host, ...headers },
+      maxHeaderSize: LARGEST_HEADERS,
+      ...(signal && { signal }),
+    };
+    request(options, resolve).on('error', reject).end(text);
+  });
 }

@@ -71,7 +71,7 @@ export class Host {
       this.#opened.catch(() => {});
       const opened = await opening;
       opened?.spare.close();
-      opened?.connections.close();
+      await opened?.connections.close();
       await opened?.local?.close();
     };
   }
@@ -106,7 +106,7 @@ export class Host {
       this.#url = local.url;
     }
     const connect = () => openConnection(this.#url, this.#route);
-    const connections = new Connections(connect, this.reachability);
+    const connections = new Connections(this.#url.origin, connect, this.reachability);
     return { connections, spare: new SpareConnection(this.#network), local };
   }
 }

@@ -60,6 +60,11 @@ export function delay(
   });
 }
 
+/** Whether a test of the caller has replaced the global timers, which other libraries use. */
+export function hasFakeTimers(): boolean {
+  return globalThis.setImmediate !== clock.setImmediate;
+}
+
 /** Backoff between attempts, in the terms of p-retry; times in ms. */
 export interface Backoff {
   readonly factor: number;

@@ -9,7 +9,7 @@ import { Consumer, pack } from './consumer.js';
 /** Optional libraries and test runners, and packages that take tens of milliseconds to load. */
 const LATE = (
   'playwright-core puppeteer-core chromium-bidi @playwright/test vitest bullmq ioredis ' +
-  'ws jose p-retry commander'
+  'undici ws jose p-retry commander'
 ).split(' ');
 
 const CONSUMER_OF_FIXTURES = `
