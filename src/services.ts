@@ -21,6 +21,7 @@ export {
 } from './services/browserbase.js';
 export { steel, type SteelOptions, type SteelSession } from './services/steel.js';
 export { hyperbrowser, type HyperbrowserOptions, type HyperbrowserSession } from './services/hyperbrowser.js';
+export { cloudflare, type CloudflareOptions, type CloudflareSession } from './services/cloudflare.js';
 export { anchor, type AnchorOptions, type AnchorSession, type AnchorSwitch } from './services/anchor.js';
 export { browserUse, type BrowserUseOptions, type BrowserUseSession } from './services/browser-use.js';
 export {

@@ -9,22 +9,30 @@ import { browserUse } from '../services/browser-use.js';
 import { browserbase } from '../services/browserbase.js';
 import { browserless } from '../services/browserless.js';
 import { cdp } from '../services/cdp.js';
+import { cloudflare } from '../services/cloudflare.js';
 import { hyperbrowser } from '../services/hyperbrowser.js';
 import { kernel } from '../services/kernel.js';
 import { steel } from '../services/steel.js';
 import { webdriver } from '../services/webdriver.js';
 
-/** The services by name, without options. Some are wherever the address says; the others have an address of their own. */
-const SERVICES: Readonly<Record<string, (address: string | undefined) => BrowserService>> = {
+/**
+ * The services by name, without options. Some are wherever the address says; the others have an address of their own.
+ * Undefined: the service needs an address.
+ */
+const SERVICES: Readonly<Record<string, (address: string | undefined) => BrowserService | undefined>> = {
   kernel: () => kernel,
   webdriver: (url) => webdriver({ url }),
-  cdp: (url) => cdp(url ?? missingAddress('cdp')),
+  cdp: (url) => (url === undefined ? undefined : cdp(url)),
   browserless: (baseUrl) => browserless({ baseUrl }),
   browserbase: () => browserbase(),
   steel: () => steel(),
   hyperbrowser: () => hyperbrowser(),
   anchor: () => anchor(),
   'browser-use': () => browserUse(),
+  cloudflare: (baseUrl) => {
+    const accountId = environment.cloudflareAccount();
+    return accountId === undefined && baseUrl === undefined ? undefined : cloudflare({ accountId, baseUrl });
+  },
 };
 
 export const SERVICE_NAMES: readonly string[] = Object.keys(SERVICES);
@@ -51,7 +59,7 @@ export function serviceNamed(name: string | undefined, address: string | undefin
     const message = `${place} must be one of ${SERVICE_NAMES.join(', ')}, not ${JSON.stringify(name)}.`;
     throw new InvalidOptionError('service', message);
   }
-  const service = create(address);
+  const service = create(address) ?? missingAddress(name);
   // The address of a browser may be that of its WebSocket.
   return { service, baseUrl: name === 'cdp' ? service.baseUrl : (address ?? service.baseUrl) };
 }
@@ -74,8 +82,7 @@ export function addressOfEnvironment(): string | undefined {
 /** Whether a service is the one of the environment, or a copy of it, and has no other address: the environment describes it. */
 export function isServiceOfEnvironment({ baseUrl }: Pick<BrowserService, 'baseUrl'>): boolean {
   const name = environment.service() ?? 'kernel';
-  if (baseUrl === undefined || name === 'cdp') return false;
-  return baseUrl === serviceNamed(name, undefined).service.baseUrl;
+  return baseUrl !== undefined && baseUrl === ownAddressOf(name);
 }
 
 /** The address for a service that the caller chose: its own, unless the environment describes that service. */
@@ -84,11 +91,19 @@ export function addressOf(service: BrowserService): string | undefined {
   return own ?? environment.baseUrl() ?? service.baseUrl;
 }
 
+/** The address of a service where it is always the same. */
+function ownAddressOf(name: string): string | undefined {
+  return Object.hasOwn(SERVICES, name) ? SERVICES[name]!(undefined)?.baseUrl : undefined;
+}
+
+const NEEDED_ADDRESS: Readonly<Record<string, string>> = {
+  cdp: 'BROWSER_POOL_BASE_URL, such as http://127.0.0.1:9222',
+  cloudflare: 'CLOUDFLARE_ACCOUNT_ID, or BROWSER_POOL_BASE_URL with the account',
+};
+
 function missingAddress(name: string): never {
-  throw new InvalidOptionError(
-    'baseUrl',
-    `The address is missing: the service ${name} (${VARIABLE}) needs BROWSER_POOL_BASE_URL, such as http://127.0.0.1:9222.`,
-  );
+  const message = `The address is missing: the service ${name} (${VARIABLE}) needs ${NEEDED_ADDRESS[name]}.`;
+  throw new InvalidOptionError('baseUrl', message);
 }
 
 /**

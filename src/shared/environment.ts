@@ -18,6 +18,8 @@ export const environment = {
   localRecordings: () => read('BROWSER_POOL_LOCAL_RECORDINGS'),
   /** Bearer token of the service. */
   accessToken: () => read('BROWSER_POOL_ACCESS_TOKEN'),
+  /** Id of the account at Cloudflare. */
+  cloudflareAccount: () => read('CLOUDFLARE_ACCOUNT_ID'),
   /** URL of the Redis that holds the queues, such as `redis://:password@host:6379`. */
   redisUrl: () => read('REDIS_URL'),
   /** Path of the Chrome or Chromium for local pools. */

@@ -14,6 +14,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   hyperbrowser: ['id', 'wsEndpoint'],
   anchor: ['data', 'data.id', 'data.cdp_url'],
   'browser-use': ['id', 'cdpUrl'],
+  cloudflare: ['sessionId'],
   'browserless sessions': ['id', 'connect'],
   'selenium grid': ['value', 'value.sessionId', 'value.capabilities'],
 };

@@ -18,6 +18,7 @@ import {
   anchor,
   browserbase,
   browserUse,
+  cloudflare,
   hyperbrowser,
   LEASE_TAG,
   MARK_TAG,
@@ -383,6 +384,21 @@ it('a session of Browserbase is kept alive with reconnect, and else neither deta
   const { sessionId } = await kept.detach();
   expect(used.server.active.map(({ id }) => id)).toEqual([sessionId]);
   await used.pool.release(sessionId);
+});
+
+it('cloudflare: the options are the query, and a spent day is no reason to wait', async () => {
+  const service = cloudflare({ baseUrl: 'https://x.test/a', keepAlive: 600_000, recording: true });
+  expect(service.acquire(LEASE)!.path).toBe('/devtools/browser?keep_alive=600000&recording=true');
+  expect(cloudflare({ accountId: 'a/b' }).baseUrl).toBe(
+    'https://api.cloudflare.com/client/v4/accounts/a%2Fb/browser-rendering',
+  );
+  expect(() => cloudflare({})).toThrow('cloudflare needs accountId');
+  await using used = await open('cloudflare');
+  const errors = [{ message: 'Browser time limit exceeded for today' }];
+  used.server.refusals.push(answerWith(429), answerWith(429, {}, { success: false, errors }));
+  const error = await rejection(used.lease());
+  expect(error).toMatchObject({ status: 429, message: expect.stringContaining('for today') as string });
+  expect(used.server.requests).toEqual(['POST /devtools/browser', 'POST /devtools/browser']);
 });
 
 it('selenium grid creates no session: the request is repeated only if it timed out in the queue', async () => {

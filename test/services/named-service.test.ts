@@ -31,8 +31,13 @@ it.each(SERVICE_NAMES)(
   'BROWSER_POOL_SERVICE=%s chooses the service at its own address or the given one',
   (name) => {
     environment({ BROWSER_POOL_SERVICE: name, BROWSER_POOL_ACCESS_TOKEN: TOKEN });
-    if (name === 'cdp') expect(() => accessOf()).toThrow(/cdp .*needs BROWSER_POOL_BASE_URL/);
-    else {
+    const needed = {
+      cdp: /cdp .*needs BROWSER_POOL_BASE_URL/,
+      cloudflare: /cloudflare .*needs CLOUDFLARE_ACCOUNT_ID/,
+    };
+    if (Object.hasOwn(needed, name)) expect(() => accessOf()).toThrow(needed[name as 'cdp']);
+    vi.stubEnv('CLOUDFLARE_ACCOUNT_ID', 'an-account');
+    if (name !== 'cdp') {
       const { baseUrl } = serviceNamed(name, undefined).service;
       expect(accessOf()).toEqual({ service: name, baseUrl: new URL(baseUrl!).href, token: TOKEN });
     }

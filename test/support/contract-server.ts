@@ -8,6 +8,7 @@ import {
   browserbase,
   browserless,
   browserUse,
+  cloudflare,
   hyperbrowser,
   steel,
   valueAt,
@@ -52,6 +53,8 @@ export interface Contract {
   readonly unknownId?: number;
   /** Waits instead of answering 429. */
   readonly queues?: boolean;
+  /** A WebSocket needs the key, too. */
+  readonly checksSockets?: boolean;
   /** The session ends with its last connection. */
   readonly endsWithConnection?: (body: Json) => boolean;
 }
@@ -236,6 +239,17 @@ export const CONTRACTS: readonly Contract[] = [
     },
   },
   {
+    name: 'cloudflare',
+    service: cloudflare({ accountId: 'an-account' }),
+    key: { header: 'authorization', value: `Bearer ${TOKEN}` },
+    create: 'POST /devtools/browser',
+    release: 'DELETE /devtools/browser/:id',
+    checksSockets: true,
+    // Nobody connects there.
+    session: ({ id: sessionId }) => ({ sessionId, webSocketDebuggerUrl: 'wss://elsewhere.example.com' }),
+    reads: { 'GET /devtools/session': () => [] },
+  },
+  {
     name: 'browserless sessions',
     service: browserless({ session: { ttl: 60_000 } }),
     key: { query: 'token' },
@@ -308,7 +322,7 @@ export class ContractServer implements AsyncDisposable {
   static async start(contract: Contract): Promise<ContractServer> {
     const server = new ContractServer(contract);
     server.#site.server.on('upgrade', (request, socket, head) =>
-      server.#sockets.handleUpgrade(request, socket, head, (client) => server.#connect(client, request.url!)),
+      server.#sockets.handleUpgrade(request, socket, head, (client) => server.#connect(client, request)),
     );
     await server.#site.listen();
     return server;
@@ -401,10 +415,11 @@ export class ContractServer implements AsyncDisposable {
   }
 
   /** A CDP connection of a session. */
-  #connect(client: WebSocket, path: string): void {
-    const url = new URL(path, this.baseUrl);
-    const id = url.searchParams.get('sessionId') ?? /^\/session\/([^/]+)\//.exec(url.pathname)?.[1];
+  #connect(client: WebSocket, request: IncomingMessage): void {
+    const { searchParams: query, pathname } = new URL(request.url!, this.baseUrl);
+    const id = query.get('sessionId') ?? /^\/(?:session|devtools\/browser)\/([^/]+)/.exec(pathname)?.[1];
     const session = this.active.find((one) => one.id === id);
+    if (this.contract.checksSockets && !this.#isAllowed(request, query)) return client.terminate();
     if (!session) return client.terminate();
     (client as { session?: string }).session = session.id;
     client.on('error', () => {});
