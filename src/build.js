@@ -1,6 +1,6 @@
 /** The part of `npm run build` after tsc, which writes only declarations: bundles each entry, and the scripts of the pages. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import * as esbuild from 'esbuild';
 import { rollup } from 'rollup';
 
@@ -40,8 +40,8 @@ await bundleForNode('dist', Object.fromEntries(entries.map((name) => [name.slice
 await bundleForNode('dist/cli', { main: 'src/cli/main.ts' });
 chmodSync('dist/cli/main.js', 0o755);
 await esbuild.build({
-  entryPoints: ['dashboard', 'live', 'replay'].map((name) => `src/local/pages/browser/${name}.ts`),
-  outdir: 'dist/local/pages/browser',
+  entryPoints: Object.fromEntries(pageScripts().map((path) => [basename(path, '.page.ts'), `src/${path}`])),
+  outdir: 'dist/pages',
   bundle: true,
   format: 'esm',
   target: 'es2022',
@@ -52,6 +52,11 @@ async function bundleForNode(dir, input) {
   const bundle = await rollup({ input, plugins: [typescript], external: isExternal, onwarn });
   await bundle.write({ dir, format: 'es', chunkFileNames: '[name]-[hash].js', manualChunks: rootInOneFile });
   await bundle.close();
+}
+
+/** The script of each page: `<name>.page.ts`, in any folder. */
+function pageScripts() {
+  return readdirSync('src', { recursive: true }).filter((path) => path.endsWith('.page.ts'));
 }
 
 /** The program that releases browsers in another process. It needs no other file, and is an argument of Node. */

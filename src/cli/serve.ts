@@ -1,13 +1,9 @@
 import { once } from 'node:events';
 import { InvalidArgumentError, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
-import {
-  PROTOCOL_NAMES,
-  type DestroyReason,
-  type LocalPoolEvent,
-  type RecordingEnd,
-} from '../local/events.js';
-import type { LocalPoolOptions } from '../local/options.js';
+import { PROTOCOL_NAMES, type DestroyReason } from '../local/events.js';
+import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
+import type { RecordingEnd } from '../recorder/recording.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
 import { BIDI_LIBRARY, isInstalled, startPool } from './service.js';

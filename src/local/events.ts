@@ -1,7 +1,7 @@
-import type { LocalPoolFault } from './chaos/faults.js';
+import type { RecordingEnd } from '../recorder/recording.js';
 
-/** An event of the local pool, for `onLog`; `type` names it. Events contain no secrets. */
-export type LocalPoolEvent =
+/** An event of the pools, their leases and recordings. */
+export type PoolEvent =
   | { readonly type: 'listening'; readonly baseUrl: string }
   /** A request was answered. The status is 499 when the client closed its connection before the response. */
   | { readonly type: 'request'; readonly method: string; readonly path: string; readonly status: number }
@@ -26,8 +26,6 @@ export type LocalPoolEvent =
       /** Why the video or its page could not be written. */
       readonly failure?: string;
     })
-  /** The option `chaos` causes a fault. */
-  | (Readonly<LocalPoolFault> & { readonly type: 'chaos'; readonly seed: number })
   | { readonly type: 'closed' };
 
 /** @inline */
@@ -36,15 +34,6 @@ interface OfSession {
   readonly pool: string;
   readonly sessionId: string;
 }
-
-/**
- * Why a recording ended: a request, its maximum duration, the end of the lease, the end of the browser, the limit of
- * bytes, a full disk, another disk error.
- *
- * @inline
- */
-export type RecordingEnd =
-  'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-full' | 'disk-failed';
 
 /**
  * The use of a connection to a leased browser.
@@ -67,12 +56,8 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
  */
 export type DestroyReason = 'released' | 'flushed' | 'deleted' | 'inactive' | 'exited' | 'closed';
 
-/**
- * Receives events.
- *
- * @inline
- */
-export type Log = (event: LocalPoolEvent) => void;
+/** Receives events. */
+export type Log = (event: PoolEvent) => void;
 
 /** Numbers of browsers by state, and totals since the start. */
 export interface LocalPoolStats {

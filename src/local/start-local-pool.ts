@@ -2,26 +2,33 @@ import { inspect } from 'node:util';
 import { InvalidOptionError } from '../shared/errors.js';
 import { beforeProcessEnds } from '../shared/process-end.js';
 import { hideOwnSecret } from '../shared/redact.js';
+import { apiRoutes } from './api/routes.js';
 import { launchChromium } from './browser/chromium.js';
 import { findBrowser, isHeadlessShell } from './browser/find-browser.js';
-import { DashboardFeed } from './dashboard/dashboard-feed.js';
 import { lacksDisplay, VirtualDisplay } from './browser/virtual-display.js';
-import type { LocalPoolStats, Log } from './events.js';
+import type { LocalPoolStats } from './events.js';
+import type { FeatureContext, RunningFeature } from './feature.js';
+import { Pages } from './http/pages.js';
 import { PoolServer } from './http/server.js';
-import { readLocalPoolOptions, type LocalPoolOptions } from './options.js';
-import { PoolSet, type LaunchBrowser } from './pool/pool-set.js';
+import {
+  readLocalPoolOptions,
+  type AddedByFeatures,
+  type LocalPoolEvent,
+  type LocalPoolOptions,
+} from './options.js';
+import type { LaunchBrowser } from './pool/chromium-pool.js';
+import { PoolSet } from './pool/pool-set.js';
+import { LeaseRecordings } from './replays/lease-recordings.js';
+import { replayPages } from './replays/replay-pages.js';
+import { LeaseTokens } from './sockets/jwt.js';
+import { upgrade } from './sockets/upgrade.js';
 
 /** A running local pool. Its server keeps the process alive until `close()`. */
-export interface LocalPool extends AsyncDisposable {
+export interface LocalPool extends AsyncDisposable, AddedByFeatures {
   /** `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
   /** The access token. It is not enumerable: `inspect` and JSON of this object do not contain it. */
   readonly token: string;
-  /**
-   * URL of a page that shows all browsers, leases and recordings, and can end leases. It contains a secret, and works until
-   * the pool closes. Not enumerable.
-   */
-  readonly dashboardUrl: string;
   /** Names of the pools. */
   readonly pools: readonly string[];
   /**
@@ -55,27 +62,50 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
         'Use a whole Chrome or Chromium: change the option executablePath or CHROME_PATH.',
     );
   }
-  hideOwnSecret(checked.token, 'rotated');
-  const log: Log = (event) => {
+  const { starts, token, quirks, recording } = checked;
+  hideOwnSecret(token, 'rotated');
+  const server = new PoolServer();
+  await server.listen(checked.port);
+  const { host } = server;
+  const log = (event: LocalPoolEvent) => {
     try {
       checked.onLog?.(event);
     } catch {
       // An error of the caller's function must not break the pool.
     }
-    pools.recorder.note(event);
-    dashboard.changed();
+    recordings.note(event);
+    for (const feature of features) feature.onEvent?.();
   };
-  const server = new PoolServer();
-  await server.listen(checked.port);
   const display = new VirtualDisplay(checked.pools);
   const launch: LaunchBrowser = async ({ headless, viewport }, signal) => {
     const screen = headless || !lacksDisplay() ? undefined : await display.start();
     return await launchChromium({ executablePath, args: checked.args, headless, viewport, screen }, signal);
   };
-  const pools = new PoolSet(checked, { host: server.host, log, launch });
-  const dashboard = new DashboardFeed(pools);
-  const pool = new RunningPool(server, pools, display);
-  server.serve({ pools, dashboard });
+  const pools = new PoolSet(checked.pools, { quirks, log, launch });
+  const launchEncoder = (signal: AbortSignal) => launch({ headless: true }, signal);
+  const recordings = new LeaseRecordings({ limits: recording, launch: launchEncoder, log });
+  const liveLinks: FeatureContext['liveLinks'] = (pool, lease) =>
+    features.map((feature) => feature.liveLinks?.(pool, lease)).find((links) => links !== undefined);
+  const context = { host, pools, recordings, quirks, log, liveLinks };
+  const features: readonly RunningFeature[] = starts.map((start) => start(context));
+  const tokens = new LeaseTokens();
+  const parts = { ...context, tokens, features };
+  server.serve({
+    token,
+    log,
+    features,
+    routes: apiRoutes(parts),
+    pages: new Pages([replayPages(recordings), ...features]),
+    upgrade: (...received) => upgrade(parts, ...received),
+  });
+  const close = async () => {
+    server.refuse();
+    await pools.close();
+    await recordings.close();
+    await display.close();
+    await server.close();
+  };
+  const pool = new RunningPool({ host, token, pools, close, log });
   try {
     await pools.fill();
   } catch (error) {
@@ -83,38 +113,45 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
     throw error;
   }
   log({ type: 'listening', baseUrl: pool.baseUrl });
-  return pool;
+  return withAdded(pool, features);
 }
 
-class RunningPool implements LocalPool {
+/** Adds the properties of the features. */
+function withAdded(pool: RunningPool, features: readonly RunningFeature[]): LocalPool {
+  for (const { added = {} } of features)
+    for (const [name, value] of Object.entries(added)) Object.defineProperty(pool, name, { value });
+  return pool as RunningPool & AddedByFeatures;
+}
+
+interface RunningPoolOptions {
+  readonly host: string;
+  readonly token: string;
+  readonly pools: PoolSet;
+  readonly close: () => Promise<void>;
+  readonly log: (event: LocalPoolEvent) => void;
+}
+
+class RunningPool implements Omit<LocalPool, keyof AddedByFeatures> {
   readonly baseUrl: string;
   readonly pools: readonly string[];
-  readonly #server: PoolServer;
-  readonly #pools: PoolSet;
-  readonly #display: VirtualDisplay;
+  readonly #options: RunningPoolOptions;
   readonly #unregister: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(server: PoolServer, pools: PoolSet, display: VirtualDisplay) {
-    this.baseUrl = `http://${pools.host}`;
+  constructor(options: RunningPoolOptions) {
+    this.baseUrl = `http://${options.host}`;
     this.#unregister = beforeProcessEnds({ servedOrigin: this.baseUrl });
-    this.pools = pools.names;
-    this.#server = server;
-    this.#pools = pools;
-    this.#display = display;
+    this.pools = options.pools.names;
+    this.#options = options;
   }
 
   get token(): string {
-    return this.#pools.token;
-  }
-
-  get dashboardUrl(): string {
-    return `${this.baseUrl}/?token=${this.#pools.dashboardToken}`;
+    return this.#options.token;
   }
 
   stats(pool?: string): LocalPoolStats {
-    if (pool === undefined) return this.#pools.stats;
-    const found = this.#pools.find(pool);
+    if (pool === undefined) return this.#options.pools.stats;
+    const found = this.#options.pools.find(pool);
     if (found) return found.stats;
     throw new InvalidOptionError('pool', `There is no pool ${pool}. There are: ${this.pools.join(', ')}.`);
   }
@@ -133,11 +170,8 @@ class RunningPool implements LocalPool {
   }
 
   async #close(): Promise<void> {
-    this.#server.refuse();
-    await this.#pools.close();
-    await this.#display.close();
-    await this.#server.close();
+    await this.#options.close();
     this.#unregister();
-    this.#pools.log({ type: 'closed' });
+    this.#options.log({ type: 'closed' });
   }
 }

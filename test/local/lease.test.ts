@@ -1,10 +1,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Lease, type PooledChromium } from '../../src/local/pool/lease.js';
+import { ServedLease, type PooledChromium } from '../../src/local/pool/served-lease.js';
 import { LeaseTokens } from '../../src/local/sockets/jwt.js';
 import { useFakeClock } from '../support/fake-clock.js';
 
-function newLease(timeout: number, onInactive = () => {}): Lease {
-  const lease = new Lease({ sessionId: 's1' } as PooledChromium, {}, timeout, onInactive);
+function newLease(timeout: number, onInactive = () => {}): ServedLease {
+  const lease = new ServedLease({ sessionId: 's1' } as PooledChromium, {}, timeout, onInactive);
   onTestFinished(() => lease.end());
   return lease;
 }

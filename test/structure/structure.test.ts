@@ -4,7 +4,19 @@ import { expect, it } from 'vitest';
 
 /** Folder of src/, and the folders and files that it may import. A file directly in src/ exports from all folders. */
 const DIRECTION: Readonly<Record<string, readonly string[]>> = {
-  cli: ['jobs', 'calls', 'features', 'lease', 'local', 'connect', 'pool', 'services', 'net', 'shared'],
+  cli: [
+    'jobs',
+    'calls',
+    'features',
+    'lease',
+    'local',
+    'recorder',
+    'connect',
+    'pool',
+    'services',
+    'net',
+    'shared',
+  ],
   fixtures: ['calls', 'features', 'lease', 'connect', 'pool', 'services', 'shared'],
   jobs: ['calls', 'features', 'lease', 'connect', 'pool', 'services', 'net', 'shared'],
   calls: ['features', 'lease', 'connect', 'pool', 'services', 'net', 'shared'],
@@ -21,8 +33,11 @@ const DIRECTION: Readonly<Record<string, readonly string[]>> = {
     'pool/pool-options',
     'pool/local-service',
     'net/loopback-server',
+    'net/cdp-connection',
+    'recorder',
     'shared',
   ],
+  recorder: ['net/cdp-connection', 'shared'],
   shared: [],
 };
 
@@ -38,6 +53,38 @@ it('imports only in the direction that src/README.md shows', () => {
   expect({ ...shown, shared: [] }).toEqual(DIRECTION);
 });
 
+/** Folders without circles of imports, those of types included. */
+const WITHOUT_CIRCLES = ['local', 'recorder'];
+
+it.each(WITHOUT_CIRCLES)('has no circle of imports in %s', (folder) => {
+  const importsOf = (path: string) =>
+    targetsOf(path, readFileSync(`src/${path}.ts`, 'utf8')).filter((to) => to.startsWith(`${folder}/`));
+  const seen = new Set<string>();
+  const visit = (path: string, from: readonly string[]): void => {
+    expect(from, 'a circle').not.toContain(path);
+    if (seen.has(path)) return;
+    for (const to of importsOf(path)) visit(to, [...from, path]);
+    seen.add(path);
+  };
+  const paths = readdirSync(`src/${folder}`, { recursive: true, encoding: 'utf8' });
+  for (const path of paths) if (path.endsWith('.ts')) visit(posix.join(folder, path.slice(0, -3)), []);
+  expect(seen.size).toBeGreaterThan(10);
+});
+
+it('imports a feature of the local pool only in the list of features', () => {
+  const folders = readFileSync('src/local/features.ts', 'utf8').matchAll(/from '\.\/([^/]+)\//g);
+  const features = [...folders].map(([, folder]) => `local/${folder}/`);
+  expect(features).toHaveLength(3);
+  const names = readdirSync('src/local', { recursive: true, encoding: 'utf8' });
+  const paths = names.filter((name) => name.endsWith('.ts')).map((name) => `local/${name}`);
+  const importers = paths.flatMap((path) => {
+    const targets = targetsOf(path, readFileSync(`src/${path}`, 'utf8'));
+    const others = features.filter((feature) => !path.startsWith(feature));
+    return targets.some((to) => others.some((feature) => to.startsWith(feature))) ? [path] : [];
+  });
+  expect(importers).toEqual(['local/features.ts']);
+});
+
 it.each([
   "import type { Job } from '../jobs/job.js';",
   "const later = import('../index.js');",
@@ -48,9 +95,14 @@ it.each([
 function wrongImports(path: string, text: string): string[] {
   const [folder = '', ...rest] = path.split('/');
   if (rest.length === 0) return [];
-  const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)];
-  const targets = imports.map(([, specifier]) => posix.join(posix.dirname(path), specifier!));
+  const targets = targetsOf(path, text);
   const allowed = [folder, ...(DIRECTION[folder] ?? [])];
   const wrong = targets.filter((to) => !allowed.includes(to) && !allowed.includes(to.split('/')[0]!));
   return wrong.map((to) => `${path} imports ${to}`);
+}
+
+/** The files that a file imports, without their ending. */
+function targetsOf(path: string, text: string): string[] {
+  const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)];
+  return imports.map(([, specifier]) => posix.join(posix.dirname(path), specifier!));
 }

@@ -1,16 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
+import type { CdpBrowser, CdpChannel, CdpMessage, CdpReceiver } from '../../net/cdp-connection.js';
 import { isRecord } from '../../shared/json.js';
-
-/** A command of a client; a response of Chromium, which has the id of its command; or an event. */
-export type CdpMessage = Readonly<Record<string, unknown>>;
-
-/** Receives what Chromium sends to a client. */
-export interface CdpReceiver {
-  /** A response or an event. */
-  onMessage(message: CdpMessage): void;
-  /** Chromium has ended. */
-  onEnd(): void;
-}
 
 /** A command without a response. */
 interface Pending {
@@ -26,7 +16,7 @@ const END = '\0';
  * The only connection to a Chromium: a pipe, which no other program can open. Each client has its own browser session
  * (`Target.attachToBrowserTarget`), and its commands get other ids on the pipe.
  */
-export class CdpPipe {
+export class CdpPipe implements CdpBrowser {
   readonly #input: Writable;
   /** By the id on the pipe. */
   readonly #pending = new Map<number, Pending>();
@@ -115,7 +105,7 @@ interface PipeAccess {
 }
 
 /** A client of a Chromium. To the client, the pipe looks like a separate connection. */
-export class CdpClient {
+export class CdpClient implements CdpChannel {
   /** The browser session of the client, which the client is not aware of. */
   readonly session: string;
   readonly #receiver: CdpReceiver;

@@ -1,5 +1,5 @@
 import type { Screen } from './virtual-display.js';
-import type { LocalPoolViewport } from '../options.js';
+import type { LocalPoolViewport } from '../settings.js';
 
 export interface LaunchOptions {
   readonly executablePath: string;

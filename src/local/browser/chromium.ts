@@ -5,12 +5,12 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { CdpConnection } from '../../net/cdp-connection.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
 import type { Screen } from './virtual-display.js';
-import { CdpConnection } from './cdp-connection.js';
 import { CdpPipe } from './cdp-pipe.js';
 import { chromiumFlags, type LaunchOptions } from './chromium-flags.js';
 
@@ -101,7 +101,7 @@ export class Chromium {
   }
 
   async #answer(): Promise<void> {
-    const connection = await CdpConnection.open(this).catch(() => new Promise<never>(() => {}));
+    const connection = await CdpConnection.open(this.pipe).catch(() => new Promise<never>(() => {}));
     await connection.ask('Target.getTargets');
     connection.close();
   }

@@ -9,7 +9,7 @@ import { lazy } from '../../shared/lazy.js';
 import { withRetries } from '../../shared/retry.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { isExecutable } from './find-browser.js';
-import type { CheckedSettings, LocalPoolViewport } from '../options.js';
+import type { CheckedSettings, LocalPoolViewport } from '../settings.js';
 
 /** A screen to open windows on. */
 export interface Screen {

@@ -4,16 +4,20 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { clock, startTimer } from '../../shared/clock.js';
-import type { Log } from '../events.js';
+import type { FeatureContext, LocalFeature, RunningFeature } from '../feature.js';
 import { contentOf, faultAnswer, HttpFault, type Answer, type Content } from '../http/answer.js';
-import type { Lease } from '../pool/lease.js';
+import type { RequestName } from '../http/request.js';
+import type { ServedLease } from '../pool/served-lease.js';
 import {
+  chaosChecks,
   FAULTS,
   faultsAt,
+  readChaos,
+  type ChaosEvent,
+  type ChaosOptions,
   type ChaosPlan,
   type FaultPlace,
   type LocalPoolFault,
-  type RequestPlace,
 } from './faults.js';
 
 /** A fault with all its values. */
@@ -23,15 +27,23 @@ const STATUSES = [429, 500, 502, 503, 504];
 /** In milliseconds. */
 const LONGEST_DELAY = 3_000;
 
-/** Causes the faults of the option `chaos`. Without the option it causes none. */
-export class Chaos {
-  readonly #plan: ChaosPlan | undefined;
-  readonly #log: Log;
+/** Causes the faults of the option `chaos`. */
+export const chaos: LocalFeature<ChaosOptions, object, ChaosEvent> = {
+  checks: chaosChecks,
+  prepare: ({ chaos: given }) => {
+    const plan = given && readChaos(given);
+    return (context) => (plan ? new Chaos(plan, context) : {});
+  },
+};
+
+class Chaos implements RunningFeature {
+  readonly #plan: ChaosPlan;
+  readonly #log: (event: ChaosEvent) => void;
   readonly #counts = new Map<FaultPlace, number>();
 
-  constructor(plan: ChaosPlan | undefined, log: Log) {
+  constructor(plan: ChaosPlan, context: FeatureContext<ChaosEvent>) {
     this.#plan = plan;
-    this.#log = log;
+    this.#log = (event) => context.log(event);
   }
 
   /**
@@ -40,16 +52,18 @@ export class Chaos {
    * @returns Undefined when there is no answer.
    */
   async answer(
-    place: RequestPlace,
+    place: RequestName,
     response: ServerResponse,
-    process: () => Promise<Answer>,
+    process: () => Promise<Answer | undefined>,
   ): Promise<Answer | undefined> {
     const fault = this.#next(place);
     if (!fault) return process();
     if (fault.fault === 'status') return faultAnswer(injected(fault));
     if (fault.fault === 'resetBefore') return reset(response.socket);
     // A service does not detect that its response is lost, so the lease stays.
-    const { onUndelivered: _, ...answer } = await process().catch(faultAnswer);
+    const processed = await process().catch(faultAnswer);
+    if (!processed) return undefined;
+    const { onUndelivered: _, ...answer } = processed;
     if (fault.fault === 'noAnswer') return undefined;
     if (fault.fault === 'delay') {
       // A pool that closes does not wait for it.
@@ -67,7 +81,7 @@ export class Chaos {
    * @returns A function for the open WebSocket. Undefined when the request stays without an answer.
    * @throws HttpFault when the request is refused.
    */
-  upgrade(socket: Socket): ((lease: Lease, disconnect: () => void) => void) | undefined {
+  upgrade(socket: Socket): ((lease: ServedLease, disconnect: () => void) => void) | undefined {
     const fault = this.#next('socket');
     if (fault?.fault === 'refuseUpgrade') throw injected(fault);
     if (fault?.fault === 'noUpgrade') return undefined;
@@ -86,7 +100,7 @@ export class Chaos {
   }
 
   /** Ends a lease early, perhaps. */
-  grant(lease: Lease): void {
+  onLeased(lease: ServedLease): void {
     const fault = this.#next('lease');
     if (!fault) return;
     const timer = startTimer(fault.milliseconds, () => {
@@ -97,7 +111,6 @@ export class Chaos {
   }
 
   #next(at: FaultPlace): ChosenFault | undefined {
-    if (!this.#plan) return undefined;
     const nth = (this.#counts.get(at) ?? 0) + 1;
     this.#counts.set(at, nth);
     const fault = choose(this.#plan, at, nth);

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { REQUESTS, type RequestName } from '../http/request.js';
 import { InvalidOptionError } from '../../shared/errors.js';
 import { isRecord, showValue } from '../../shared/json.js';
 import {
@@ -10,7 +11,6 @@ import {
   optional,
   readOption,
   wholeNumber,
-  type Checked,
 } from '../../shared/options.js';
 
 /** How often each fault happens, from 0 (never) to 1 (always). At most one fault happens to one request, WebSocket or lease. */
@@ -84,29 +84,12 @@ export interface LocalPoolFaultRates {
  */
 export type FaultName = keyof LocalPoolFaultRates;
 
-/** The requests by their meaning. */
-const REQUESTS = [
-  'acquire',
-  'release',
-  'flush',
-  'pool',
-  'session',
-  'sessions',
-  'delete',
-  'replays',
-  'start-replay',
-  'stop-replay',
-  'video',
-] as const;
-
-export type RequestPlace = (typeof REQUESTS)[number];
-
 /**
  * A place where a fault can happen.
  *
  * @inline
  */
-export type FaultPlace = RequestPlace | 'socket' | 'lease';
+export type FaultPlace = RequestName | 'socket' | 'lease';
 
 /** One fault. The event `chaos` has the same fields: faults that were logged can be passed as a list. */
 export interface LocalPoolFault {
@@ -121,6 +104,15 @@ export interface LocalPoolFault {
   /** Milliseconds until the fault happens, for all faults that say "within" or "later". Default: chosen by the seed. */
   milliseconds?: number | undefined;
 }
+
+/** The option of `startLocalPool`. */
+export interface ChaosOptions {
+  /** Faults to cause, to prove that a client survives them. Default: none. */
+  chaos?: LocalPoolChaos | undefined;
+}
+
+/** The option `chaos` causes a fault. */
+export type ChaosEvent = Readonly<LocalPoolFault> & { readonly type: 'chaos'; readonly seed: number };
 
 /** Faults that the local pool causes on purpose. */
 export interface LocalPoolChaos {
@@ -170,15 +162,18 @@ const faultChecks = checksOf<LocalPoolFault>()({
 /** Rate of each fault when only a seed is given. */
 const DEFAULT_RATE = 0.02;
 
-export const chaosChecks = checksOf<LocalPoolChaos>()({
+const DEFAULT_RATES: LocalPoolFaultRates = Object.fromEntries(faultNames.map((name) => [name, DEFAULT_RATE]));
+
+const planChecks = checksOf<LocalPoolChaos>()({
   seed: optional(wholeNumber(0, 0xff_ff_ff_ff)),
   faults: optional(
     checked<LocalPoolFaultRates | readonly LocalPoolFault[]>((faults) =>
       isRecord(faults) || Array.isArray(faults) ? undefined : `must be rates by fault, or an array of faults`,
     ),
-    Object.fromEntries(faultNames.map((name) => [name, DEFAULT_RATE])),
   ),
 });
+
+export const chaosChecks = checksOf<ChaosOptions>()({ chaos: optional(group(planChecks)) });
 
 /** Which faults happen. */
 export interface ChaosPlan {
@@ -188,7 +183,7 @@ export interface ChaosPlan {
 }
 
 /** Checks the faults and adds the defaults. @throws InvalidOptionError */
-export function readChaos({ seed = randomInt(2 ** 32), faults }: Checked<typeof chaosChecks>): ChaosPlan {
+export function readChaos({ seed = randomInt(2 ** 32), faults = DEFAULT_RATES }: LocalPoolChaos): ChaosPlan {
   if (!Array.isArray(faults)) return { seed, rates: readRates(faults as LocalPoolFaultRates), faults: [] };
   return { seed, rates: readRates({}), faults: faults.map(readFault) };
 }

@@ -1,7 +1,5 @@
 import type { WebSocket } from 'ws';
-import { urlOf } from '../http/request.js';
-import { checkDashboardLink } from '../pages/dashboard-page.js';
-import type { PoolSet } from '../pool/pool-set.js';
+import type { FeatureContext } from '../feature.js';
 import { acceptWebSocket, type Upgrade } from '../sockets/websocket.js';
 import { readDashboard } from './dashboard-state.js';
 import { ShownPages } from './shown-pages.js';
@@ -15,18 +13,17 @@ const THUMBNAIL_INTERVAL = 5_000;
 /** Sends the state of the pools to all open dashboards after each change. Without a dashboard, no browser is watched. */
 export class DashboardFeed {
   readonly shown = new ShownPages(() => this.changed());
-  readonly #pools: PoolSet;
+  readonly #context: FeatureContext;
   readonly #sockets = new Set<WebSocket>();
   #sending: NodeJS.Timeout | undefined;
   #refreshing: NodeJS.Timeout | undefined;
 
-  constructor(pools: PoolSet) {
-    this.#pools = pools;
+  constructor(context: FeatureContext) {
+    this.#context = context;
   }
 
-  /** Opens the WebSocket of a dashboard. @throws HttpFault if the token of its link is not valid. */
+  /** Opens the WebSocket of a dashboard. */
   open(upgrade: Upgrade): void {
-    checkDashboardLink({ query: urlOf(upgrade[0]).searchParams, pools: this.#pools });
     // A dashboard sends nothing.
     acceptWebSocket(upgrade, 1024, (websocket) => this.#add(websocket));
   }
@@ -64,8 +61,10 @@ export class DashboardFeed {
     clearTimeout(this.#sending);
     this.#sending = undefined;
     if (this.#sockets.size === 0) return;
-    this.shown.watch([...this.#pools].flatMap((pool) => pool.browsers.map(({ chromium }) => chromium)));
-    const state = JSON.stringify(readDashboard(this.#pools, this.shown));
+    this.shown.watch(
+      [...this.#context.pools].flatMap((pool) => pool.browsers.map(({ chromium }) => chromium)),
+    );
+    const state = JSON.stringify(readDashboard(this.#context, this.shown));
     for (const socket of this.#sockets) socket.send(state, () => {});
   }
 }

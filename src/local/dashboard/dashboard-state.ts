@@ -1,10 +1,9 @@
 import { LEASE_TAG, MARK_TAG } from '../../services/browser-service.js';
-import { hasLiveView, liveViewUrl } from '../pages/live-page.js';
-import { replayPageUrl } from '../pages/replay-page.js';
+import type { Recording } from '../../recorder/recording.js';
+import type { FeatureContext } from '../feature.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
-import type { EndedLease, Lease, PooledChromium, Waiter } from '../pool/lease.js';
-import type { PoolSet } from '../pool/pool-set.js';
-import type { Recording } from '../replays/recording.js';
+import type { EndedLease, PooledChromium, Waiter } from '../pool/served-lease.js';
+import { replayPageUrl } from '../replays/replay-pages.js';
 import type { ShownPages } from './shown-pages.js';
 
 /** Recordings on the dashboard. The API lists all of them. */
@@ -21,28 +20,34 @@ export type WaitingRow = PoolState['waiting'][number];
 export type EndedRow = DashboardState['ended'][number];
 export type ReplayRow = DashboardState['replays'][number];
 
-export function readDashboard(pools: PoolSet, shown: ShownPages) {
-  const recordings = pools.recorder.list();
+export function readDashboard(context: FeatureContext, shown: ShownPages) {
+  const { host, pools } = context;
+  const recordings = context.recordings.list();
   return {
-    pools: [...pools].map((pool) => poolState(pools, pool, shown)),
-    ended: pools.history.list.slice(0, MAX_ENDED).map((lease) => endedRow(pools, lease, recordings)),
+    pools: [...pools].map((pool) => poolState(context, pool, shown)),
+    ended: pools.history.list.slice(0, MAX_ENDED).map((lease) => endedRow(host, lease, recordings)),
     replays: recordings
       .slice(-MAX_REPLAYS)
       .toReversed()
-      .map((recording) => replayRow(pools, recording)),
+      .map((recording) => replayRow(host, recording)),
   };
 }
 
-function poolState(pools: PoolSet, pool: ChromiumPool, shown: ShownPages) {
+function poolState(context: FeatureContext, pool: ChromiumPool, shown: ShownPages) {
   const { id, name, size, headless } = pool.settings;
   const { starting, granted, expired } = pool.stats;
-  const browsers = pool.browsers.map((browser) => browserCard(pools, pool, browser, shown));
+  const browsers = pool.browsers.map((browser) => browserCard(context, pool, browser, shown));
   const waiting = [...pool.waiting].map(waitingRow);
   const totals = { granted, expired };
   return { id, name, size, headless, starting, totals, browsers, waiting, waits: pool.waits };
 }
 
-function browserCard(pools: PoolSet, pool: ChromiumPool, browser: PooledChromium, shown: ShownPages) {
+function browserCard(
+  { liveLinks }: FeatureContext,
+  pool: ChromiumPool,
+  browser: PooledChromium,
+  shown: ShownPages,
+) {
   const { sessionId, chromium, idleSince } = browser;
   const lease = pool.lease(sessionId);
   return {
@@ -55,17 +60,13 @@ function browserCard(pools: PoolSet, pool: ChromiumPool, browser: PooledChromium
     leaseName: lease?.request.name,
     tags: shownTags(lease?.request.tags),
     connections: lease?.connections ?? 0,
-    live: lease && hasLiveView(pools, pool) ? liveLinks(pools, lease) : undefined,
+    live: lease && liveLinks(pool, lease),
   };
 }
 
 /** The tags that people chose: the library's own tags are ids, by which it finds its leases. */
 function shownTags(tags: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(tags).filter(([key]) => key !== LEASE_TAG && key !== MARK_TAG));
-}
-
-function liveLinks(pools: PoolSet, lease: Lease) {
-  return { watchUrl: liveViewUrl(pools, lease, 'watch'), controlUrl: liveViewUrl(pools, lease) };
 }
 
 function waitingRow({ request: { name, tags }, since }: Waiter) {
@@ -77,9 +78,9 @@ function aged(since: number) {
   return { age: Math.round(performance.now() - since), since };
 }
 
-function endedRow(pools: PoolSet, lease: EndedLease, recordings: readonly Recording[]) {
+function endedRow(host: string, lease: EndedLease, recordings: readonly Recording[]) {
   const { id, sessionId, pool, request, outcome, endedAt, duration } = lease;
-  const own = recordings.filter(({ leaseId }) => leaseId === id);
+  const own = recordings.filter(({ session }) => session.leaseId === id);
   return {
     id,
     sessionId,
@@ -89,12 +90,13 @@ function endedRow(pools: PoolSet, lease: EndedLease, recordings: readonly Record
     outcome,
     endedAt: endedAt.toISOString(),
     duration,
-    replays: own.map((recording) => replayPageUrl(pools, recording)),
+    replays: own.map((recording) => replayPageUrl(host, recording)),
   };
 }
 
-function replayRow(pools: PoolSet, recording: Recording) {
-  const { replayId, sessionId, pool, leaseName, tags, startedAt, state, video } = recording;
+function replayRow(host: string, recording: Recording) {
+  const { replayId, session, startedAt, state, video } = recording;
+  const { sessionId, pool, leaseName, tags } = session;
   return {
     replayId,
     sessionId,
@@ -104,6 +106,6 @@ function replayRow(pools: PoolSet, recording: Recording) {
     startedAt: startedAt.toISOString(),
     state,
     duration: video?.duration,
-    viewUrl: replayPageUrl(pools, recording),
+    viewUrl: replayPageUrl(host, recording),
   };
 }

@@ -1,7 +1,7 @@
 import { raceTimeout } from '../../shared/abort.js';
-import { CdpConnection, type CdpEvent, type CdpSession } from '../browser/cdp-connection.js';
+import { CdpConnection, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
+import { startScreencast } from '../../recorder/screencast.js';
 import type { Chromium } from '../browser/chromium.js';
-import { startScreencast } from '../browser/page-commands.js';
 
 /** The page that a browser shows. */
 export interface ShownPage {
@@ -87,7 +87,7 @@ class WatchedBrowser {
 
   constructor(browser: Chromium, onChange: () => void) {
     this.#onChange = onChange;
-    this.#connection = CdpConnection.open(browser, (event) => this.#onEvent(event));
+    this.#connection = CdpConnection.open(browser.pipe, (event) => this.#onEvent(event));
     const params = { discover: true, filter: [{ type: 'page' }, { exclude: true }] };
     // Fails when the browser has ended.
     this.#connection

@@ -3,8 +3,24 @@ import { InvalidOptionError } from '../../shared/errors.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { isSameSecret, sourceFault } from '../../net/loopback-server.js';
 import { readOption, type Check, type Checked, type Checks } from '../../shared/options.js';
-import type { PoolSet } from '../pool/pool-set.js';
 import { badRequest, HttpFault, notFound } from './answer.js';
+
+/** The requests by their meaning. */
+export const REQUESTS = [
+  'acquire',
+  'release',
+  'flush',
+  'pool',
+  'session',
+  'sessions',
+  'delete',
+  'replays',
+  'start-replay',
+  'stop-replay',
+  'video',
+] as const;
+
+export type RequestName = (typeof REQUESTS)[number];
 
 /** A request, as its route receives it. */
 export interface RouteCall {
@@ -13,7 +29,6 @@ export interface RouteCall {
   readonly id: string;
   /** The second id in the path; empty in paths with one id. */
   readonly replayId: string;
-  readonly pools: PoolSet;
   /** Aborts when the client closes its connection. */
   readonly signal: AbortSignal;
 }

@@ -4,21 +4,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { raceTimeout } from '../../shared/abort.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
-import type { RequestPlace } from '../chaos/faults.js';
-import { callPage } from '../pages/call-page.js';
-import {
-  deleteBrowser,
-  describeBrowser,
-  listBrowsers,
-  listReplays,
-  replayVideo,
-  startReplay,
-  stopReplay,
-} from '../routes/browser-routes.js';
-import { acquire, flush, poolRecord, release } from '../routes/pool-routes.js';
-import { upgrade, type Served } from '../sockets/upgrade.js';
+import type { RunningFeature } from '../feature.js';
+import type { Log } from '../events.js';
+import type { Upgrade } from '../sockets/websocket.js';
 import { closing, faultAnswer, HttpFault, notFound, send, type Answer } from './answer.js';
-import { checkSource, checkToken, methodOf, type RouteCall } from './request.js';
+import type { Pages } from './pages.js';
+import { checkSource, checkToken, methodOf, type RequestName, type RouteCall } from './request.js';
+
+/** What the server serves. */
+export interface Served {
+  readonly token: string;
+  readonly routes: readonly Route[];
+  readonly pages: Pages;
+  /** Opens a WebSocket, or answers with an error. */
+  readonly upgrade: (...received: Upgrade) => Promise<void>;
+  readonly features: readonly RunningFeature[];
+  readonly log: Log;
+}
 
 /** Milliseconds for the last responses while the server closes. */
 const LAST_RESPONSES = 1_000;
@@ -64,7 +66,7 @@ export class PoolServer {
       socket.once('close', () => this.#upgraded.delete(socket));
       // Without a listener, a reset would end this process.
       socket.on('error', () => socket.destroy());
-      void upgrade(served, request, socket, head);
+      void served.upgrade(request, socket, head);
     });
   }
 
@@ -91,48 +93,44 @@ export class PoolServer {
     const path = (request.url ?? '/').split('?', 1)[0]!;
     const answer = await this.#route(served, response, path, gone.signal).catch(faultAnswer);
     const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
-    served.pools.log({ type: 'request', method: request.method ?? '', path, status });
+    served.log({ type: 'request', method: request.method ?? '', path, status });
     if (answer) await send(response, answer);
   }
 
-  /** @returns Undefined when the option `chaos` suppresses the answer. */
+  /** @returns Undefined when a feature suppresses the answer. */
   async #route(
-    { pools, dashboard }: Served,
+    { token, routes, pages, features }: Served,
     response: ServerResponse,
     path: string,
     signal: AbortSignal,
   ): Promise<Answer | undefined> {
     const request = response.req;
-    checkSource(request, pools.host);
-    const page = await callPage(pools, dashboard.shown, request);
+    checkSource(request, this.host);
+    const page = await pages.answer(request);
     if (page) return page;
-    checkToken(request, pools.token);
+    checkToken(request, token);
     if (this.#closing) throw closing();
-    const { name, call } = findRoute(methodOf(request), path);
-    return await pools.chaos.answer(name, response, () => call({ request, pools, signal }));
+    const { name, call } = findRoute(routes, methodOf(request), path);
+    let answer = (): Promise<Answer | undefined> => call({ request, signal });
+    for (const feature of features) {
+      const inner = answer;
+      if (feature.answer) answer = () => feature.answer!(name, response, inner);
+    }
+    return await answer();
   }
 }
 
-type Route = (call: RouteCall) => Answer | Promise<Answer>;
-
-/** All paths of the service. */
-const ROUTES: readonly (readonly [name: RequestPlace, method: string, path: RegExp, route: Route])[] = [
-  ['acquire', 'POST', /^\/browser_pools\/([^/]+)\/acquire$/, acquire],
-  ['release', 'POST', /^\/browser_pools\/([^/]+)\/release$/, release],
-  ['flush', 'POST', /^\/browser_pools\/([^/]+)\/flush$/, flush],
-  ['pool', 'GET', /^\/browser_pools\/([^/]+)$/, poolRecord],
-  ['replays', 'GET', /^\/browsers\/([^/]+)\/replays$/, listReplays],
-  ['start-replay', 'POST', /^\/browsers\/([^/]+)\/replays$/, startReplay],
-  ['video', 'GET', /^\/browsers\/([^/]+)\/replays\/([^/]+)$/, replayVideo],
-  ['stop-replay', 'POST', /^\/browsers\/([^/]+)\/replays\/([^/]+)\/stop$/, stopReplay],
-  ['sessions', 'GET', /^\/browsers$/, listBrowsers],
-  ['session', 'GET', /^\/browsers\/([^/]+)$/, describeBrowser],
-  ['delete', 'DELETE', /^\/browsers\/([^/]+)$/, deleteBrowser],
+/** A path of the API. */
+export type Route = readonly [
+  name: RequestName,
+  method: string,
+  path: RegExp,
+  call: (call: RouteCall) => Answer | Promise<Answer>,
 ];
 
 /** Finds the route of a request. @throws HttpFault 404 or 405 */
-function findRoute(method: string | undefined, path: string) {
-  const matching = ROUTES.filter(([, , pattern]) => pattern.test(path));
+function findRoute(routes: readonly Route[], method: string | undefined, path: string) {
+  const matching = routes.filter(([, , pattern]) => pattern.test(path));
   if (matching.length === 0) throw notFound('There is no such path.');
   const found = matching.find(([, allowed]) => allowed === method);
   if (!found) throw wrongMethod(matching.map(([, allowed]) => allowed).join(', '));

@@ -1,10 +1,6 @@
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpEvent, type CdpSession } from '../browser/cdp-connection.js';
-import type { Chromium } from '../browser/chromium.js';
-import { startScreencast } from '../browser/page-commands.js';
-import { liveViewUrl } from '../pages/live-page.js';
-import type { Lease, LiveRight } from '../pool/lease.js';
-import type { PoolSet } from '../pool/pool-set.js';
+import { CdpConnection, type CdpBrowser, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
+import { startScreencast } from '../../recorder/screencast.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
 import { performCommand, readCommand, withLimits, type LiveCommand } from './live-commands.js';
 
@@ -31,13 +27,6 @@ export interface LiveTab {
   readonly url: string;
 }
 
-/** The mode of a viewer with this right. Viewers with control choose: `?readOnly=true` in the URL only shows the browser. */
-export function modeOf(pools: PoolSet, lease: Lease, right: LiveRight, query: URLSearchParams): LiveMode {
-  if (right === 'watch') return { readOnly: true };
-  const readOnly = (query.get('readOnly') ?? 'false') !== 'false';
-  return { readOnly, otherUrl: liveViewUrl(pools, lease, readOnly ? 'control' : 'watch') };
-}
-
 /**
  * One viewer's live view of a browser: sends pictures and tabs, performs commands. It has its own CDP connection, which
  * does not disturb the client.
@@ -51,7 +40,7 @@ export class LiveView {
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: Chromium, mode: LiveMode) {
+  constructor(socket: WebSocket, browser: CdpBrowser, mode: LiveMode) {
     this.#socket = socket;
     this.#mode = mode;
     send(socket, { type: 'mode', ...mode });
@@ -69,7 +58,7 @@ export class LiveView {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: Chromium): Promise<void> {
+  async #open(browser: CdpBrowser): Promise<void> {
     const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
     this.#connection = connection;
     void connection.closed.then(() => this.cut());

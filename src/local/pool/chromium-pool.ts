@@ -1,28 +1,45 @@
 import type { Chromium } from '../browser/chromium.js';
-import { openUrl } from '../browser/page-commands.js';
-import type { DestroyReason, LocalPoolStats } from '../events.js';
+import { openUrl } from '../browser/open-url.js';
+import type { DestroyReason, LocalPoolStats, Log } from '../events.js';
 import { closing, HttpFault } from '../http/answer.js';
-import type { CheckedSettings } from '../options.js';
-import { Filler } from './filler.js';
+import type { CheckedSettings } from '../settings.js';
+import { Filler, type StartLimit } from './filler.js';
 import {
-  Lease,
   nameOf,
   PooledChromium,
+  ServedLease,
   waitInQueue,
-  type LeaseOutcome,
-  type LeaseRequest,
+  type LeaseEnd,
+  type LeaseFields,
+  type LeaseHistory,
   type Waiter,
-} from './lease.js';
-import type { PoolSet } from './pool-set.js';
+} from './served-lease.js';
+
+/** Starts a browser with the settings of a pool. */
+export type LaunchBrowser = (
+  settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
+  signal: AbortSignal,
+) => Promise<Chromium>;
+
+/** What the pools of a server share. */
+export interface SharedByPools {
+  readonly launch: LaunchBrowser;
+  readonly startLimit: StartLimit;
+  readonly history: LeaseHistory;
+  readonly log: Log;
+  /** Whether a browser keeps its session id in the next lease. */
+  readonly keepsSessionId: boolean;
+  /** @returns The error for an acquire request whose name an active lease of any pool has. */
+  readonly nameConflict: (name: string | undefined) => HttpFault | undefined;
+}
 
 /** One pool: its idle browsers, its leases, and its waiting acquire requests. */
 export class ChromiumPool {
   readonly settings: CheckedSettings;
   readonly createdAt = new Date().toISOString();
-  /** All pools of the server. */
-  readonly #pools: PoolSet;
+  readonly #shared: SharedByPools;
   readonly #idle: PooledChromium[] = [];
-  readonly #leases = new Map<string, Lease>();
+  readonly #leases = new Map<string, ServedLease>();
   /** The waiting acquire requests, in the order of their arrival. */
   readonly #queue = new Set<Waiter>();
   readonly #waits = new WaitHistory();
@@ -31,12 +48,12 @@ export class ChromiumPool {
   readonly #totals = { granted: 0, released: 0, destroyed: 0, expired: 0 };
   #closed = false;
 
-  constructor(settings: CheckedSettings, pools: PoolSet) {
+  constructor(settings: CheckedSettings, shared: SharedByPools) {
     this.settings = settings;
-    this.#pools = pools;
+    this.#shared = shared;
     this.#filler = new Filler({
       settings,
-      limit: pools.startLimit,
+      limit: shared.startLimit,
       missing: () => this.#missing,
       start: (signal) => this.#start(signal),
       onStarted: (chromium) => this.#onStarted(chromium),
@@ -69,7 +86,7 @@ export class ChromiumPool {
     return this.#waits.read(first ? performance.now() - first.since : 0);
   }
 
-  get leases(): Iterable<Lease> {
+  get leases(): Iterable<ServedLease> {
     return this.#leases.values();
   }
 
@@ -79,7 +96,7 @@ export class ChromiumPool {
   }
 
   /** The active lease of a session. */
-  lease(sessionId: string): Lease | undefined {
+  lease(sessionId: string): ServedLease | undefined {
     return this.#leases.get(sessionId);
   }
 
@@ -90,13 +107,13 @@ export class ChromiumPool {
   }
 
   /** Leases a browser. @returns Undefined when no browser became available within `wait` ms. */
-  async acquire(request: LeaseRequest, wait: number, signal: AbortSignal): Promise<Lease | undefined> {
+  async acquire(request: LeaseFields, wait: number, signal: AbortSignal): Promise<ServedLease | undefined> {
     if (this.#closed) throw closing();
     signal.throwIfAborted();
-    const refusal = this.#pools.nameConflict(request.name) ?? this.#startFailure();
+    const refusal = this.#shared.nameConflict(request.name) ?? this.#startFailure();
     if (refusal) throw refusal;
     if (this.#idle.length === 0 && wait > 0) {
-      this.#pools.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
+      this.#shared.log({ type: 'waiting', pool: this.settings.name, ...nameOf(request) });
     }
     const asked = performance.now();
     const lease = waitInQueue(this.#queue, request, wait, signal);
@@ -110,14 +127,14 @@ export class ChromiumPool {
     const lease = this.#leases.get(sessionId);
     if (!lease) return false;
     this.#totals.released++;
-    this.#pools.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
+    this.#shared.log({ type: 'released', pool: this.settings.name, sessionId, ...nameOf(lease.request) });
     if (reuse) this.#putBack(lease, 'reused');
     else this.#destroy(lease.browser, 'released');
     return true;
   }
 
   /** Undoes a lease whose client never received the response. */
-  takeBack(lease: Lease): void {
+  takeBack(lease: ServedLease): void {
     if (lease.ended) return;
     this.#totals.granted--;
     this.#putBack(lease);
@@ -153,7 +170,7 @@ export class ChromiumPool {
   #serveQueue(): void {
     for (const waiter of this.#queue) {
       if (this.#idle.length === 0) return;
-      const conflict = this.#pools.nameConflict(waiter.request.name);
+      const conflict = this.#shared.nameConflict(waiter.request.name);
       if (conflict) waiter.refuse(conflict);
       else this.#grant(waiter, this.#idle.shift()!);
     }
@@ -162,23 +179,23 @@ export class ChromiumPool {
   #grant({ request, grant }: Waiter, browser: PooledChromium): void {
     const { name: pool, timeoutSeconds } = this.settings;
     const { sessionId } = browser;
-    const lease = new Lease(browser, request, timeoutSeconds * 1000, () => {
+    const lease = new ServedLease(browser, request, timeoutSeconds * 1000, () => {
       this.#totals.expired++;
       this.#destroy(browser, 'inactive');
     });
     this.#leases.set(sessionId, lease);
     this.#totals.granted++;
-    this.#pools.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
+    this.#shared.log({ type: 'leased', pool, sessionId, ...nameOf(request) });
     grant(lease);
   }
 
   /** @param outcome Undefined for a lease that no client received. */
-  #putBack(lease: Lease, outcome?: LeaseOutcome): void {
+  #putBack(lease: ServedLease, outcome?: LeaseEnd): void {
     const { browser } = lease;
     this.#leases.delete(browser.sessionId);
-    if (outcome) this.#pools.history.add(this.settings.name, lease, outcome);
+    if (outcome) this.#shared.history.add(this.settings.name, lease, outcome);
     lease.end();
-    if (!this.#pools.quirks.keepsSessionId) browser.renewSession();
+    if (!this.#shared.keepsSessionId) browser.renewSession();
     browser.idleSince = performance.now();
     this.#idle.push(browser);
     this.#serveQueue();
@@ -190,10 +207,10 @@ export class ChromiumPool {
     const place = this.#idle.indexOf(browser);
     if (place !== -1) this.#idle.splice(place, 1);
     else if (!this.#leases.delete(sessionId)) return;
-    if (lease) this.#pools.history.add(this.settings.name, lease, reason);
+    if (lease) this.#shared.history.add(this.settings.name, lease, reason);
     lease?.end();
     this.#totals.destroyed++;
-    this.#pools.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
+    this.#shared.log({ type: 'browser-destroyed', pool: this.settings.name, sessionId, reason });
     this.#kill(chromium);
     if (!this.#closed) this.#filler.refill();
   }
@@ -204,7 +221,7 @@ export class ChromiumPool {
   }
 
   async #start(signal: AbortSignal): Promise<Chromium> {
-    const chromium = await this.#pools.launch(this.settings, signal);
+    const chromium = await this.#shared.launch(this.settings, signal);
     const { startUrl } = this.settings;
     if (startUrl !== undefined) await openUrl(chromium, startUrl, signal);
     return chromium;
@@ -215,13 +232,13 @@ export class ChromiumPool {
     const browser = new PooledChromium(chromium);
     void chromium.exited.then(() => this.#destroy(browser, 'exited'));
     const { sessionId } = browser;
-    this.#pools.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
+    this.#shared.log({ type: 'browser-started', pool: this.settings.name, sessionId, pid: chromium.pid });
     this.#idle.push(browser);
     this.#serveQueue();
   }
 
   #onFailed(error: Error): void {
-    this.#pools.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
+    this.#shared.log({ type: 'browser-start-failed', pool: this.settings.name, message: error.message });
     const failure = this.#startFailure();
     if (failure) for (const waiter of this.#queue) waiter.refuse(failure);
   }

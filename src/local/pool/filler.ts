@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chromium } from '../browser/chromium.js';
-import type { CheckedSettings } from '../options.js';
+import type { CheckedSettings } from '../settings.js';
 
 /** The part of a pool that its filler uses. */
 interface FillerHost {

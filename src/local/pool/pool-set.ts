@@ -1,50 +1,29 @@
-import { Chaos } from '../chaos/chaos.js';
-import type { Chromium } from '../browser/chromium.js';
 import type { LocalPoolStats, Log } from '../events.js';
 import { HttpFault, notFound } from '../http/answer.js';
-import { newLinkToken, type CheckedOptions, type CheckedSettings } from '../options.js';
-import { Recorder } from '../replays/recorder.js';
-import { LeaseTokens } from '../sockets/jwt.js';
-import { ChromiumPool } from './chromium-pool.js';
+import type { CheckedSettings, Quirks } from '../settings.js';
+import { ChromiumPool, type LaunchBrowser } from './chromium-pool.js';
 import { StartLimit } from './filler.js';
-import { LeaseHistory, type Lease } from './lease.js';
+import { LeaseHistory, type ServedLease } from './served-lease.js';
 
-/** Starts a browser with the settings of a pool. */
-export type LaunchBrowser = (
-  settings: Pick<CheckedSettings, 'headless'> & Partial<CheckedSettings>,
-  signal: AbortSignal,
-) => Promise<Chromium>;
-
-/** All pools of a server, and the parts that they share. The name of a lease is unique among them. */
-export class PoolSet {
-  readonly token: string;
-  readonly quirks: CheckedOptions['quirks'];
-  /** `127.0.0.1:<port>` of the server. */
-  readonly host: string;
+interface PoolSetOptions {
+  readonly quirks: Pick<Quirks, 'keepsSessionId' | 'nameConflictStatus'>;
   readonly log: Log;
   readonly launch: LaunchBrowser;
-  readonly startLimit = new StartLimit();
-  readonly history = new LeaseHistory();
-  readonly tokens = new LeaseTokens();
-  /** The secret of the link to the dashboard. */
-  readonly dashboardToken = newLinkToken();
-  readonly recorder: Recorder;
-  readonly chaos: Chaos;
-  readonly #pools: readonly ChromiumPool[];
+}
 
-  constructor(
-    { token, quirks, recording, chaos, pools }: CheckedOptions,
-    { host, log, launch }: Pick<PoolSet, 'host' | 'log' | 'launch'>,
-  ) {
-    this.token = token;
-    this.quirks = quirks;
-    this.host = host;
-    this.log = log;
-    this.launch = launch;
-    this.chaos = new Chaos(chaos, log);
-    const launchEncoder = (signal: AbortSignal) => launch({ headless: true }, signal);
-    this.recorder = new Recorder({ limits: recording, launch: launchEncoder, log });
-    this.#pools = pools.map((settings) => new ChromiumPool(settings, this));
+/** All pools of a server. The name of a lease is unique among them. */
+export class PoolSet {
+  readonly history = new LeaseHistory();
+  readonly #pools: readonly ChromiumPool[];
+  readonly #quirks: PoolSetOptions['quirks'];
+
+  constructor(pools: readonly CheckedSettings[], { quirks, log, launch }: PoolSetOptions) {
+    this.#quirks = quirks;
+    const { keepsSessionId } = quirks;
+    const startLimit = new StartLimit();
+    const nameConflict = (name: string | undefined) => this.#nameConflict(name);
+    const shared = { launch, startLimit, history: this.history, log, keepsSessionId, nameConflict };
+    this.#pools = pools.map((settings) => new ChromiumPool(settings, shared));
   }
 
   get names(): readonly string[] {
@@ -79,12 +58,12 @@ export class PoolSet {
   }
 
   /** The active lease of this session. */
-  lease(sessionId: string): Lease | undefined {
+  lease(sessionId: string): ServedLease | undefined {
     return this.#pools.map((pool) => pool.lease(sessionId)).find((lease) => lease !== undefined);
   }
 
   /** The active leases of all pools. */
-  get leases(): readonly Lease[] {
+  get leases(): readonly ServedLease[] {
     return this.#pools.flatMap((pool) => [...pool.leases]);
   }
 
@@ -94,17 +73,15 @@ export class PoolSet {
     return others.reduce(add, first!);
   }
 
-  /** @returns The error for an acquire request whose name an active lease of any pool has. */
-  nameConflict(name: string | undefined): HttpFault | undefined {
-    if (name === undefined || this.leases.every(({ request }) => request.name !== name)) return undefined;
-    return new HttpFault(this.quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
-      details: [{ code: 'name_in_use', message: `name: an active session has the name ${name}` }],
-    });
-  }
-
   async close(): Promise<void> {
     await Promise.all(this.#pools.map((pool) => pool.close()));
-    await this.recorder.close();
+  }
+
+  #nameConflict(name: string | undefined): HttpFault | undefined {
+    if (name === undefined || this.leases.every(({ request }) => request.name !== name)) return undefined;
+    return new HttpFault(this.#quirks.nameConflictStatus, 'conflict', 'An active session has this name.', {
+      details: [{ code: 'name_in_use', message: `name: an active session has the name ${name}` }],
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BidiMapper } from 'chromium-bidi';
-import { CdpConnection, CdpSessionGone, type CdpEvent } from '../browser/cdp-connection.js';
+import { CdpConnection, CdpSessionGone, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 import { HttpFault } from '../http/answer.js';
 
@@ -70,7 +70,7 @@ export class BidiSession implements BidiMapper.BidiTransport {
   ): Promise<BidiSession> {
     const session = new BidiSession(library, onMessage);
     const client = session.#createClient(undefined);
-    session.#cdp = await CdpConnection.open(browser, (event) => session.#receive(event));
+    session.#cdp = await CdpConnection.open(browser.pipe, (event) => session.#receive(event));
     try {
       await library.mapper.BidiServer.createAndStart(session, session, client, '', library.parser);
     } catch (error) {

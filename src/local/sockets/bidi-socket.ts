@@ -1,11 +1,11 @@
 import type { WebSocket } from 'ws';
 import { isRecord } from '../../shared/json.js';
-import type { CheckedOptions } from '../options.js';
-import type { Lease } from '../pool/lease.js';
+import type { ServedLease } from '../pool/served-lease.js';
+import type { Quirks } from '../settings.js';
 import { closeWebSocket, GOING_AWAY, NORMAL, SERVER_ERROR } from './websocket.js';
 import { BidiSession, type BidiLibrary, type Message } from './bidi-session.js';
 
-type SessionKind = CheckedOptions['quirks']['bidiSession'];
+type SessionKind = Quirks['bidiSession'];
 
 /**
  * The BiDi WebSocket of a client. It answers `session.new`, `session.status` and `session.end` itself: chromium-bidi ends
@@ -14,13 +14,13 @@ type SessionKind = CheckedOptions['quirks']['bidiSession'];
 export class BidiSocket {
   readonly #socket: WebSocket;
   readonly #library: BidiLibrary;
-  readonly #lease: Lease;
+  readonly #lease: ServedLease;
   readonly #isShared: boolean;
   #session: BidiSession | undefined;
   #turn: Promise<void> = Promise.resolve();
 
   /** @param kind `existing`: the session exists from the start, and no command ends it. */
-  constructor(socket: WebSocket, library: BidiLibrary, lease: Lease, kind: SessionKind) {
+  constructor(socket: WebSocket, library: BidiLibrary, lease: ServedLease, kind: SessionKind) {
     this.#socket = socket;
     this.#library = library;
     this.#lease = lease;

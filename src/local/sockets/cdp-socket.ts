@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
-import type { CdpClient, CdpMessage } from '../browser/cdp-pipe.js';
+import type { CdpMessage } from '../../net/cdp-connection.js';
+import type { CdpClient } from '../browser/cdp-pipe.js';
 import type { Chromium } from '../browser/chromium.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from './websocket.js';
 

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { jwtVerify, SignJWT } from 'jose';
-import type { Lease } from '../pool/lease.js';
+import type { ServedLease } from '../pool/served-lease.js';
 
 /** The protocol of a WebSocket URL. A jwt for one protocol is refused for the other. */
 export type Audience = 'cdp' | 'bidi';
+
+/** The last part of the path of a protocol's WebSocket. */
+export const PATHS: Readonly<Record<Audience, string>> = { cdp: 'cdp', bidi: 'session' };
 
 const ALGORITHM = 'HS256';
 const ISSUER = 'pooled-browser-local';
@@ -19,7 +22,7 @@ export class LeaseTokens {
     this.#lifetime = lifetime;
   }
 
-  sign({ id }: Lease, audience: Audience): Promise<string> {
+  sign({ id }: ServedLease, audience: Audience): Promise<string> {
     return new SignJWT()
       .setProtectedHeader({ alg: ALGORITHM })
       .setIssuer(ISSUER)
@@ -30,7 +33,7 @@ export class LeaseTokens {
   }
 
   /** @returns False when the jwt is forged, expired, of another lease or for the other protocol. */
-  async isValid(jwt: string, { id }: Lease, audience: Audience): Promise<boolean> {
+  async isValid(jwt: string, { id }: ServedLease, audience: Audience): Promise<boolean> {
     try {
       await jwtVerify(jwt, this.#secret, {
         // A jwt must not choose its own algorithm, such as "none".
@@ -51,4 +54,14 @@ export class LeaseTokens {
 /** The time in ms by a monotonic clock: a change of the wall clock must not end every lease. */
 function monotonicNow(): number {
   return performance.timeOrigin + performance.now();
+}
+
+/** URL of a WebSocket of a lease. */
+export async function websocketUrl(
+  { host, tokens }: { readonly host: string; readonly tokens: LeaseTokens },
+  lease: ServedLease,
+  audience: Audience,
+): Promise<string> {
+  const jwt = await tokens.sign(lease, audience);
+  return `ws://${host}/browsers/${lease.sessionId}/${PATHS[audience]}?jwt=${jwt}`;
 }

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { CdpPipe, type CdpClient, type CdpMessage } from '../../../src/local/browser/cdp-pipe.js';
+import { CdpPipe, type CdpClient } from '../../../src/local/browser/cdp-pipe.js';
+import type { CdpMessage } from '../../../src/net/cdp-connection.js';
 
 /** A pipe to a Chromium that the test plays. */
 function openPipe() {

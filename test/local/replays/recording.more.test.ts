@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { Frame } from '../../../src/local/replays/frames.js';
+import type { Frame } from '../../../src/recorder/frames.js';
 import type { BrowserSession, Replay } from '../../../src/index.js';
 import { drive, leaseConnected, startApi, type Api } from '../support.js';
 import {

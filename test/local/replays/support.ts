@@ -7,8 +7,8 @@ import type * as Mediabunny from 'mediabunny';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { findBrowser } from '../../../src/local.js';
-import { readFrames, type Frame } from '../../../src/local/replays/frames.js';
-import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
+import { readFrames, type Frame } from '../../../src/recorder/frames.js';
+import type { TimelineEntry } from '../../../src/recorder/timeline.js';
 import type { BrowserSession, Replay } from '../../../src/index.js';
 import { until, type Api, type Reply } from '../support.js';
 

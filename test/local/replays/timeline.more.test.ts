@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import type { TimelineEntry } from '../../../src/local/replays/timeline.js';
+import type { TimelineEntry } from '../../../src/recorder/timeline.js';
 import { drive, serveSite, startApi } from '../support.js';
 import { borrow, page as html, Replays } from './support.js';
 

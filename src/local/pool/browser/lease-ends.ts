@@ -1,0 +1,13 @@
+import type { Badge } from '../../../shared/page/browser/format.js';
+import type { LeaseEnd } from '../served-lease.js';
+
+/** How pages show the end of a lease. */
+export const LEASE_ENDS: Readonly<Record<LeaseEnd, Badge>> = {
+  reused: ['Released', 'good'],
+  released: ['Destroyed', ''],
+  deleted: ['Deleted', 'warn'],
+  flushed: ['Destroyed', ''],
+  inactive: ['Expired', 'bad'],
+  exited: ['Crashed', 'bad'],
+  closed: ['Pool closed', ''],
+};

@@ -1,0 +1,104 @@
+import { Recorder } from '../../recorder/recorder.js';
+import type { Recording, RecordingPlan } from '../../recorder/recording.js';
+import type { RecordingLimits } from '../../recorder/recording-store.js';
+import { isDiskFull } from '../../recorder/video-file.js';
+import type { EncodingBrowser } from '../../recorder/video-writer.js';
+import { PROTOCOL_NAMES, type Log, type PoolEvent } from '../events.js';
+import { HttpFault } from '../http/answer.js';
+import type { ChromiumPool } from '../pool/chromium-pool.js';
+import type { ServedLease } from '../pool/served-lease.js';
+
+/** Recordings of one lease at the same time. */
+const MAX_PER_LEASE = 4;
+
+interface LeaseRecordingsOptions {
+  readonly limits: RecordingLimits;
+  /** Starts the Chromium that encodes the videos. */
+  readonly launch: (signal: AbortSignal) => Promise<EncodingBrowser>;
+  readonly log: Log;
+}
+
+/** Records the leases of a local pool. */
+export class LeaseRecordings {
+  readonly #recorder: Recorder;
+  /** The folder in which the recordings outlive the process. */
+  readonly #folder: string | undefined;
+
+  constructor({ limits, launch, log }: LeaseRecordingsOptions) {
+    this.#folder = limits.folder;
+    this.#recorder = new Recorder({
+      limits,
+      launch,
+      onStarted: (recording) => log({ type: 'recording-started', ...idsOf(recording) }),
+      onFinished: (recording, reason) => {
+        const { length, video, failure } = recording;
+        const sizes = { milliseconds: Math.round(length), bytes: video?.size ?? 0 };
+        const why = failure === undefined ? {} : { failure };
+        log({ type: 'recording-finished', ...idsOf(recording), reason, ...sizes, ...why });
+      },
+    });
+  }
+
+  /** Starts a recording, which ends with the lease at the latest. @throws HttpFault */
+  async start({ settings }: ChromiumPool, lease: ServedLease, plan: RecordingPlan): Promise<Recording> {
+    const { id: leaseId, sessionId, signal } = lease;
+    const running = this.list(sessionId).filter(({ ended }) => !ended);
+    if (running.length >= MAX_PER_LEASE) throw tooMany();
+    const { name: leaseName, tags } = lease.request;
+    const session = { sessionId, leaseId, leaseName, tags, pool: settings.name };
+    const categories = settings.telemetry;
+    try {
+      const { pipe } = lease.browser.chromium;
+      return await this.#recorder.record(pipe, session, { ...plan, categories }, signal);
+    } catch (error) {
+      throw this.#refusal(error as NodeJS.ErrnoException);
+    }
+  }
+
+  /** The recordings of one session, or of all sessions; the oldest first. */
+  list(sessionId?: string): readonly Recording[] {
+    const { list } = this.#recorder;
+    return sessionId === undefined ? list : list.filter(({ session }) => session.sessionId === sessionId);
+  }
+
+  /** Adds the connections of a session to the timelines of its recordings. */
+  note(event: { readonly type: string }): void {
+    if (!isConnection(event)) return;
+    for (const recording of this.list(event.sessionId))
+      recording.note(event.type, PROTOCOL_NAMES[event.protocol]);
+  }
+
+  /** Ends all recordings. Writes the last videos only if the option `recording.folder` keeps them. */
+  async close(): Promise<void> {
+    await this.#recorder.close();
+  }
+
+  #refusal(error: NodeJS.ErrnoException): HttpFault {
+    const { code, message, syscall } = error;
+    if (syscall === undefined) return new HttpFault(502, 'bad_gateway', 'The browser does not answer.');
+    if (isDiskFull(error))
+      return new HttpFault(507, 'insufficient_storage', 'The disk is full: there is no space for a video.');
+    const [where, advice] =
+      this.#folder === undefined ? ['The video', ''] : [`The recording in ${this.#folder}`, ELSEWHERE];
+    return new HttpFault(500, 'internal_error', `${where} cannot be written (${code ?? message}).${advice}`);
+  }
+}
+
+type Connection = Extract<PoolEvent, { type: 'connected' | 'disconnected' }>;
+
+function isConnection(event: { readonly type: string }): event is Connection {
+  return event.type === 'connected' || event.type === 'disconnected';
+}
+
+function idsOf({ replayId, session: { pool, sessionId } }: Recording) {
+  return { pool, sessionId, replayId };
+}
+
+const ELSEWHERE =
+  ' Choose another folder: BROWSER_POOL_LOCAL_RECORDINGS or the option local.recordings with baseUrl local, else the ' +
+  'option recording.folder of startLocalPool, or serve --recordings.';
+
+function tooMany(): HttpFault {
+  const message = `A lease can have at most ${MAX_PER_LEASE} recordings at the same time. Stop one of them first.`;
+  return new HttpFault(409, 'too_many_recordings', message);
+}

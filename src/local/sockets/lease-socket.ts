@@ -1,0 +1,44 @@
+import type { WebSocket } from 'ws';
+import type { Log, Protocol } from '../events.js';
+import { HttpFault } from '../http/answer.js';
+import type { ServedLease } from '../pool/served-lease.js';
+import { acceptWebSocket, type Upgrade } from './websocket.js';
+
+/** A WebSocket that its URL authorizes. */
+export interface LeaseSocket {
+  readonly lease: ServedLease;
+  readonly protocol: Protocol;
+  /** Maximum size of a message of the client, in bytes. */
+  readonly maxBytes: number;
+  readonly open: (websocket: WebSocket) => OpenSocket;
+  /** Called after `open`. @param disconnect Ends the connection for the lease. */
+  readonly onOpen?: (lease: ServedLease, disconnect: () => void) => void;
+}
+
+/** An open WebSocket of a lease. */
+interface OpenSocket {
+  /** Ends the connection. No further command reaches the browser. */
+  cut(): void;
+}
+
+/** Opens a WebSocket that counts as a connection of its lease and ends with the lease. @throws HttpFault */
+export function openLeaseSocket(log: Log, found: LeaseSocket, received: Upgrade): void {
+  const { lease, protocol, maxBytes, open, onOpen } = found;
+  const { sessionId } = lease;
+  const [, socket] = received;
+  if (lease.ended || socket.destroyed) throw unauthorized();
+  acceptWebSocket(received, maxBytes, (websocket) => {
+    const opened = open(websocket);
+    const disconnect = lease.connect(() => opened.cut());
+    onOpen?.(lease, disconnect);
+    log({ type: 'connected', sessionId, protocol });
+    socket.once('close', () => {
+      disconnect();
+      log({ type: 'disconnected', sessionId, protocol });
+    });
+  });
+}
+
+export function unauthorized(): HttpFault {
+  return new HttpFault(401, 'unauthorized', 'The jwt of this WebSocket URL is missing, wrong or expired.');
+}

@@ -1,0 +1,208 @@
+import type { CdpEvent, CdpSession } from '../net/cdp-connection.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import type { Timeline } from './timeline.js';
+
+/** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
+const MAX_KEPT = 500;
+
+type Handler = (params: never, session: string) => void;
+
+/** Adds the CDP events of pages to a timeline. */
+export class PageEvents {
+  readonly #timeline: Timeline;
+  readonly #startedAt = Date.now();
+  /** URLs by CDP session. */
+  readonly #pages = new Map<string, string>();
+  /** URLs by request id. */
+  readonly #requests = new Map<string, string>();
+  /** How the requests of documents ended, by loader id, until a frame shows the document. */
+  readonly #documents = new Map<string, string>();
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  /** Enables the CDP events of a page that the timeline needs. */
+  enable(page: CdpSession): void {
+    const timeline = this.#timeline;
+    if (timeline.includes('console') || timeline.includes('page')) page.send('Runtime.enable');
+    if (timeline.includes('console')) page.send('Log.enable');
+    // For failed requests and the status of navigations. Chromium needs to keep no bodies.
+    if (timeline.includes('network') || timeline.includes('page'))
+      page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
+    // Always enabled: `RecordedPages` needs interactions to choose the page.
+    page.send('Runtime.addBinding', { name: BINDING, executionContextName: WORLD });
+    const script = { source: INTERACTION_SCRIPT, worldName: WORLD, runImmediately: true };
+    page.send('Page.addScriptToEvaluateOnNewDocument', script);
+  }
+
+  add({ method, params, sessionId = '' }: CdpEvent): void {
+    // After `enable`, Chromium repeats the events of the past.
+    if (Number(params['timestamp']) < this.#startedAt && REPEATED.has(method)) return;
+    this.#handlers[method]?.(params as never, sessionId);
+  }
+
+  /** Adds a request whose response has an error status, or that has no response. */
+  #addIfFailed(url: string, status: string | undefined): void {
+    if (status !== undefined && !/^[123]/.test(status)) this.#timeline.add('request-failed', url, status);
+  }
+
+  readonly #handlers: Readonly<Record<string, Handler | undefined>> = {
+    'Target.attachedToTarget': (params: { sessionId: string; targetInfo: { url: string } }) => {
+      const { url } = params.targetInfo;
+      this.#pages.set(params.sessionId, url);
+      this.#timeline.add('page-opened', withoutSecrets(url));
+    },
+    'Target.detachedFromTarget': ({ sessionId }: { sessionId: string }) => {
+      this.#timeline.add('page-closed', withoutSecrets(this.#pages.get(sessionId) ?? ''));
+      this.#pages.delete(sessionId);
+    },
+    'Page.frameNavigated': ({ frame }: { frame: Frame }, session) => {
+      const status = this.#documents.get(frame.loaderId);
+      this.#documents.delete(frame.loaderId);
+      // A document that cannot be loaded is replaced by a page of Chromium's own.
+      const url = withoutSecrets(frame.unreachableUrl ?? frame.url);
+      if (frame.parentId !== undefined) return this.#addIfFailed(url, status);
+      this.#pages.set(session, frame.url);
+      this.#timeline.add('navigation', url, status);
+    },
+    'Network.requestWillBeSent': (params: { requestId: string; request: { url: string } }) => {
+      keep(this.#requests, params.requestId, params.request.url);
+    },
+    'Network.responseReceived': ({ type, loaderId, response }: ResponseReceived) => {
+      // Chromium requests the icon by itself: many sites have none.
+      if (!response.url.startsWith('http') || response.url.endsWith('/favicon.ico')) return;
+      const status = `${response.status} ${response.statusText}`.trim();
+      if (type === 'Document') keep(this.#documents, loaderId, status);
+      else this.#addIfFailed(withoutSecrets(response.url), status);
+    },
+    'Network.loadingFinished': ({ requestId }: { requestId: string }) => {
+      this.#requests.delete(requestId);
+    },
+    'Network.loadingFailed': ({ type, requestId, errorText, canceled }: LoadingFailed) => {
+      const url = this.#requests.get(requestId) ?? 'a request';
+      this.#requests.delete(requestId);
+      // A navigation cancels the requests of the previous document.
+      if (canceled === true) return;
+      // The request of a document has the id of its loader.
+      if (type === 'Document') keep(this.#documents, requestId, errorText);
+      else this.#timeline.add('request-failed', withoutSecrets(url), errorText);
+    },
+    'Runtime.consoleAPICalled': (params: { type: string; args: RemoteObject[] }) => {
+      const text = params.args.map(({ value, description }) => String(value ?? description ?? ''));
+      this.#timeline.add('console', `${params.type}: ${text.join(' ')}`);
+    },
+    'Log.entryAdded': ({ entry }: { entry: LogEntry }) => {
+      // The timeline has an entry of its own for each failed request.
+      if (entry.source === 'network' && this.#timeline.includes('network')) return;
+      this.#timeline.add('console', `${entry.level}: ${entry.text} ${withoutSecrets(entry.url ?? '')}`);
+    },
+    'Runtime.exceptionThrown': (params: { exceptionDetails: { text: string; exception?: RemoteObject } }) => {
+      const { text, exception } = params.exceptionDetails;
+      this.#timeline.add('page-error', exception?.description ?? text);
+    },
+    'Inspector.targetCrashed': () => this.#timeline.add('page-error', 'The page crashed.'),
+    'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
+      const interaction = typeof payload === 'string' ? parseJson(payload) : undefined;
+      if (!isRecord(interaction) || typeof interaction['text'] !== 'string') return;
+      const { kind, text } = interaction;
+      if (kind === 'click' || kind === 'key') this.#timeline.add(kind, text);
+    },
+  };
+}
+
+interface Frame {
+  readonly loaderId: string;
+  /** Missing for the main frame. */
+  readonly parentId?: string;
+  readonly url: string;
+  readonly unreachableUrl?: string;
+}
+
+interface ResponseReceived {
+  readonly type: string;
+  readonly loaderId: string;
+  readonly response: { readonly url: string; readonly status: number; readonly statusText: string };
+}
+
+interface LoadingFailed {
+  readonly type: string;
+  readonly requestId: string;
+  readonly errorText: string;
+  readonly canceled?: boolean;
+}
+
+interface LogEntry {
+  readonly source: string;
+  readonly level: string;
+  readonly text: string;
+  readonly url?: string;
+}
+
+/** Adds a value. Drops the oldest one if there are too many. */
+function keep(values: Map<string, string>, key: string, value: string): void {
+  values.set(key, value);
+  if (values.size > MAX_KEPT) values.delete(values.keys().next().value!);
+}
+
+/** Events that Chromium repeats after `Runtime.enable`. */
+const REPEATED = new Set(['Runtime.consoleAPICalled', 'Runtime.exceptionThrown']);
+
+/** A JavaScript value, as CDP describes it. */
+interface RemoteObject {
+  readonly value?: unknown;
+  readonly description?: string;
+}
+
+/** Query parameters with such names may hold secrets. */
+const SECRET = /jwt|token|key|secret|passw|auth|sig|session|code/i;
+
+/** A `data:` URL holds a whole document. */
+const MAX_DATA_URL = 60;
+
+/** Removes the user, the password and the values of secret parameters from a URL. */
+function withoutSecrets(text: string): string {
+  if (!URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.protocol === 'data:') return text.slice(0, MAX_DATA_URL);
+  if (url.username !== '') url.username = '';
+  if (url.password !== '') url.password = '';
+  for (const name of new Set(url.searchParams.keys()))
+    if (SECRET.test(name)) url.searchParams.set(name, 'hidden');
+  return url.href;
+}
+
+/** The function that the script calls. It exists in an isolated world, where the page's scripts cannot see it. */
+const BINDING = 'pooledBrowserInteraction';
+const WORLD = 'pooled-browser-recorder';
+
+/**
+ * Reports clicks, key presses and other use of the page, by a person or by an automation library. It never reports which
+ * keys, which may be a password, and reports the text of buttons and links only. The kind `use` is not in the timeline:
+ * it shows which page is in use, because Chromium does not report which page Playwright brings to the front.
+ */
+const INTERACTION_SCRIPT = `(() => {
+  if (globalThis.isListening) return;
+  globalThis.isListening = true;
+  const describe = (element) => {
+    const control = element.closest('a, button, summary, [role=button], [role=link]');
+    const { localName, id } = control ?? element;
+    const label = element.getAttribute('aria-label') ?? control?.textContent ?? '';
+    return (localName + (id && '#' + id) + ' ' + label.trim().slice(0, 60)).trim();
+  };
+  const report = (kind, event) => {
+    const [element] = event.composedPath();
+    if (event.isTrusted && element instanceof Element) ${BINDING}(JSON.stringify({ kind, text: describe(element) }));
+  };
+  addEventListener('click', (event) => report('click', event), true);
+  const reportAfterPause = (kind, types) => {
+    let last = -Infinity;
+    const listener = (event) => {
+      if (event.timeStamp - last > 1000) report(kind, event);
+      last = event.timeStamp;
+    };
+    for (const type of types) addEventListener(type, listener, { capture: true, passive: true });
+  };
+  reportAfterPause('key', ['keydown']);
+  reportAfterPause('use', ['pointerdown', 'pointermove', 'wheel', 'input', 'focusin']);
+})()`;

@@ -1,0 +1,140 @@
+import { ICONS, LOGO } from '../../shared/page/page.js';
+import type { TimelineEntry } from '../timeline.js';
+import type { Video } from '../video-file.js';
+
+/** `writing`: the recording ended, and its video is not complete. `none`: there is no video. */
+export type RecordingState = 'recording' | 'writing' | 'ready' | 'none';
+
+/** The session that is recorded. */
+export interface RecordedSession {
+  readonly sessionId: string;
+  /** The session can have several leases, one after another. */
+  readonly leaseId: string;
+  readonly leaseName?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Name of the pool. */
+  readonly pool: string;
+}
+
+/** What the page of a recording shows beside the video. */
+export interface ReplayFacts extends Pick<RecordedSession, 'sessionId' | 'pool' | 'leaseName'> {
+  readonly state: RecordingState;
+  readonly replayId: string;
+  /** In ISO 8601. */
+  readonly startedAt: string;
+  readonly finishedAt: string | undefined;
+  readonly failure: string | undefined;
+  readonly timeline: readonly TimelineEntry[];
+  readonly video: Omit<Video, 'path'> | undefined;
+}
+
+export const REPLAY_BODY = `
+<header class="bar">
+  ${LOGO}<h1 id="title">Replay</h1><span class="badge" id="state" role="status">Loading</span>
+  <span class="grow"></span><a class="button" id="download" download hidden>Download</a>
+</header>
+<main>
+  <section class="stage panel" id="stage" aria-label="Video">
+    <div class="screen" id="screen">
+      <video id="video" playsinline muted preload="auto" aria-label="Video of the session" hidden></video>
+      <div class="state" id="message"><h2 id="message-title">Loading</h2><p id="message-text"></p></div>
+    </div>
+    <div class="controls" id="controls" hidden>
+      <div class="scrub">
+        <div class="marks" id="marks" aria-hidden="true"></div>
+        <div class="rail"></div><div class="played" id="played"></div>
+        <input type="range" id="position" min="0" max="0" step="10" value="0" aria-label="Position in the video">
+      </div>
+      <div class="row">
+        <button class="play" id="play" aria-label="Play">${ICONS.play}</button>
+        <button class="play" id="pause" aria-label="Pause" hidden>${ICONS.pause}</button>
+        <button class="icon" id="previous" aria-label="Previous event" title="Previous event (p)">${ICONS.back}</button>
+        <button class="icon" id="next" aria-label="Next event" title="Next event (n)">${ICONS.forward}</button>
+        <span class="time" id="time">0:00.0 / 0:00.0</span>
+        <span class="grow"></span>
+        <label class="row"><span class="dim">Speed</span>
+          <select id="speed"><option value="0.25">¼×</option><option value="0.5">½×</option>
+          <option value="1" selected>1×</option><option value="2">2×</option><option value="4">4×</option>
+          <option value="8">8×</option></select></label>
+        <button class="icon" id="full" aria-label="Full screen" title="Full screen (f)">${ICONS.full}</button>
+      </div>
+      <p class="keys"><span><kbd>space</kbd> play, pause</span><span><kbd>←</kbd> <kbd>→</kbd> 5 s</span>
+        <span><kbd>p</kbd> <kbd>n</kbd> events</span><span><kbd>[</kbd> <kbd>]</kbd> speed</span>
+        <span><kbd>f</kbd> full screen</span></p>
+    </div>
+  </section>
+  <div class="side">
+    <section class="timeline panel" aria-labelledby="timeline-title">
+      <header><h2 id="timeline-title">Events</h2>
+        <div class="filters" id="filters" role="group" aria-label="Kinds of events to show"></div></header>
+      <ol class="entries" id="entries"></ol>
+    </section>
+    <section class="facts panel" aria-labelledby="facts-title">
+      <h2 id="facts-title">Session</h2><dl id="facts"></dl>
+    </section>
+  </div>
+</main>`;
+
+export const REPLAY_STYLE = `
+body { display: flex; flex-direction: column; height: 100%; }
+main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(0, 1fr) 372px; gap: 16px; padding: 16px; }
+.stage { display: flex; flex-direction: column; min-height: 0; min-width: 0; overflow: hidden; }
+.screen { position: relative; flex: 1; min-height: 200px; background: #0b0d11; display: grid; place-items: center; }
+.screen video { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: contain; cursor: pointer; }
+.state { max-width: 420px; padding: 24px; text-align: center; color: #e9ecf2; }
+.state h2 { font-size: 17px; margin-bottom: 6px; }
+.state p { color: #b4bccb; }
+.controls { padding: 10px 14px 12px; border-top: 1px solid var(--line); background: var(--panel); }
+.row { display: flex; align-items: center; gap: 8px; flex-wrap: wrap; }
+.row .play { width: 40px; justify-content: center; padding: 0; background: var(--accent); color: var(--on-accent); border-color: transparent; }
+.row .play:hover:enabled { background: var(--accent); filter: brightness(1.08); }
+.time { font-family: var(--mono); font-size: 13px; }
+.scrub { position: relative; height: 30px; margin-bottom: 6px; }
+.scrub input {
+  position: absolute; inset: 0; width: 100%; margin: 0; height: 30px; background: none; appearance: none; cursor: pointer;
+}
+.scrub .rail, .scrub .played { position: absolute; left: 0; top: 18px; height: 4px; border-radius: 2px; pointer-events: none; }
+.scrub .rail { right: 0; background: var(--line); }
+.scrub .played { width: 0; background: var(--accent); }
+.scrub input::-webkit-slider-thumb {
+  appearance: none; width: 14px; height: 14px; margin-top: 10px; border-radius: 50%; background: var(--accent);
+  border: 2px solid var(--panel); box-shadow: 0 0 0 1px var(--accent);
+}
+.scrub input::-moz-range-thumb { width: 11px; height: 11px; border-radius: 50%; background: var(--accent); border: 2px solid var(--panel); }
+.marks { position: absolute; left: 7px; right: 7px; top: 4px; height: 10px; pointer-events: none; }
+.marks i { position: absolute; width: 3px; height: 9px; margin-left: -1px; border-radius: 2px; background: var(--mark); }
+.side { display: flex; flex-direction: column; gap: 16px; min-height: 0; }
+.timeline { flex: 1; min-height: 160px; display: flex; flex-direction: column; overflow: hidden; }
+.timeline header { padding: 12px 14px 10px; border-bottom: 1px solid var(--line); display: grid; gap: 8px; }
+.filters { display: flex; gap: 6px; flex-wrap: wrap; }
+.filters button { min-height: 26px; padding: 0 9px; border-radius: 99px; font-size: 12px; }
+.filters button[aria-pressed="false"] { color: var(--dim); background: var(--raised); text-decoration: line-through; }
+.filters i { width: 7px; height: 7px; border-radius: 50%; background: var(--mark); }
+.entries { flex: 1; overflow-y: auto; padding: 6px; position: relative; }
+.entries a {
+  border-radius: 8px; padding: 5px 8px; min-height: 30px; color: inherit; text-decoration: none;
+  display: grid; grid-template-columns: 46px 8px minmax(0, 1fr); gap: 8px; align-items: baseline;
+}
+.entries i { width: 8px; height: 8px; border-radius: 50%; background: var(--mark); }
+.entries time { font: 12px var(--mono); color: var(--dim); }
+.entries .what { overflow-wrap: anywhere; }
+.entries .kind { margin-right: 3px; font-size: 12px; color: var(--dim); }
+.entries a:hover { background: var(--raised); }
+.entries .status { margin-right: 3px; font-size: 12px; white-space: nowrap; color: var(--good); }
+.entries .failed { color: var(--bad); font-weight: 600; }
+.entries [aria-current="true"] { background: var(--soft); }
+.entries [aria-current="true"] time, .entries [aria-current="true"] .kind { color: var(--ink); }
+.entries .empty { padding: 14px 10px; color: var(--dim); }
+.facts { padding: 12px 14px; }
+.facts dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 4px 14px; margin-top: 8px; align-items: baseline; }
+.facts dt { color: var(--dim); }
+.facts dd { overflow-wrap: anywhere; }
+.keys { color: var(--dim); font-size: 12px; display: flex; gap: 4px 12px; flex-wrap: wrap; margin-top: 8px; }
+.stage:fullscreen { border: 0; border-radius: 0; }
+@media (max-width: 900px) {
+  body, main { height: auto; }
+  main { grid-template-columns: minmax(0, 1fr); padding: 10px; gap: 10px; }
+  .screen { aspect-ratio: 16 / 10; }
+  .entries { max-height: 50vh; }
+}
+`;

@@ -1,0 +1,11 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+
+/** An id that needs no escaping in a URL. */
+export function newId(): string {
+  return randomUUID().replaceAll('-', '');
+}
+
+/** A secret for a link to a page: 128 random bits. Hexadecimal, so that no terminal cuts a dash off its end. */
+export function newLinkToken(): string {
+  return randomBytes(16).toString('hex');
+}
