@@ -100,11 +100,18 @@ export interface Service {
   token: string;
 }
 
-/** Serves one local pool, `bench`, from another process, so that only the client is measured. Needs `dist/`. */
-export async function servePool(): Promise<AsyncDisposable & { service: Service }> {
+/**
+ * Serves one local pool, `bench`, from another process, so that only the client is measured. Needs `dist/`.
+ *
+ * @param flags Further flags of `pooled-browser serve`.
+ */
+export async function servePool(
+  size = 1,
+  flags: readonly string[] = [],
+): Promise<AsyncDisposable & { service: Service; pid: number }> {
   const cli = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
   const { BROWSER_POOL_ACCESS_TOKEN: _token, ...env } = process.env;
-  const args = [cli, 'serve', '--json', '--pool', 'bench=1'];
+  const args = [cli, 'serve', '--json', '--pool', `bench=${size}`, ...flags];
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout });
   const [line] = (await once(lines, 'line')) as [string];
@@ -112,6 +119,7 @@ export async function servePool(): Promise<AsyncDisposable & { service: Service 
   const { baseUrl, token } = JSON.parse(line) as Service;
   return {
     service: { baseUrl, token },
+    pid: child.pid!,
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');

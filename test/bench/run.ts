@@ -11,6 +11,7 @@ const BENCHES = [
   'scraping',
   'queue',
   'expose-network',
+  'recording',
 ];
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : BENCHES;
