@@ -88,6 +88,9 @@ export function readLocalPoolOptions(given: LocalPoolOptions) {
   return { ...options, token, starts, pools: readPools(options.pools) };
 }
 
+/** The options of `startLocalPool` with their defaults. */
+export type CheckedOptions = ReturnType<typeof readLocalPoolOptions>;
+
 const TOKEN = /^[\x21-\x7e]{8,}$/;
 const FLAG = /^--[^\0]+$/;
 const POOL_FLAG = /^--(remote-debugging-(port|pipe|address)|user-data-dir)(=|$)/;

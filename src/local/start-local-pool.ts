@@ -13,6 +13,7 @@ import { PoolServer } from './http/server.js';
 import {
   readLocalPoolOptions,
   type AddedByFeatures,
+  type CheckedOptions,
   type LocalPoolEvent,
   type LocalPoolOptions,
 } from './options.js';
@@ -62,10 +63,23 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
         'Use a whole Chrome or Chromium: change the option executablePath or CHROME_PATH.',
     );
   }
-  const { starts, token, quirks, recording } = checked;
-  hideOwnSecret(token, 'rotated');
+  hideOwnSecret(checked.token, 'rotated');
   const server = new PoolServer();
   await server.listen(checked.port);
+  const { pool, pools, log } = assemble(checked, executablePath, server);
+  try {
+    await pools.fill();
+  } catch (error) {
+    await pool.close();
+    throw error;
+  }
+  log({ type: 'listening', baseUrl: pool.baseUrl });
+  return pool;
+}
+
+/** Creates the parts of a local pool, and gives each what it needs. Starts to serve them. */
+function assemble(checked: CheckedOptions, executablePath: string, server: PoolServer) {
+  const { starts, token, quirks, recording } = checked;
   const { host } = server;
   const log = (event: LocalPoolEvent) => {
     try {
@@ -88,8 +102,7 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
     features.map((feature) => feature.liveLinks?.(pool, lease)).find((links) => links !== undefined);
   const context = { host, pools, recordings, quirks, log, liveLinks };
   const features: readonly RunningFeature[] = starts.map((start) => start(context));
-  const tokens = new LeaseTokens();
-  const parts = { ...context, tokens, features };
+  const parts = { ...context, tokens: new LeaseTokens(), features };
   server.serve({
     token,
     log,
@@ -100,20 +113,9 @@ export async function startLocalPool(options: LocalPoolOptions = {}): Promise<Lo
   });
   const close = async () => {
     server.refuse();
-    await pools.close();
-    await recordings.close();
-    await display.close();
-    await server.close();
+    for (const part of [pools, recordings, display, server]) await part.close();
   };
-  const pool = new RunningPool({ host, token, pools, close, log });
-  try {
-    await pools.fill();
-  } catch (error) {
-    await pool.close();
-    throw error;
-  }
-  log({ type: 'listening', baseUrl: pool.baseUrl });
-  return withAdded(pool, features);
+  return { pool: withAdded(new RunningPool({ host, token, pools, close, log }), features), pools, log };
 }
 
 /** Adds the properties of the features. */

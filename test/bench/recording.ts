@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BufferSource, EncodedPacketSink, Input, WEBM } from 'mediabunny';
+import { BufferSource, Input, WEBM } from 'mediabunny';
 import type { Page } from 'playwright-core';
 import { BrowserPool } from 'pooled-browser';
 import { withPooledBrowser } from 'pooled-browser/playwright';
@@ -94,9 +94,8 @@ async function pictures(url: string): Promise<number> {
   const video = readFileSync(join(dirname(fileURLToPath(url)), 'video.webm'));
   const input = new Input({ formats: [WEBM], source: new BufferSource(video) });
   const track = await input.getPrimaryVideoTrack();
-  let count = 0;
-  for await (const _packet of new EncodedPacketSink(track!).packets()) count++;
-  return count / (await input.computeDuration());
+  const { packetCount } = await track!.computePacketStats();
+  return packetCount / (await input.computeDuration());
 }
 
 function memory(): number {
@@ -126,7 +125,7 @@ for (const [kind, style] of Object.entries(PAGES)) {
       `${middle('off', 'ten').toFixed(0)} ms`,
       `${middle('record', 'ten').toFixed(0)} ms`,
       `×${ratio('ten')}`,
-      style === '' ? '' : `${middle('off', 'framesPerSecond').toFixed(1)}`,
+      style === '' ? '' : middle('off', 'framesPerSecond').toFixed(1),
       style === '' ? '' : `×${ratio('framesPerSecond')}`,
       middle('record', 'picturesPerSecond').toFixed(1),
     ]);
