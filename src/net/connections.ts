@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { Pool } from 'undici';
+// Bun has a module 'undici' of its own, without what is used here. Its file is the real one everywhere.
+import { Pool } from 'undici/index.js';
 import { hasFakeTimers, nextTurn } from '../shared/clock.js';
 import { contentOf, LARGEST_HEADERS, type HttpRequest } from './http.js';
 import type { Reachability } from './reachability.js';
