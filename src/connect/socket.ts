@@ -12,6 +12,7 @@ import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
+import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
 import type { CdpCarrier } from './cdp-client.js';
 
@@ -170,11 +171,14 @@ export class Socket {
       websocket.once('close', (code, reason) => {
         clock.clearInterval(heartbeat);
         this.#end ??= endOf(code, String(reason));
-        // After the last message.
-        clock.setImmediate(() => {
+        const tell = async () => {
+          // A process that ends releases its browsers, which is no loss.
+          if (endTasks.ending && this.#end !== 'closed-by-us') await endTasks.ending;
           resolve(this.#end!);
           this.#detach();
-        });
+        };
+        // After the last message.
+        clock.setImmediate(() => void tell());
       });
     });
   }
@@ -251,6 +255,7 @@ export class Socket {
    * hidden.
    */
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
+    if (endTasks.ending) await endTasks.ending;
     try {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');

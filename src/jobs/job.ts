@@ -1,6 +1,7 @@
 import type { Connector } from '../connect/connector.js';
 import type { Lease } from '../lease/lease.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
+import { beginCall } from '../pool/open-calls.js';
 import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { TooManyFailuresError } from '../shared/lease-errors.js';
 import { backoff, nextTurn } from '../shared/clock.js';
@@ -71,6 +72,11 @@ export class Job<Handles, Input, Value> {
     const { source, settings } = this.plan;
     const { signal, checkpoint } = settings;
     const stopListening = onAbort(signal, () => this.fail(signal!.reason));
+    const endCall = beginCall(this.plan.pool, (error) => {
+      // Before the leases abort: a task that was ended with the job has no outcome.
+      this.#abort.abort(error);
+      this.fail(error);
+    });
     try {
       if (checkpoint !== undefined)
         this.#checkpoint = await (await import('./checkpoint.js')).openCheckpoint(checkpoint);
@@ -83,6 +89,7 @@ export class Job<Handles, Input, Value> {
     await source.close();
     await this.#checkpoint?.close().catch((error: unknown) => (this.#failure ??= { error }));
     this.progress.end();
+    endCall();
     this.#endLoop();
   }
 

@@ -5,6 +5,7 @@ import { clientOf } from '../pool/client.js';
 import type { Grant } from '../services/browser-service.js';
 import { ticketOf } from '../pool/grant.js';
 import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
+import { beginCall } from '../pool/open-calls.js';
 import { INTERNALS } from '../pool/pool-internals.js';
 import type { BrowserSession } from '../services/kernel.js';
 import { meaningOf } from '../net/status.js';
@@ -13,7 +14,7 @@ import { clock, nextTurn, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { CallbackTimeoutError, CleanupError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
 import { runs, uncleanBrowsers } from '../shared/process-state.js';
-import type { ReleaseError } from '../shared/service-errors.js';
+import { PoolClosedError, type ReleaseError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage, type Stage, type StageTrace } from '../shared/telemetry.js';
 import { acquireBrowser, AcquireWait, type Acquired } from './acquire.js';
 import { ArtifactCollector, type ObservedPart } from '../features/artifacts/artifacts.js';
@@ -110,6 +111,9 @@ export class Lease<Handles> {
   readonly #run = ++runs.count;
   /** Aborts by the caller's signal, a timeout, or the loss of the browser. */
   readonly #abort: LinkedAbort;
+  readonly #endCall: () => void;
+  /** From `open` or `attach` on, until the end. */
+  #isOpen = false;
   readonly #stages: { [stage in Stage]?: number } = {};
   readonly #artifacts: string[] = [];
   /** The lease inside whose callback this one began, while this one lasts. */
@@ -143,7 +147,7 @@ export class Lease<Handles> {
   static async open<Handles>(plan: LeasePlan<Handles>): Promise<Lease<Handles>> {
     const lease = new Lease(plan);
     await lease.#begin(plan);
-    return lease;
+    return lease.#opened();
   }
 
   /** Continues a lease of another process. After a failure, that lease is unchanged. */
@@ -173,7 +177,7 @@ export class Lease<Handles> {
       await lease.end({ status: 'failed', error, isDetached: true });
       throw error;
     }
-    return lease;
+    return lease.#opened();
   }
 
   private constructor({ pool, settings, isOwnContextUsed }: LeasePlan<Handles>) {
@@ -181,6 +185,7 @@ export class Lease<Handles> {
     this.settings = settings;
     this.#worksInOwnContext = isOwnContextUsed ?? settings.context === 'default';
     this.#abort = new LinkedAbort(settings.signal);
+    this.#endCall = beginCall(pool, (error) => this.#endWithPool(error));
     this.downloads = settings.downloads && new LeaseDownloads(this, settings.downloads);
     this.disconnected = new Promise((resolve) => {
       this.#onDisconnected = resolve;
@@ -339,6 +344,19 @@ export class Lease<Handles> {
   /** Ends the work in the browser. */
   abort(reason: unknown): void {
     this.#abort.abort(reason);
+  }
+
+  #opened(): this {
+    this.#isOpen = true;
+    const { reason } = this.signal;
+    if (reason instanceof PoolClosedError) this.#endWithPool(reason);
+    return this;
+  }
+
+  /** The pool was closed: nobody else may be left to end the lease. */
+  #endWithPool(error: PoolClosedError): void {
+    this.abort(error);
+    if (this.#isOpen) void this.end({ status: 'failed', error: this.signal.reason });
   }
 
   /** Disconnects and leaves the browser leased, for `attachBrowser`. */
@@ -657,6 +675,7 @@ export class Lease<Handles> {
     if (failure) rememberRun(failure.error, summary);
     this.emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#abort.dispose();
+    this.#endCall();
     return summary;
   }
 }

@@ -39,12 +39,14 @@ import type { AcquireRequest, BrowserSession, PoolRecord } from '../services/ker
 
 /** Loads what sends requests. */
 const loadRequests = lazy(async () => {
-  const [client, grant, response] = await Promise.all([
+  const [client, grant, calls, abort, response] = await Promise.all([
     import('./client.js'),
     import('./grant.js'),
+    import('./open-calls.js'),
+    import('../shared/abort.js'),
     import('../net/response.js'),
   ]);
-  return { ...client, ...grant, ...response };
+  return { ...client, ...grant, ...calls, ...abort, ...response };
 });
 
 /** A pool of browsers at a service. The constructor sends no request. */
@@ -108,13 +110,18 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const id = globalThis.crypto.randomUUID();
     const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
     const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
-    const { requestGrant } = await loadRequests();
+    const { requestGrant, beginCall, LinkedAbort } = await loadRequests();
+    const abort = new LinkedAbort(signal);
+    const endCall = beginCall(this, (error) => abort.abort(error));
     const outcome = await requestGrant({
       pool: this,
       lease,
-      signal,
+      signal: abort.signal,
       // Without a listener, the events are published on the diagnostics channel, so that none is lost.
       emit: (event) => callListener(onEvent ?? publish, event),
+    }).finally(() => {
+      endCall();
+      abort.dispose();
     });
     if (outcome.kind === 'granted') return outcome.granted.grant.session as Session;
     if (outcome.kind === 'none') return null;
@@ -210,7 +217,11 @@ export class BrowserPool<Session extends object = BrowserSession> {
     return this.#ask(describe(this.idOrName), { facts: this.#facts(), signal }, read);
   }
 
-  /** Waits for all releases and open acquire requests, then closes the connections. Later calls are refused. */
+  /**
+   * Ends the running calls: their signals abort with a `PoolClosedError`, and their browsers are released. A browser that an
+   * open acquire request leases later is released, too. Waits for all of that, then closes the connections. Later calls are
+   * refused. Sessions that `acquire()` has returned stay leased.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -222,10 +233,9 @@ export class BrowserPool<Session extends object = BrowserSession> {
   }
 
   async #close(): Promise<void> {
-    const { clientOf } = await loadRequests();
-    const client = clientOf(this);
-    await client.background.settled();
-    await client.close();
+    const { clientOf, endCalls } = await loadRequests();
+    await endCalls(this);
+    await clientOf(this).close();
   }
 
   async #send(request: ServiceRequest, how: SendOptions): Promise<HttpResponse> {

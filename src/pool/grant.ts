@@ -108,7 +108,7 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   if (!message) return leaseByConnection(request);
   const timeout = lease.wait === undefined ? UNKNOWN_WAIT : lease.wait * 1000 + ACQUIRE_GRACE;
   // A process that a signal ends must not lease another browser.
-  if (endTasks.isEnding) await new Promise(() => {});
+  if (endTasks.ending) await endTasks.ending;
   const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
   let ended: (() => void) | undefined;
   const onSend = () => {

@@ -1,4 +1,5 @@
 import { propertyOf } from './json.js';
+import { endTasks } from './process-state.js';
 import { printableLines, redact, shortened } from './redact.js';
 
 /** Marks an error of this library, also of another copy of it. */
@@ -73,6 +74,7 @@ export function callSite(): <T>(work: Promise<T>) => Promise<T> {
     try {
       return await work;
     } catch (error) {
+      if (endTasks.ending) await endTasks.ending;
       // The stack is formatted only now.
       if (isPooledBrowserError(error)) addLines(error, site.stack);
       throw error;

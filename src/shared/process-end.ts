@@ -5,14 +5,21 @@ import { endTasks, type EndTask } from './process-state.js';
 export const END_TIMEOUT = 2000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** A shell reports a program that a signal ended with this code, plus the number of the signal. */
+const SIGNAL_CODE = 128;
 
 /** Registers a task; the returned function removes it. Listeners exist only while there is a task. */
 export function beforeProcessEnds(task: EndTask): () => void {
   const { tasks } = endTasks;
-  if (tasks.size === 0) listen();
+  if (tasks.size === 0) {
+    unlisten();
+    listen();
+  }
   tasks.add(task);
   return () => {
-    if (tasks.delete(task) && tasks.size === 0) unlisten();
+    tasks.delete(task);
+    // The first process of a container ignores signals without a listener, and would be killed later, with its next lease.
+    if (tasks.size === 0 && process.pid !== 1) unlisten();
   };
 }
 
@@ -35,6 +42,8 @@ function unlisten(): void {
 }
 
 function runAtExit(): void {
+  // The tasks block this thread. Without listeners, another signal ends the process at once.
+  unlisten();
   for (const task of endTasks.tasks) {
     try {
       task.atExit?.();
@@ -43,7 +52,6 @@ function runAtExit(): void {
     }
   }
   endTasks.tasks.clear();
-  unlisten();
 }
 
 function onEmptyLoop(): void {
@@ -55,15 +63,26 @@ function onEmptyLoop(): void {
  * decides; if it exits, `runAtExit` runs.
  */
 function onSignal(signal: NodeJS.Signals): void {
-  if (process.listenerCount(signal) - countSignalExit() > 1) return;
-  const end = () => {
-    runAtExit();
-    process.kill(process.pid, signal);
-  };
+  if (hasOtherListeners(signal)) return;
   // A second signal ends the process immediately.
-  if (endTasks.isEnding) return end();
-  endTasks.isEnding = true;
-  void runBeforeEnd().then(end);
+  if (endTasks.ending) return endBy(signal);
+  endTasks.ending = runBeforeEnd().then(() => {
+    // The program may have added a listener meanwhile, which decides then.
+    if (hasOtherListeners(signal)) process.kill(process.pid, signal);
+    else endBy(signal);
+    endTasks.ending = undefined;
+  });
+}
+
+function endBy(signal: NodeJS.Signals): void {
+  runAtExit();
+  process.kill(process.pid, signal);
+  // The first process of a container gets no signal that it does not handle.
+  if (process.pid === 1) process.exit(SIGNAL_CODE + process.getBuiltinModule('node:os').constants.signals[signal]);
+}
+
+function hasOtherListeners(signal: NodeJS.Signals): boolean {
+  return process.listenerCount(signal) - countSignalExit() > 1;
 }
 
 async function runBeforeEnd(): Promise<void> {

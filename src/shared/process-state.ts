@@ -23,7 +23,15 @@ export interface EndTask {
 }
 
 /** Work to do before the process ends. There is one set of signal listeners in a process. */
-export const endTasks = { tasks: new Set<EndTask>(), isEnding: false };
+export const endTasks = {
+  tasks: new Set<EndTask>(),
+  /**
+   * While a signal ends the process: resolves if the process continues after all. Until then the program stands still, as
+   * after a signal without this library: nothing new is leased, and no call fails because its browser is released. An uncaught
+   * error would replace the exit code of the signal.
+   */
+  ending: undefined as Promise<void> | undefined,
+};
 
 /** Whether a warning has reported that no helper process can run. */
 export const helpers = { hasWarned: false };

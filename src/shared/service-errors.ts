@@ -110,13 +110,13 @@ export class PoolResponseError extends PooledBrowserError {
   }
 }
 
-/** A method of a `BrowserPool` was called after `close()`. */
+/** The `BrowserPool` was closed: before a call, or during a call, which ended the call. */
 export class PoolClosedError extends PooledBrowserError {
   override readonly name = 'PoolClosedError' as const;
   override readonly code = 'ERR_POOL_CLOSED' as const;
 
   constructor(facts?: ErrorFacts) {
-    super('This BrowserPool is closed. Create a new one.', facts);
+    super('The BrowserPool is closed, which ended its calls and leases. Create a new BrowserPool.', facts);
   }
 }
 
