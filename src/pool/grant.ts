@@ -59,6 +59,8 @@ export type AcquireOutcome =
 const ACQUIRE_GRACE = 15_000;
 /** Time to wait in ms if the service decides how long the request waits. */
 const UNKNOWN_WAIT = 60 * 60_000;
+/** How long a service that decides itself may wait, in ms, for the search after the end of the process. */
+const ASSUMED_WAIT = 5 * 60_000;
 /** Time to release a browser that no caller received, in ms. */
 const ORPHAN_TIMEOUT = 30_000;
 /** Milliseconds that the service gets to process a request whose response was lost, before a search. */
@@ -111,14 +113,30 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
   if (endTasks.ending) await endTasks.ending;
   const reportUnknown = (error: Error) => emit({ type: 'outcome-unknown', ...leaseFacts(request), error });
   let ended: (() => void) | undefined;
+  const cut = new AbortController();
   const onSend = () => {
-    const onLost = () => reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
-    ended ??= held.acquiring({ search: searchTicketOf(request), onCrash: request.onCrash === true, onLost });
+    const onLost = () => {
+      cut.abort();
+      reportUnknown(new PoolConnectionError(LOST, 'ERR_POOL_NO_RESPONSE', facts));
+    };
+    const onCrash = request.onCrash === true;
+    ended ??= held.acquiring({
+      search: searchTicketOf(request),
+      onCrash,
+      until: longestWait(request),
+      onLost,
+    });
     request.onSend?.();
   };
   let response: HttpResponse | undefined;
   try {
-    response = await client.send(message, { facts, timeout, unsentSignal: signal, onSend });
+    response = await client.send(message, {
+      facts,
+      timeout,
+      signal: cut.signal,
+      unsentSignal: signal,
+      onSend,
+    });
     if (response.status === 204) return { kind: 'none' };
     return readGrant(response, request);
   } catch (error) {
@@ -209,6 +227,13 @@ function outcomeOf(
   }
   const kind = error instanceof PoolResponseError ? 'unknown' : 'refused';
   return { kind, error, isOutage: false };
+}
+
+/** Milliseconds within which the service can lease a browser for a request that was sent. */
+function longestWait({ pool, lease }: GrantRequest): number {
+  const asked = lease.wait === undefined ? undefined : lease.wait * 1000;
+  const assumed = clientOf(pool).service.waits === 'never' ? 0 : ASSUMED_WAIT;
+  return (asked ?? assumed) + ACQUIRE_GRACE;
 }
 
 /**

@@ -5,7 +5,7 @@ import { beforeProcessEnds, END_TIMEOUT } from '../shared/process-end.js';
 import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import { clientOf, type ServiceClient } from './client.js';
 import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
-import { ReleaseHelper, type HelpedLease } from './release-helper.js';
+import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
 import { releaseBrowser, type Reply } from './release.js';
 import { serviceError } from '../net/response.js';
 import { isSuccess, isTransientError } from '../net/status.js';
@@ -102,11 +102,10 @@ export class HeldSession {
 }
 
 /** An acquire request whose response has not been read. */
-interface OpenAcquire {
+interface OpenAcquire extends HelpRequest {
   /** How to find the browser that it leases, if the service can be searched. */
   readonly search: SearchTicket | undefined;
-  readonly onCrash: boolean;
-  /** Called if the process exits before the response. */
+  /** Called if the process exits before the response: closes the connection, so that the service leases nothing later. */
   readonly onLost: () => void;
 }
 
@@ -124,6 +123,8 @@ export class HeldSessions {
   readonly idOrName: string;
   readonly client: ServiceClient;
   readonly #held = new Set<HeldSession>();
+  /** Those that stay leased when the process ends. */
+  readonly #kept = new Set<HeldSession>();
   readonly #open = new Set<OpenAcquire>();
   readonly #helper: ReleaseHelper;
   #unregister: (() => void) | undefined;
@@ -139,19 +140,27 @@ export class HeldSessions {
     };
   }
 
-  /** @param onCrash Also releases the browser if this process is killed. */
-  hold(id: string, ticket: ReleaseTicket | undefined, { onCrash = false } = {}): HeldSession {
-    const helped = ticket && this.#helper.add(ticket, { onCrash });
+  /**
+   * @param onCrash Also releases the browser if this process is killed.
+   * @param until Milliseconds for which the browser stays leased, also after the end of this process, whatever ends it.
+   */
+  hold(
+    id: string,
+    ticket: ReleaseTicket | undefined,
+    { onCrash = false, until }: Partial<HelpRequest> = {},
+  ): HeldSession {
+    const helped = ticket && this.#helper.add(ticket, { onCrash: onCrash || until !== undefined, until });
     const session = new HeldSession(this, id, ticket, helped);
     this.#held.add(session);
+    if (until !== undefined) this.#kept.add(session);
     this.#begin();
     return session;
   }
 
   /** Adds an acquire request that is sent. The returned function ends it. */
   acquiring(request: OpenAcquire): () => void {
-    const { search, onCrash } = request;
-    const helped = search && this.#helper.add(search, { onCrash });
+    const { search, onCrash, until } = request;
+    const helped = search && this.#helper.add(search, { onCrash, until });
     this.#open.add(request);
     this.#begin();
     return () => {
@@ -163,6 +172,7 @@ export class HeldSessions {
 
   remove(session: HeldSession): void {
     this.#held.delete(session);
+    this.#kept.delete(session);
     this.#endIfIdle();
   }
 
@@ -204,9 +214,11 @@ export class HeldSessions {
    */
   async #releaseAll(): Promise<void> {
     const deadline = clock.now() + END_TIMEOUT;
-    while (!this.#isIdle && clock.now() < deadline) {
+    const isDone = () => this.#held.size + this.#open.size === this.#kept.size;
+    while (!isDone() && clock.now() < deadline) {
       const request = { reuse: false, timeout: Math.max(1, deadline - clock.now()) };
-      await Promise.allSettled([...this.#held].map((session) => session.release(request)));
+      const due = [...this.#held].filter((session) => !this.#kept.has(session));
+      await Promise.allSettled(due.map((session) => session.release(request)));
       // A browser of a response that has just been read is held in the next turn.
       await delay(POLL_INTERVAL);
     }

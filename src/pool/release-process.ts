@@ -1,76 +1,95 @@
 /**
  * A separate process that releases browsers for a process that exits or was killed. It reads lines of JSON (see
- * `ReleaseMessage`). At the end it releases the remaining leases, and writes one line when it has finished.
+ * `ReleaseMessage`), and at the end of its input releases the remaining leases.
  */
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { delay } from '../shared/clock.js';
+import { finished } from 'node:stream/promises';
+import { clock, delay } from '../shared/clock.js';
 import type { Route } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
-import { releaseBrowser, type Reply } from './release.js';
+import { releaseBrowser, releaseFound, type Reply } from './release.js';
 import type { HelperLease, ReleaseMessage } from './release-helper.js';
 import { sendOnce } from '../net/http.js';
-import { jsonOf } from '../shared/json.js';
-import { isSuccess } from '../net/status.js';
-import {
-  ANY_ID,
-  authorize,
-  idsIn,
-  type CompleteRequest,
-  type ReleaseTicket,
-  type SearchTicket,
-} from './tickets.js';
+import { authorize, type CompleteRequest, type ReleaseTicket } from './tickets.js';
 
 /** Timeout of each request, and of a whole release, in ms. */
 const REQUEST_TIMEOUT = 5000;
 const RELEASE_TIMEOUT = 60_000;
 /** Milliseconds that the service gets to process the last request of the process that ended. */
 const PROCESSING = 500;
+const POLL_INTERVAL = 10;
 
-const leases = new Map<number, HelperLease>();
+interface Held extends HelperLease {
+  /** When the message arrived. */
+  readonly since: number;
+  /** Only time can help: the process that ended does not wait for it. */
+  isLate?: boolean;
+}
+
+const leases = new Map<number, Held>();
 let token: string | undefined;
 let route: Route = {};
+let isAwaited: number | undefined;
+// Nobody may read it any more.
+process.stderr.on('error', () => {});
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line) as ReleaseMessage;
-  if ('end' in message) break;
   if ('route' in message) ({ route } = message);
+  else if ('isAwaited' in message) ({ isAwaited } = message);
   else if (!('lease' in message)) ({ token } = message);
-  else if (message.held) leases.set(message.lease, message.held);
+  else if (message.held) leases.set(message.lease, { ...message.held, since: clock.now() });
   else leases.delete(message.lease);
 }
-const results = await Promise.allSettled([...leases.values()].map(finish));
-process.stdout.write('finished\n');
-// A request of a process that exits stays open until its end, and may lease a browser until then.
-const lateSearches = results.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
-if (lateSearches.length > 0) {
-  if (!process.stdin.readableEnded) await once(process.stdin.resume(), 'end');
-  await Promise.allSettled(lateSearches.map(finish));
+const began = clock.now();
+const results = [...leases].map(async ([lease, held]) => {
+  await finish(held).catch(() => {});
+  leases.delete(lease);
+});
+if (isAwaited === undefined) await Promise.all(results);
+else {
+  const isWaiting = () => [...leases.values()].some(({ isLate }) => !isLate);
+  while (isWaiting() && clock.now() - began < isAwaited) await delay(POLL_INTERVAL);
+  if (leases.size > 0) await handOver();
+  process.exit();
 }
-process.stdin.destroy();
 
-/** Resolves to a search that found nothing. */
-async function finish(lease: HelperLease): Promise<HelperLease | undefined> {
-  const { ticket, isSent } = lease;
-  const isSearch = 'search' in ticket;
-  if (isSearch || isSent) await delay(PROCESSING);
-  if (!isSearch) await release(ticket, isSent);
-  else if ((await releaseFound(ticket)) === 0) return lease;
-  return undefined;
+/** Ends with the release of the browser. */
+async function finish(held: Held): Promise<void> {
+  const { ticket, isSent } = held;
+  const timeLeft = () => Math.max(0, (held.until ?? 0) - (clock.now() - held.since));
+  if ('search' in ticket) {
+    await delay(PROCESSING);
+    const onNothing = () => (held.isLate = true);
+    return releaseFound(ticket, { timeLeft, send, release, onNothing });
+  }
+  held.isLate = timeLeft() > 0;
+  await delay(timeLeft());
+  if (isSent) await delay(PROCESSING);
+  await release(ticket, isSent);
 }
 
 /** Releases the browser for destruction, so that a repeated request can't end another lease. */
-async function release(ticket: ReleaseTicket, isSent: boolean): Promise<void> {
+async function release(ticket: ReleaseTicket, isSent = false): Promise<void> {
   const doubt = isSent ? 'unknown' : 'none';
   await releaseBrowser(ticket, { reuses: false, timeout: RELEASE_TIMEOUT, doubt, send });
 }
 
-/** Releases the browser of an acquire request whose response nobody read. Resolves to the number of browsers. */
-async function releaseFound({ search, found, ...where }: SearchTicket): Promise<number> {
-  const { status = 0, body = '' } = await send(search, REQUEST_TIMEOUT);
-  const ids = isSuccess(status) ? idsIn(jsonOf(body), where) : [];
-  const tickets = ids.map((id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket);
-  await Promise.all(tickets.map((ticket) => release(ticket, false)));
-  return tickets.length;
+/** Lets a further process continue, because the process that ended waits for this one. */
+async function handOver(): Promise<void> {
+  const { spawn } = await import('node:child_process');
+  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
+    detached: true,
+    windowsHide: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.unref();
+  const passed = [...leases].map(([lease, { ticket, isSent, until = 0, since }]) => {
+    const left = Math.max(0, until - (clock.now() - since));
+    return { lease, held: { ticket, isSent, until: left } };
+  });
+  const messages: ReleaseMessage[] = [{ route }, { token }, ...passed];
+  child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  await finished(child.stdin);
 }
 
 async function send(request: CompleteRequest, timeout: number): Promise<Reply> {

@@ -1,7 +1,15 @@
 import { backoff, clock, delay } from '../shared/clock.js';
 import { jsonOf } from '../shared/json.js';
 import { isGone, isSuccess, meaningOf } from '../net/status.js';
-import { isOurs, type CompleteRequest, type OwnerCheck, type ReleaseTicket } from './tickets.js';
+import {
+  ANY_ID,
+  idsIn,
+  isOurs,
+  type CompleteRequest,
+  type OwnerCheck,
+  type ReleaseTicket,
+  type SearchTicket,
+} from './tickets.js';
 
 /**
  * What may have happened to the session so far: nothing; a release for reuse was sent, and the service reports that it failed;
@@ -143,4 +151,52 @@ function readOwner(reply: Reply, check: OwnerCheck): Answer {
   // A record that can't be read does not show whose lease the session is.
   if (record === undefined) return { to: 'owner', isSent: true };
   return { ...reply, to: 'owner', isOurs: isOurs(record, check) };
+}
+
+/** Pauses between two searches. */
+const SEARCH_PAUSE = { factor: 1.5, minTimeout: 500, maxTimeout: 5000, randomize: true };
+/** Milliseconds after the last time at which the service can lease the browser. Until then, a failed search is repeated. */
+const LATEST_SEARCH = 60_000;
+const SEARCH_TIMEOUT = 5000;
+
+export interface SearchPlan extends Pick<ReleasePlan, 'send'> {
+  /** Milliseconds in which the service may still lease the browser. */
+  readonly timeLeft: () => number;
+  /** Releases what was found. */
+  readonly release: (ticket: ReleaseTicket) => Promise<unknown>;
+  /** Called when a search worked, and found nothing yet. */
+  readonly onNothing: () => void;
+}
+
+/**
+ * Searches for the browser of an acquire request whose response nobody read, and releases it. A search that found nothing is
+ * repeated while the service may still lease the browser, and a search that failed is repeated in any case: a failure does not
+ * show that there is no browser.
+ */
+export async function releaseFound(
+  { search, found, ...where }: SearchTicket,
+  { timeLeft, send, release, onNothing }: SearchPlan,
+): Promise<void> {
+  let lastTime: number | undefined;
+  for (let searches = 1; ; searches++) {
+    const isLast = timeLeft() <= 0;
+    if (isLast) lastTime ??= clock.now();
+    const { status, body = '', isFinal } = await send(search, SEARCH_TIMEOUT);
+    const hasWorked = status !== undefined && isSuccess(status);
+    const ids = hasWorked ? idsIn(jsonOf(body), where) : [];
+    if (ids.length > 0) {
+      const tickets = ids.map(
+        (id) => JSON.parse(JSON.stringify(found).replaceAll(ANY_ID, id)) as ReleaseTicket,
+      );
+      await Promise.all(tickets.map((ticket) => release(ticket)));
+      return;
+    }
+    if (hasWorked) onNothing();
+    if (isFinal || (hasWorked && isLast)) return;
+    if (status !== undefined && !hasWorked && !meaningOf(status).isTransient) return;
+    if (lastTime !== undefined && clock.now() - lastTime > LATEST_SEARCH) return;
+    await delay(
+      Math.min(backoff(SEARCH_PAUSE, searches), isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1)),
+    );
+  }
 }

@@ -78,7 +78,8 @@ function endBy(signal: NodeJS.Signals): void {
   runAtExit();
   process.kill(process.pid, signal);
   // The first process of a container gets no signal that it does not handle.
-  if (process.pid === 1) process.exit(SIGNAL_CODE + process.getBuiltinModule('node:os').constants.signals[signal]);
+  if (process.pid === 1)
+    process.exit(SIGNAL_CODE + process.getBuiltinModule('node:os').constants.signals[signal]);
 }
 
 function hasOtherListeners(signal: NodeJS.Signals): boolean {
