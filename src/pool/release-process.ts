@@ -50,6 +50,7 @@ else {
   const isWaiting = () => [...leases.values()].some(({ isLate }) => !isLate);
   while (isWaiting() && clock.now() - began < isAwaited) await delay(POLL_INTERVAL);
   if (leases.size > 0) await handOver();
+  // oxlint-disable-next-line unicorn/no-process-exit -- the further process continues what is still under way
   process.exit();
 }
 

@@ -77,9 +77,10 @@ function onSignal(signal: NodeJS.Signals): void {
 function endBy(signal: NodeJS.Signals): void {
   runAtExit();
   process.kill(process.pid, signal);
-  // The first process of a container gets no signal that it does not handle.
-  if (process.pid === 1)
-    process.exit(SIGNAL_CODE + process.getBuiltinModule('node:os').constants.signals[signal]);
+  if (process.pid !== 1) return;
+  const { constants } = process.getBuiltinModule('node:os');
+  // oxlint-disable-next-line unicorn/no-process-exit -- the first process of a container gets no signal that it does not handle
+  process.exit(SIGNAL_CODE + constants.signals[signal]);
 }
 
 function hasOtherListeners(signal: NodeJS.Signals): boolean {
