@@ -68,14 +68,15 @@ it('waits in close() for open requests, and sends no new acquire request', async
   service.script('acquire', { status: 200, json: session(), delay: 200 });
   service.script('flush', { status: 204, delay: 100 });
   const order: string[] = [];
-  const acquire = pool.acquire().then((granted) => order.push(granted!.session_id));
+  const acquire = rejection(pool.acquire()).then(({ name }) => order.push(name));
   const flush = pool.flush().then(() => order.push('flushed'));
   await until(() => service.requests.length === 2);
   const close = pool.close().then(() => order.push('closed'));
   expect(await rejection(pool.acquire())).toBeInstanceOf(PoolClosedError);
   await Promise.all([close, acquire, flush]);
-  expect(order).toStrictEqual(['flushed', 'session-1', 'closed']);
+  expect(order).toStrictEqual(['PoolClosedError', 'flushed', 'closed']);
   expect(service.of('acquire')).toHaveLength(1);
+  expect(service.released).toStrictEqual(['session-1']);
 });
 
 it('works with a server that closes its idle connections', async ({ service, pool }) => {
