@@ -9,12 +9,15 @@ const key = 'a-key-of-this-example';
 const response = {
   rental: { number: '7', socket: 'wss://rentals.example.com/7?jwt=a-secret', reference: LEASE_ID },
 };
+const rented = { rentals: [response.rental, { number: '8', reference: 'of somebody else' }] };
 const faults = serviceFaults(rentals, {
   response,
   id: '7',
   required: ['rental', 'rental.number', 'rental.socket'],
   secrets: ['a-secret'],
-  found: { rentals: [response.rental, { number: '8', reference: 'of somebody else' }] },
+  found: rented,
+  sessions: rented,
+  errors: [{ status: 402, body: { error: { message: 'No credit is left' } }, says: 'No credit is left' }],
 });
 console.log(`Faults of the adapter: ${faults.length}`);
 

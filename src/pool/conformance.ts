@@ -3,6 +3,13 @@ import { inspect } from 'node:util';
 import { redact } from '../shared/redact.js';
 import { BrowserPool } from './browser-pool.js';
 import {
+  errorFaults,
+  recordingFaults,
+  sessionFaults,
+  tagFaults,
+  type AnswerSamples,
+} from './conformance-answers.js';
+import {
   checkService,
   valueAt,
   type BrowserService,
@@ -14,8 +21,8 @@ import { ticketOf } from './grant.js';
 import { sealSession } from './session.js';
 import { completeRequest, idsIn } from './tickets.js';
 
-/** What a service answers, for the checks of its adapter. */
-export interface ServiceSample {
+/** What a service answers, for the checks of its adapter. Each part that is missing is not checked. */
+export interface ServiceSample extends AnswerSamples {
   /** The JSON of a response that leases a browser. Undefined: no request is needed, the connection itself is the lease. */
   readonly response?: unknown;
   /** Id of that session. Without a response: of the lease that `serviceFaults` requests, `LEASE_ID`. */
@@ -67,7 +74,15 @@ export function serviceFaults(service: BrowserService, sample: ServiceSample): s
   }
   // Its constructor notes the parameters that are secrets.
   poolOf(service);
-  const checks = { requestFaults, secretFaults, grantFaults, refusalFaults, ticketFaults, listFaults };
+  const checks = {
+    requestFaults,
+    secretFaults,
+    grantFaults,
+    refusalFaults,
+    ticketFaults,
+    listFaults,
+    answerFaults,
+  };
   const faults = Object.values(checks).flatMap((check) => {
     try {
       return [...check(service, sample)];
@@ -195,9 +210,23 @@ function* ticketFaults(service: BrowserService, sample: ServiceSample): Iterable
   if (ids.length !== 1 || ids[0] !== id) yield `find finds ${JSON.stringify(ids)}, not only ${id}.`;
 }
 
+function* answerFaults(service: BrowserService, sample: ServiceSample): Iterable<string> {
+  const session = { id: sample.id, leaseId: LEASE_ID };
+  yield* errorFaults(sample);
+  yield* recordingFaults(service, sample, session);
+  yield* sessionFaults(service, sample, session);
+  yield* tagFaults(service, sample, session);
+}
+
 /** Lists must be read or refused. */
 function* listFaults({ replays, sessions }: BrowserService, { id }: ServiceSample): Iterable<string> {
-  const readers = Object.entries({ 'replays.read': replays?.read, 'sessions.read': sessions?.read });
+  const video = replays?.video?.(id, 'replay');
+  const readers = Object.entries({
+    'replays.read': replays?.read,
+    'replays.session.read': replays?.session?.read,
+    'replays.video read': video && 'find' in video ? video.read : undefined,
+    'sessions.read': sessions?.read,
+  });
   for (const [name, read] of readers) {
     if (!read) continue;
     for (const json of [null, 'text', 7]) {

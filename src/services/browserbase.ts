@@ -158,6 +158,7 @@ const replays: Required<BrowserService>['replays'] = {
   session: {
     request: (id) => ({ method: 'GET', path: path`/v1/sessions/${id}` }),
     read: (json) => {
+      objectAt(json, [], ['id']);
       const [began, ended] = [optionalTextAt(json, 'startedAt'), optionalTextAt(json, 'endedAt')];
       return { ...(began && { started_at: began }), ...(ended && { finished_at: ended }) };
     },

@@ -1,10 +1,20 @@
 import { expect, it } from 'vitest';
 import { LEASE_ID, serviceFaults, type ServiceSample } from '../../src/conformance.js';
 import type { BrowserService } from '../../src/index.js';
-import { browserless, cdp, kernel, LEASE_TAG, path, steel, webdriver } from '../../src/services.js';
-import { CONTRACTS } from '../support/contract-server.js';
+import {
+  browserless,
+  cdp,
+  kernel,
+  LEASE_TAG,
+  path,
+  steel,
+  webdriver,
+  type LeaseRequest,
+} from '../../src/services.js';
+import { CONTRACTS, contractOf } from '../support/contract-server.js';
 import { JWT, session, TOKEN } from '../support/fake-service.js';
 
+const RECORDED = { enableVideoWebRecording: true };
 const SESSION = { id: LEASE_ID, body: {}, createdAt: new Date('2026-01-02T03:04:05Z') };
 
 /** Fields without which a response is no session. */
@@ -19,38 +29,113 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   'selenium grid': ['value', 'value.sessionId', 'value.capabilities'],
 };
 
-/** Answers to the search for the lease. */
-const FOUND: Readonly<Record<string, unknown>> = {
-  browserbase: [
-    { id: 'other', userMetadata: {} },
-    { id: LEASE_ID, userMetadata: { [LEASE_TAG]: LEASE_ID } },
-  ],
-  steel: { id: LEASE_ID },
+/** What a contract answers to a read request, with our session and, in lists, another one. */
+function read(name: string, route: string, { earlier = 1, ...body }: Record<string, unknown> = {}): unknown {
+  const session = { ...SESSION, body, endedAt: new Date('2026-01-02T03:05:05Z') };
+  const own = { ...SESSION, body: { userMetadata: OURS, metadata: OURS } };
+  return contractOf(name).reads[route]!({
+    session,
+    all: [own, { ...SESSION, id: 'other' }],
+    query: new URLSearchParams('pageNumber=1'),
+    address: 'wss://browsers.example.com',
+    earlier: earlier as number,
+    videoUrl: 'https://files.example.com/video.mp4',
+  });
+}
+const OURS = { [LEASE_TAG]: LEASE_ID };
+
+/** Further answers of the contracts: to the search for the lease, to lists, and what each service refuses in its own form. */
+const ANSWERS: Readonly<Record<string, Partial<ServiceSample>>> = {
+  browserbase: {
+    found: read('browserbase', 'GET /v1/sessions'),
+    sessions: read('browserbase', 'GET /v1/sessions'),
+    recordings: { response: read('browserbase', 'GET /v1/sessions/:id/replays'), ids: ['page-1'] },
+    video: {
+      replayId: 'page-1',
+      ready: read('browserbase', 'GET /v1/sessions/:id/recording/downloads'),
+      pending: read('browserbase', 'GET /v1/sessions/:id/recording/downloads', { earlier: 0 }),
+    },
+    errors: [{ status: 400, body: { error: 'Bad Request', message: 'timeout' }, says: '400: timeout' }],
+  },
+  steel: {
+    found: read('steel', 'GET /v1/sessions/:id'),
+    recordings: { response: read('steel', 'GET /v1/sessions/:id'), ids: [LEASE_ID] },
+  },
+  hyperbrowser: {
+    recordings: { response: read('hyperbrowser', 'GET /api/session/:id'), ids: [LEASE_ID] },
+    video: {
+      replayId: LEASE_ID,
+      ready: read('hyperbrowser', 'GET /api/session/:id/video-recording-url', RECORDED),
+      pending: read('hyperbrowser', 'GET /api/session/:id/video-recording-url', { ...RECORDED, earlier: 0 }),
+    },
+    errors: [{ status: 401, body: { error: 'Unauthorized' }, says: 'Unauthorized' }],
+  },
+  anchor: {
+    recordings: { response: read('anchor', 'GET /v1/sessions/:id/recordings'), ids: ['recording-1'] },
+    video: {
+      replayId: 'recording-1',
+      ready: read('anchor', 'GET /v1/sessions/:id/recordings'),
+      pending: { data: { items: [] } },
+    },
+    errors: [
+      { status: 400, body: { error: { code: 'NO', message: 'no proxy' } }, says: 'no proxy', code: 'NO' },
+    ],
+  },
   'browser-use': {
-    items: [
-      { id: 'other', metadata: { [LEASE_TAG]: 'another lease' } },
-      { id: LEASE_ID, metadata: { [LEASE_TAG]: LEASE_ID } },
+    found: read('browser-use', 'GET /browsers'),
+    sessions: read('browser-use', 'GET /browsers'),
+    recordings: {
+      response: read('browser-use', 'GET /browsers/:id', { enableRecording: true }),
+      ids: [LEASE_ID],
+    },
+    video: {
+      replayId: LEASE_ID,
+      ready: read('browser-use', 'GET /browsers/:id', { enableRecording: true }),
+      pending: { id: LEASE_ID, recordingUrl: null },
+    },
+    errors: [{ status: 402, body: { detail: 'Insufficient credits' }, says: 'Insufficient credits' }],
+    mostTags: 10,
+  },
+  'selenium grid': {
+    errors: [
+      {
+        status: 500,
+        body: { value: { error: 'session not created', message: 'no node' } },
+        says: 'no node',
+        code: 'session not created',
+      },
     ],
   },
 };
 
-const TABLE: readonly (readonly [string, BrowserService, ServiceSample])[] = [
-  [
-    'kernel',
-    kernel,
-    {
-      response: session({
-        browser_live_view_url: `https://browsers.example.com/live?jwt=${JWT}`,
-        profile: { id: 'profile-1' },
-        name: 'name',
-        tags: { [LEASE_TAG]: LEASE_ID },
-      }),
-      required: ['session_id', 'cdp_ws_url', 'webdriver_ws_url', 'timeout_seconds'],
-      id: 'session-1',
-      secrets: [JWT],
-      found: [{ session_id: 'other' }, { session_id: 'session-1', tags: { [LEASE_TAG]: LEASE_ID } }],
-    },
+const KERNEL: ServiceSample = {
+  response: session({
+    browser_live_view_url: `https://browsers.example.com/live?jwt=${JWT}`,
+    profile: { id: 'profile-1' },
+    name: 'name',
+    tags: { [LEASE_TAG]: LEASE_ID },
+  }),
+  required: ['session_id', 'cdp_ws_url', 'webdriver_ws_url', 'timeout_seconds'],
+  id: 'session-1',
+  secrets: [JWT],
+  found: [{ session_id: 'other' }, { session_id: 'session-1', tags: { [LEASE_TAG]: LEASE_ID } }],
+  recordings: {
+    response: [{ replay_id: 'r', started_at: '2026-01-02T03:04:05Z', replay_view_url: 'https://x.test/r' }],
+    ids: ['r'],
+  },
+  sessions: [{ session_id: 'other' }, { session_id: 'session-1', tags: { [LEASE_TAG]: LEASE_ID } }],
+  errors: [
+    { status: 400, body: { code: 'invalid_input', message: 'no' }, says: 'no', code: 'invalid_input' },
   ],
+  mostTags: 50,
+};
+
+/** Each session has one lease. */
+const { owner: _owner, ...WITHOUT_OWNER } = kernel;
+
+const TABLE: readonly (readonly [string, BrowserService, ServiceSample])[] = [
+  ['kernel', kernel, KERNEL],
+  ['a service without owner', WITHOUT_OWNER, KERNEL],
   ['cdp', cdp('ws://127.0.0.1:9222/devtools/browser/1'), { id: LEASE_ID }],
   ['browserless', browserless({ launch: { args: ['--mute-audio'] } }), { id: LEASE_ID.slice(0, 32) }],
   [
@@ -78,7 +163,7 @@ const TABLE: readonly (readonly [string, BrowserService, ServiceSample])[] = [
       required: REQUIRED[name]!,
       id: LEASE_ID,
       secrets: [TOKEN, 'canary-'],
-      ...(FOUND[name] !== undefined && { found: FOUND[name] }),
+      ...ANSWERS[name],
     },
   ]),
 ];
@@ -89,7 +174,6 @@ it.each(TABLE)('%s conforms to the interface of a service', (_name, service, sam
 
 const LEASE = { pool: 'p', id: 'one', keepAlive: false, record: false };
 const AT = { baseUrl: new URL('https://service.example.com'), token: TOKEN };
-const [, , SAMPLE] = TABLE[0]!;
 const SHOWN = 'a-secret-that-nobody-hides';
 
 it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
@@ -112,11 +196,46 @@ it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
     'find finds ["other","session-1"], not only session-1.',
   ],
   [{ sessions: { list: () => undefined, read: () => [] } }, 'sessions.read accepts null.'],
+  [{ sessions: { list: () => undefined, read: () => [] } }, 'sessions.read finds our lease in [], not only'],
+  [{ replays: { ...kernel.replays!, read: () => [{ finished_at: 'soon' }] } }, 'reads the time soon'],
+  [{ replays: { ...kernel.replays!, access: undefined } }, 'replays lacks access'],
+  [{ acquire: addTag }, 'acquire adds a tag of this library to 50 tags of the user'],
+  [{ acquire: dropTags }, 'acquire drops tags of the user'],
 ])('a fault of an adapter is named: %o', (change, fault) => {
-  const sample = { ...SAMPLE, response: { ...(SAMPLE.response as object), key: SHOWN }, secrets: [SHOWN] };
+  const sample = { ...KERNEL, response: { ...(KERNEL.response as object), key: SHOWN }, secrets: [SHOWN] };
   const faults = serviceFaults({ ...kernel, ...change } as BrowserService, sample);
   expect(faults.join('\n')).toContain(fault);
 });
+
+it.each<[Partial<ServiceSample>, string]>([
+  [
+    { errors: [{ status: 400, body: { reason: 'no' }, says: 'because', code: 'c' }] },
+    'does not say "because"',
+  ],
+  [{ errors: [{ status: 400, body: { code: 'a' }, says: 'a', code: 'c' }] }, 'has the code a, not c.'],
+  [{ video: { replayId: 'r', ready: {} } }, 'replays.video returns no search'],
+])('a fault of a sample is named: %o', (change, fault) => {
+  expect(serviceFaults(kernel, { ...KERNEL, ...change }).join('\n')).toContain(fault);
+});
+
+it.each<[string, (json: unknown) => unknown, string]>([
+  ['never', () => undefined, 'reads no video in the sample that has one'],
+  ['always', () => 'https://files.example.com/v', 'reads a video in the sample without one'],
+  ['at an address without TLS', () => 'http://files.example.com/v', 'reads an address that is not encrypted'],
+])('a fault of a search for videos is named: it finds one %s', (_when, found, fault) => {
+  const video = () => ({ find: { method: 'GET', path: '/videos' } as const, read: found as () => string });
+  const service: BrowserService = { ...kernel, replays: { ...kernel.replays!, video } };
+  const sample = { ...KERNEL, video: { replayId: 'r', ready: { a: 1 }, pending: {} } };
+  expect(serviceFaults(service, sample).join('\n')).toContain(fault);
+});
+
+function addTag(lease: LeaseRequest) {
+  return { method: 'POST', path: '/leases', body: { tags: { ...lease.tags, [LEASE_TAG]: lease.id } } };
+}
+
+function dropTags() {
+  return { method: 'POST', path: '/leases', body: {} };
+}
 
 function showSecret(json: unknown) {
   const { session_id: id, cdp_ws_url: cdpUrl } = json as { session_id: string; cdp_ws_url: string };
