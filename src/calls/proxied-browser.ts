@@ -1,10 +1,8 @@
-import { openSocket } from '../connect/connect-session.js';
 import type { Protocol } from '../connect/connector.js';
-import { relay } from '../connect/relay.js';
-import { openInFirstPage, SessionSocket } from '../connect/session-socket.js';
+import { relay, type RelayHandles } from '../connect/relay.js';
+import { openInFirstPage } from '../connect/session-socket.js';
 import type { AnySocket, Socket } from '../connect/socket.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
-import { clientOf } from '../pool/client.js';
 import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
@@ -40,7 +38,7 @@ interface BrowserPlan {
 export const IDLE = new Error('The browser was idle.');
 const NO_CLIENT = new Error('The client has disconnected.');
 
-type Connected = Lease<{ readonly socket: Socket }>;
+type Connected = Lease<RelayHandles>;
 interface HowToServe {
   readonly protocol: Protocol;
   readonly signal: AbortSignal;
@@ -117,7 +115,7 @@ export class ProxiedBrowser {
     if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
     if (isOnlySocket) this.#isSocketTaken = true;
     try {
-      const socket = await this.#openApart(lease, how, isOnlySocket);
+      const socket = await this.#openApart(lease, how);
       const cut = () => socket.cut('closed-by-us');
       // Before the browser is cleaned: the client may have paused its pages.
       const stopListening = onAbort(this.over, cut);
@@ -131,16 +129,13 @@ export class ProxiedBrowser {
   }
 
   async #openApart(
-    { grant, sessionId, handles }: Connected,
-    { protocol, signal }: HowToServe,
-    isOnlySocket: boolean,
+    { sessionId, handles }: Connected,
+    { signal }: HowToServe,
   ): Promise<AnySocket> {
-    const { pool, settings } = this.#plan;
-    const { trust } = clientOf(pool);
+    const { settings } = this.#plan;
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
-      if (isOnlySocket) return await raceAbort(SessionSocket.ofBrowser(handles.socket), limit.signal);
-      return await openSocket(grant, { protocol, trust, signal: limit.signal });
+      return await handles.openClient(limit.signal);
     } catch (error) {
       if (!limit.timedOut) throw error;
       const after = `${duration(settings.connectTimeout)} (option connectTimeout)`;
@@ -179,12 +174,11 @@ export class ProxiedBrowser {
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
-    const plan = { pool, connector: relay, settings: { ...settings, protocol, reconnect, signal } as const };
+    // Without a secret, a client can be another user's.
+    const plan = { pool, connector: relay(settings.secret), settings: { ...settings, protocol, reconnect, signal } as const };
     const lease = await Lease.open(plan);
     this.#waiting.dispose();
     this.isLeased = true;
-    // The tap copies files of this user to the browser and back. Without a secret, a client can be another user's.
-    if (!settings.secret) lease.handles.socket.tap = undefined;
     const { sessionId, grant } = lease;
     this.#leasedAt = clock.now();
     const waited = Math.round(this.#leasedAt - this.#began);

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Protocol } from '../connect/connector.js';
 import { channelOf, type Channel } from '../connect/relay.js';
-import { SessionSocket } from '../connect/session-socket.js';
+import { Sessions } from '../connect/session-socket.js';
 import type { AnySocket } from '../connect/socket.js';
 import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
@@ -272,7 +272,8 @@ async function openChannel(
   onClose: () => void,
 ): Promise<Channel> {
   if (protocol === 'bidi' || page === undefined) return channelOf(socket, protocol, onClose);
-  const session = await SessionSocket.ofPage(socket, page === ANY_PAGE ? undefined : page).catch((error) => {
+  const sessions = Sessions.over(socket);
+  const session = await sessions.ofPage(page === ANY_PAGE ? undefined : page).catch((error) => {
     throw new Refusal(404, `The browser has no page "${page}": ${(error as Error).message}`);
   });
   void session.detached.then(onClose);

@@ -123,7 +123,8 @@ async function exec(
     if (exposeNetwork !== undefined) exposed = await expose(grant, trust, exposeNetwork, signal);
     const { headersTo } = await import('../connect/connect-session.js');
     // The command can't send them.
-    const needsHeaders = grant.cdpUrl !== undefined && hasEntries(headersTo(grant.cdpUrl, grant, trust));
+    const needsHeaders =
+      grant.cdpUrl !== undefined && hasEntries(headersTo(new URL(grant.cdpUrl), grant, trust));
     const isLocal = localEndpoint || needsHeaders;
     await using endpoint = isLocal ? await openLocalEndpoint(grant, trust) : undefined;
     signal.throwIfAborted();
@@ -186,7 +187,7 @@ async function execLazily(
 async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEnv> {
   const { trustedUrl } = await import('../connect/connect-session.js');
   const urlFor = async (protocol: Protocol, given: string | undefined) =>
-    given === undefined ? undefined : trustedUrl(grant, protocol, trust);
+    given === undefined ? undefined : (await trustedUrl(grant, protocol, trust)).href;
   return {
     BROWSER_POOL_SESSION_ID: grant.id,
     BROWSER_POOL_CDP_WS_URL: await urlFor('cdp', grant.cdpUrl),

@@ -1,9 +1,10 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { onAbort, raceAbort } from '../shared/abort.js';
+import { isRecord } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { CdpClient } from './cdp-client.js';
-import { readMessage } from './message.js';
-import type { Frame, OpenCdp } from './socket.js';
+import type { EventParams, ResultOf } from './message.js';
+import type { OpenCdp } from './socket.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
 const PART = 512 * 1024;
@@ -42,8 +43,9 @@ interface FilesPlan {
   readonly open: OpenCdp;
   /** Called with the id of a context that no library may see, before it has a page. */
   hide(targetOrContext: string): void;
-  /** Receives the events of the WebSocket. */
-  onEvent(data: Frame): void;
+  /** Receive the downloads of others that this WebSocket reports. */
+  onBegun(params: EventParams<'Browser.downloadWillBegin'>): void;
+  onProgress(params: Progress): void;
 }
 
 interface BlankPage {
@@ -51,17 +53,7 @@ interface BlankPage {
   readonly browserContextId: string;
 }
 
-interface DownloadEvent {
-  readonly frameId?: string;
-  readonly guid?: string;
-  readonly state?: string;
-  readonly filePath?: string;
-}
-
-interface Answer {
-  readonly result: { readonly value?: unknown; readonly objectId?: string };
-  readonly exceptionDetails?: { readonly exception?: { readonly description?: string } };
-}
+type Progress = EventParams<'Browser.downloadProgress'>;
 
 /**
  * Reads and writes files of the browser's machine, over a WebSocket of our own and through a blank page in a context of its own. The
@@ -73,7 +65,7 @@ export class BrowserFiles {
   readonly #connect = lazy(() => this.#openSocket());
   /** The id of the blank page's own download, and what waits for its end. */
   #saving: string | undefined;
-  #onSaved: (event: DownloadEvent) => void = () => {};
+  #onSaved: (event: Progress) => void = () => {};
   #page: Promise<BlankPage> | undefined;
   #pageId: string | undefined;
   /** Files are saved one after the other. */
@@ -95,8 +87,8 @@ export class BrowserFiles {
   }
 
   /** Sends a command of the browser. */
-  async send<Result>(method: string, params: object): Promise<Result> {
-    return (await this.#connect()).send<Result>(method, params);
+  async send<Method extends string>(method: Method, params: object): Promise<ResultOf<Method>> {
+    return (await this.#connect()).send(method, params);
   }
 
   /** Closes the blank page with its context. */
@@ -129,11 +121,13 @@ export class BrowserFiles {
     const file = await open(part, 'wx', 0o600);
     try {
       let copied = 0;
-      const begin = (start: number) => read(start, start + PART);
+      const begin = (start: number) => read(start, Math.min(start + PART, size));
       await eachPart(size, begin, async (text) => {
         const bytes = Buffer.from(text, 'base64');
-        await file.writeFile(bytes);
         copied += bytes.length;
+        // A peer can send more than it was asked for.
+        if (copied > size) throw new Error(`it has more than the ${size} bytes that the browser named`);
+        await file.writeFile(bytes);
         onPart(copied);
       });
       if (copied !== size) throw new Error(`${copied} of ${size} bytes were read`);
@@ -195,7 +189,7 @@ export class BrowserFiles {
       eventsEnabled: true,
     });
     // The download can end before the response to the call.
-    const ended = new Promise<DownloadEvent>((resolve) => (this.#onSaved = resolve));
+    const ended = new Promise<Progress>((resolve) => (this.#onSaved = resolve));
     await this.#call(page, input, SAVE, name);
     const { state, filePath = `${folder}/${name}` } = await raceAbort(ended, this.#closed.signal);
     if (state !== 'completed') throw new Error(`The browser could not save ${folder}/${name}`);
@@ -207,15 +201,19 @@ export class BrowserFiles {
     const cdp = await this.#connect();
     const objectId = await this.#newInput(page);
     await cdp.send('DOM.setFileInputFiles', { files: [path], objectId }, page.sessionId);
-    const facts = (await this.#call(page, objectId, LOOK)) as { size: number; lastModified: number };
+    const facts = await this.#call(page, objectId, LOOK);
+    const { size, lastModified } = isRecord(facts) ? facts : {};
+    if (!Number.isSafeInteger(size) || typeof lastModified !== 'number')
+      throw new Error('the browser names no size of the file');
     const read = async (from: number, to: number) => String(await this.#call(page, objectId, READ, from, to));
-    return { ...facts, read };
+    return { size: size as number, lastModified, read };
   }
 
   async #newInput({ sessionId }: BlankPage): Promise<string> {
     const cdp = await this.#connect();
-    const { result } = await cdp.send<Answer>('Runtime.evaluate', { expression: NEW_INPUT }, sessionId);
-    return result.objectId!;
+    const { result } = await cdp.send('Runtime.evaluate', { expression: NEW_INPUT }, sessionId);
+    if (result.objectId === undefined) throw new Error('The page has no file input.');
+    return result.objectId;
   }
 
   async #call(
@@ -225,7 +223,7 @@ export class BrowserFiles {
     ...args: unknown[]
   ): Promise<unknown> {
     const cdp = await this.#connect();
-    const { result, exceptionDetails } = await cdp.send<Answer>(
+    const { result, exceptionDetails } = await cdp.send(
       'Runtime.callFunctionOn',
       {
         objectId,
@@ -250,13 +248,22 @@ export class BrowserFiles {
       this.#isOpen = false;
       this.close();
     });
-    return new CdpClient(socket.takeOver(), (data) => this.#receive(data));
+    return new CdpClient(socket.takeOver(), {
+      'Browser.downloadWillBegin': (begun) => {
+        if (begun.frameId === this.#pageId) this.#saving = begun.guid;
+        else this.#plan.onBegun(begun);
+      },
+      'Browser.downloadProgress': (progress) => {
+        if (progress.guid !== this.#saving) this.#plan.onProgress(progress);
+        else if (progress.state !== 'inProgress') this.#onSaved(progress);
+      },
+    });
   }
 
   /** A hidden page opens no window. An older Chromium ignores the parameter. */
   async #newPage(): Promise<BlankPage> {
     const cdp = await this.#connect();
-    const { browserContextId } = await cdp.send<{ browserContextId: string }>('Target.createBrowserContext', {
+    const { browserContextId } = await cdp.send('Target.createBrowserContext', {
       disposeOnDetach: true,
     });
     this.#plan.hide(browserContextId);
@@ -267,14 +274,6 @@ export class BrowserFiles {
     // A library lets new pages wait until it has seen them, and it does not see this one.
     await cdp.send('Runtime.runIfWaitingForDebugger', {}, sessionId);
     return { sessionId, browserContextId };
-  }
-
-  #receive(data: Frame): void {
-    const { method, params }: { method?: unknown; params: DownloadEvent } = readMessage(data);
-    const { guid, frameId, state } = params;
-    if (method === 'Browser.downloadWillBegin' && frameId === this.#pageId) this.#saving = guid;
-    else if (guid === undefined || guid !== this.#saving) this.#plan.onEvent(data);
-    else if (state !== 'inProgress') this.#onSaved(params);
   }
 
   #openPage(): Promise<BlankPage> {

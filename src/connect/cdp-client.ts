@@ -1,34 +1,30 @@
+import {
+  isRead,
+  MisfitError,
+  readEvent,
+  readMessage,
+  readResult,
+  type EventName,
+  type EventParams,
+  type ResultOf,
+} from './message.js';
 import type { Frame } from './socket.js';
 
 /**
  * Above the ids of every library: a late answer to a command of the library has another id. Chromium accepts ids of 32 bits, and
  * does not answer others.
  */
-const FIRST_ID = 2 ** 30;
-
-/** An event of the browser, as it arrived and as it was read. */
-type OnEvent = (data: Frame, event: CdpEvent) => void;
-
-/** An event of the browser, or of the target of a session. */
-export interface CdpEvent {
-  method?: string;
-  params?: unknown;
-  sessionId?: string;
-}
+export const FIRST_ID = 2 ** 30;
+/** The clients of one connection have different ids. */
+let lastId = FIRST_ID;
 
 /** A page, a frame of another site, or a worker. */
-export interface Target {
-  readonly targetId: string;
-  readonly type: string;
-  readonly url: string;
-  readonly browserContextId?: string;
-}
+export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 
-interface Message extends CdpEvent {
-  id?: number;
-  result?: unknown;
-  error?: { message?: string };
-}
+/** What receives the events of a browser, by their names. An event that does not fit its name is dropped. */
+export type EventListeners = {
+  readonly [Name in EventName]?: (params: EventParams<Name>, data: Frame) => void;
+};
 
 /** The part of a socket that carries commands. */
 export interface CdpCarrier {
@@ -39,62 +35,92 @@ export interface CdpCarrier {
   listen(onMessage: (data: Frame) => void): void;
 }
 
+interface Pending {
+  readonly method: string;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
 /** A minimal client of the Chrome DevTools Protocol, for what needs no automation library. */
 export class CdpClient {
   readonly #carrier: CdpCarrier;
-  readonly #onEvent: OnEvent;
-  readonly #pending = new Map<
-    number,
-    { resolve: (result: unknown) => void; reject: (error: Error) => void }
-  >();
-  #lastId = FIRST_ID;
+  readonly #listeners: EventListeners;
+  readonly #pending = new Map<number, Pending>();
   #hasEnded = false;
 
-  /** @param onEvent Receives each message that is no response. */
-  constructor(carrier: CdpCarrier, onEvent: OnEvent = () => {}) {
+  constructor(carrier: CdpCarrier, listeners: EventListeners = {}) {
     this.#carrier = carrier;
-    this.#onEvent = onEvent;
-    carrier.listen((data) => this.#receive(data));
+    this.#listeners = listeners;
+    carrier.listen((data) => void this.receive(data));
     void carrier.ended.then(() => {
       this.#hasEnded = true;
       for (const { reject } of this.#pending.values()) reject(new Error('The WebSocket has ended.'));
     });
   }
 
-  /** Sends a command. Rejects if it fails, or if the socket ends. */
-  async send<Result>(method: string, params: object = {}, sessionId?: string): Promise<Result> {
+  /** Sends a command. Rejects if it fails, if its result is not what the protocol says, or if the socket ends. */
+  async send<Method extends string>(
+    method: Method,
+    params: object = {},
+    sessionId?: string,
+  ): Promise<ResultOf<Method>> {
     if (this.#hasEnded) throw new Error('The WebSocket has ended.');
-    const id = ++this.#lastId;
-    const result = new Promise<unknown>((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+    const id = ++lastId;
+    const result = new Promise<unknown>((resolve, reject) =>
+      this.#pending.set(id, { method, resolve, reject }),
+    );
     this.#carrier.send(JSON.stringify({ id, method, params, sessionId }));
-    return (await result) as Result;
+    return (await result) as ResultOf<Method>;
   }
 
   /** Lists the targets of the browser. */
   async targets(): Promise<readonly Target[]> {
-    return (await this.send<{ targetInfos: Target[] }>('Target.getTargets')).targetInfos;
+    return (await this.send('Target.getTargets')).targetInfos;
   }
 
   /** Opens a blank page. Resolves to the id of its target. */
   async openPage(options: object = {}): Promise<string> {
-    const params = { url: 'about:blank', ...options };
-    return (await this.send<{ targetId: string }>('Target.createTarget', params)).targetId;
+    return (await this.send('Target.createTarget', { url: 'about:blank', ...options })).targetId;
   }
 
   /** Opens a session of a target. Resolves to its id. */
   async attach(targetId: string): Promise<string> {
-    const params = { targetId, flatten: true };
-    return (await this.send<{ sessionId: string }>('Target.attachToTarget', params)).sessionId;
+    return (await this.send('Target.attachToTarget', { targetId, flatten: true })).sessionId;
   }
 
-  #receive(data: Frame): void {
-    const message = JSON.parse(String(data)) as Message;
-    const { id, result, error } = message;
-    if (id === undefined) return this.#onEvent(data, message);
-    const pending = this.#pending.get(id);
-    if (!pending) return;
-    this.#pending.delete(id);
-    if (error) pending.reject(new Error(error.message ?? 'The command failed.'));
-    else pending.resolve(result ?? {});
+  /** Reads a message. Returns false for one that is not for this client. */
+  receive(data: Frame): boolean {
+    try {
+      return this.#receive(data);
+    } catch (error) {
+      // Of a command, the error is passed on; an event is dropped.
+      if (error instanceof MisfitError || error instanceof SyntaxError) return false;
+      throw error;
+    }
   }
+
+  #receive(data: Frame): boolean {
+    const { id, method, params, result, error } = readMessage(data);
+    if (id === undefined) {
+      const listener = isRead(method) && this.#listeners[method];
+      if (!listener) return false;
+      (listener as (params: unknown, data: Frame) => void)(readEvent(method, params), data);
+      return true;
+    }
+    const pending = this.#pending.get(id);
+    if (!pending) return false;
+    this.#pending.delete(id);
+    try {
+      if (error !== undefined) pending.reject(new Error(messageOf(error)));
+      else pending.resolve(readResult(pending.method, result ?? {}));
+    } catch (misfit) {
+      pending.reject(misfit as Error);
+    }
+    return true;
+  }
+}
+
+function messageOf(error: unknown): string {
+  const { message } = (error ?? {}) as { message?: unknown };
+  return typeof message === 'string' ? message : 'The command failed.';
 }

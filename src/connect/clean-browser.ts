@@ -1,6 +1,11 @@
 import { clock, delay } from '../shared/clock.js';
 import { CdpClient, type CdpCarrier, type Target } from './cdp-client.js';
-import { countDownloads, countKeepAliveRequests } from './lasting-requests.js';
+import {
+  COUNT_DOWNLOAD,
+  COUNT_KEEP_ALIVE,
+  countDownloads,
+  countKeepAliveRequests,
+} from './lasting-requests.js';
 
 /** Time until everything that a lease left must have ended, in ms. */
 const END_TIMEOUT = 2500;
@@ -9,6 +14,9 @@ const CHECK_INTERVAL = 5;
 
 const RUNNING = 'A page or a worker of the lease is still running.';
 const OPEN = 'A download, a sendBeacon or a fetch with keepalive of the lease is still open.';
+
+const UNREADABLE =
+  'The browser does not count its downloads and keepalive requests in a way that can be read.';
 
 /**
  * Removes everything that a lease left in a browser, so that the next lease finds nothing of it: it disposes of the contexts
@@ -23,7 +31,7 @@ export async function cleanBrowser(
   { isOwnContextUsed }: { isOwnContextUsed: boolean },
 ): Promise<void> {
   const cdp = new CdpClient(carrier);
-  const { browserContextIds } = await cdp.send<{ browserContextIds: string[] }>('Target.getBrowserContexts');
+  const { browserContextIds } = await cdp.send('Target.getBrowserContexts');
   const dispose = (browserContextId: string) =>
     cdp.send('Target.disposeBrowserContext', { browserContextId });
   await Promise.all([
@@ -54,7 +62,7 @@ async function renewOwnContext(cdp: CdpClient, others: ReadonlySet<string>): Pro
   // The response to a request of a closed page can arrive while the data is cleared.
   await until('The browser still has a cookie of the lease.', async () => {
     await clearData(cdp, sessionId);
-    return (await cdp.send<{ cookies: unknown[] }>('Storage.getCookies')).cookies.length === 0;
+    return (await cdp.send('Storage.getCookies')).cookies.length === 0;
   });
   const [running, startedLater] = await Promise.all([runningTargets(), closedRequests(cdp)]);
   if (running.length > 0) throw new Error(RUNNING);
@@ -72,14 +80,36 @@ async function end(cdp: CdpClient, { targetId, type }: Target): Promise<void> {
 
 /** Waits until no request of a page that was closed is open. Resolves to the number of those that were started. */
 async function closedRequests(cdp: CdpClient): Promise<number> {
-  const send = (method: string, params: object) => cdp.send(method, params);
+  const count = () =>
+    Promise.all(
+      [countKeepAliveRequests, countDownloads].map((one) =>
+        one((method, params) => cdp.send(method, params)),
+      ),
+    );
+  if ((await count()).includes(undefined)) await makeCountable(cdp);
   let started = 0;
   await until(OPEN, async () => {
-    const counts = await Promise.all([countKeepAliveRequests(send), countDownloads(send)]);
-    started = counts[0].started + counts[1].started;
-    return counts[0].open + counts[1].open === 0;
+    let open = 0;
+    started = 0;
+    for (const one of await count()) {
+      if (!one) throw new Error(UNREADABLE);
+      started += one.started;
+      open += one.open;
+    }
+    return open === 0;
   });
   return started;
+}
+
+/** Makes a browser that has counted no request of a kind count one, in a context that nobody else uses. */
+async function makeCountable(cdp: CdpClient): Promise<void> {
+  const { browserContextId } = await cdp.send('Target.createBrowserContext', { disposeOnDetach: true });
+  await cdp.send('Browser.setDownloadBehavior', { behavior: 'deny', browserContextId });
+  const sessionId = await cdp.attach(await cdp.openPage({ browserContextId }));
+  const run = (expression: string) =>
+    cdp.send('Runtime.evaluate', { expression, awaitPromise: true, userGesture: true }, sessionId);
+  await Promise.all([run(COUNT_KEEP_ALIVE), run(COUNT_DOWNLOAD)]);
+  await cdp.send('Target.disposeBrowserContext', { browserContextId });
 }
 
 async function clearData(cdp: CdpClient, sessionId: string): Promise<void> {

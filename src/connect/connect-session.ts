@@ -12,9 +12,10 @@ import { isLoopback, webSocketFault } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
 import type { Connection, Connector, ConnectRequest, ContextChoice, Protocol } from './connector.js';
 import { DownloadWatch, type Downloads, type PlanOfDownloads } from './downloads.js';
+import { MessageFilter, type MessageRules } from './message-filter.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { Socket, type OpenCdp, type SocketEnd } from './socket.js';
+import { Socket, type OpenClient, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
@@ -36,6 +37,8 @@ export interface ConnectPlan {
   readonly signal: AbortSignal;
   /** Called with the URLs of unresponsive pages that were closed. */
   readonly onPagesClosed: (urls: string[]) => void;
+  /** Called with the name of an event of the browser that can't be read, and was dropped. */
+  readonly onMisfit?: (name: string) => void;
   /** Called when a page of the browser's own context is opened or navigated. */
   readonly onOwnContextUsed: () => void;
   /** What the features of the lease add. */
@@ -104,8 +107,12 @@ async function connectOnce<Handles>(
   const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
   expectCdpUrl(grant, additions);
   const onLost = () => socket.cut('dropped');
-  const extensions = await Extensions.create(additions, { openCdp, connectOptions, onLost });
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
+  const filter = filterOf(socket, plan.onMisfit);
+  const rules = additions.flatMap((one) => one.rules ?? []);
+  filter.add(...rules);
+  const opening = { openCdp, filter, connectOptions, onLost };
+  const extensions = await Extensions.create(additions, opening);
   const { ended } = socket;
   void ended.then(() => extensions.cut());
   const cut = () => {
@@ -117,19 +124,29 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  const downloads = watchDownloads(grant, { socket, openCdp, listener, onFile: extensions.noteFile });
+  const downloads =
+    connector.sharesFiles === false
+      ? undefined
+      : watchDownloads(grant, { socket, filter, openCdp, listener });
+  /** A second WebSocket would be another lease where the connection is the lease. */
+  const openClient = async (during: AbortSignal) =>
+    grant.endsWithConnection === true && protocol === 'cdp'
+      ? raceAbort(filter.openSession(), during)
+      : openSocket(grant, { protocol, trust, signal: during, rules });
   let sockets = 1;
-  const opening = async () => {
+  const connecting = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
-    const request = requestOf(grant, plan, { socket, openCdp, onSockets: (count) => (sockets += count) });
-    const connecting = connector.connect({ ...request, exposedWebSockets: extensions.webSockets });
-    const [connection] = await Promise.all([connecting, extensions.open(signal)]);
+    const request = requestOf(grant, plan, { socket, openClient, onSockets: (count) => (sockets += count) });
+    const [connection] = await Promise.all([
+      connector.connect({ ...request, exposedWebSockets: extensions.webSockets }),
+      extensions.open(signal),
+    ]);
     await savesDownloads?.saveAll();
     return connection;
   };
   try {
-    const connection = await raceAbort(raceEnd(opening(), ended, dropped), signal);
+    const connection = await raceAbort(raceEnd(connecting(), ended, dropped), signal);
     // No response to a request of the lease may arrive while the browser is cleaned.
     const cleanup = async () => void (await Promise.all([connection.cleanup(), extensions.stop()]));
     const countSockets = () => sockets + (downloads?.sockets ?? 0) + extensions.sockets;
@@ -155,16 +172,25 @@ function watchDownloads(
   const isElsewhere = [cdpUrl, bidiUrl].some(
     (url) => url !== undefined && !isLoopback(new URL(url).hostname),
   );
-  const watch = new DownloadWatch({ ...plan, isElsewhere });
-  plan.socket.tap = watch;
-  return watch;
+  return new DownloadWatch({ ...plan, isElsewhere });
+}
+
+/** The filter of a connection. */
+function filterOf(socket: Socket, onMisfit?: (name: string) => void): MessageFilter {
+  const filter = new MessageFilter(socket, onMisfit);
+  socket.tap = filter;
+  return filter;
 }
 
 /** @param onSockets Called with the number of sockets of this process that an endpoint adds. */
 function requestOf(
   { id }: Grant,
   { settings, pageUrl, onOwnContextUsed }: ConnectPlan,
-  { socket, openCdp, onSockets }: { socket: Socket; openCdp: OpenCdp; onSockets: (count: number) => void },
+  {
+    socket,
+    openClient,
+    onSockets,
+  }: { socket: Socket; openClient: OpenClient; onSockets: (count: number) => void },
 ): ConnectRequest {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const endReason =
@@ -176,13 +202,13 @@ function requestOf(
     return openSingleEndpoint(socket);
   };
   const sharedEndpoint = async () => {
-    const shared = await openSharedEndpoint(openCdp);
+    const shared = await openSharedEndpoint(openClient);
     onSockets(1);
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };
   const options = { protocol, context, contextOptions, connectOptions, timeout };
-  return { socket, ...options, pageUrl, endReason, onOwnContextUsed, endpoint, sharedEndpoint };
+  return { socket, ...options, pageUrl, endReason, onOwnContextUsed, endpoint, openClient, sharedEndpoint };
 }
 
 /** Not every library detects that its socket has ended. */
@@ -234,21 +260,30 @@ async function cleanOverCdp(
 /** Opens a WebSocket to the session, if its URL may be trusted. */
 export async function openSocket(
   grant: Grant,
-  how: { protocol: Protocol; trust: Trust; signal: AbortSignal; spare?: SpareConnection },
+  how: {
+    protocol: Protocol;
+    trust: Trust;
+    signal: AbortSignal;
+    spare?: SpareConnection;
+    /** Of the messages of its client. */
+    rules?: readonly MessageRules[];
+  },
 ): Promise<Socket> {
-  const { protocol, trust, signal, spare } = how;
+  const { protocol, trust, signal, spare, rules = [] } = how;
   const url = await trustedUrl(grant, protocol, trust, signal);
   const headers = headersTo(url, grant, trust);
-  return Socket.open(url, signal, { network: trust.network, spare, headers });
+  const socket = await Socket.open(url, signal, { network: trust.network, spare, headers });
+  if (rules.length > 0) filterOf(socket).add(...rules);
+  return socket;
 }
 
 /** The headers of a request to a browser. Those of the service go to its own address only. */
 export function headersTo(
-  url: string,
+  url: URL,
   { headers: own }: Pick<Grant, 'headers'>,
   { baseUrl, headers }: Trust,
 ): Record<string, string> {
-  const isAtService = new URL(url.replace(/^ws/, 'http')).origin === baseUrl.origin;
+  const isAtService = new URL(url.href.replace(/^ws/, 'http')).origin === baseUrl.origin;
   return { ...(isAtService && headers), ...own };
 }
 
@@ -258,7 +293,7 @@ export async function trustedUrl(
   protocol: Protocol,
   trust: Trust,
   signal?: AbortSignal,
-): Promise<string> {
+): Promise<URL> {
   const { id: sessionId, cdpUrl, bidiUrl } = grant;
   const given = protocol === 'bidi' ? bidiUrl : cdpUrl;
   const name = protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP';
@@ -267,29 +302,48 @@ export async function trustedUrl(
     const other = protocol === 'bidi' ? "protocol 'cdp'" : "protocol 'bidi'";
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
   }
-  const url = /^https?:/.test(given)
-    ? await discover(given, grant, trust, signal).catch((error: unknown) => {
-        const page = `${new URL(given).origin}/json/version`;
-        throw fail(`names no WebSocket: ${page} has no answer (${explain(error)})`);
-      })
-    : given;
+  // The http address of a debugging port is trusted as its WebSocket is, before anything is sent there.
+  const isPort = /^https?:/i.test(given);
+  const address = isPort ? given.replace(/^http/i, 'ws') : given;
+  if (!URL.canParse(address)) throw fail('is not a URL, so it is not used');
+  const url = new URL(address);
   const fault = webSocketFault(url, trust);
   if (fault !== undefined) throw fail(`${fault}, so it is not used`);
-  return url;
+  return isPort ? discover(url, { grant, trust, signal, fail }) : url;
 }
 
 /** The WebSocket URL of a debugging port. Behind a container or a proxy, the port shows an address that is not its own. */
-async function discover(address: string, grant: Grant, trust: Trust, signal?: AbortSignal): Promise<string> {
-  const { host, protocol, search } = new URL(address);
-  const root = address.replace(/[?#].*$/, '').replace(/\/+$/, '');
-  const url = new URL(`${root}/json/version${search}`);
-  const headers = headersTo(url.href, grant, trust);
-  const route = routeTo(url, trust.network);
-  const { status, body } = await sendOnce({ url, headers }, { route, signal });
-  if (!isSuccess(status)) throw new Error(`status ${status}`);
-  const version = parseJson(body);
-  const found = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));
-  return `${protocol === 'https:' ? 'wss:' : 'ws:'}//${host}${found.pathname}${found.search || search}`;
+async function discover(
+  address: URL,
+  how: {
+    grant: Grant;
+    trust: Trust;
+    signal: AbortSignal | undefined;
+    fail: (fault: string) => ConnectError;
+  },
+): Promise<URL> {
+  const { grant, trust, signal, fail } = how;
+  const page = new URL(address);
+  page.protocol = address.protocol === 'wss:' ? 'https:' : 'http:';
+  page.pathname = `${address.pathname.replace(/\/+$/, '')}/json/version`;
+  page.hash = '';
+  try {
+    const headers = headersTo(page, grant, trust);
+    const route = routeTo(page, trust.network);
+    const { status, body } = await sendOnce({ url: page, headers }, { route, signal });
+    if (!isSuccess(status)) throw new Error(`status ${status}`);
+    const version = parseJson(body);
+    const named = new URL(String(isRecord(version) && version['webSocketDebuggerUrl']));
+    if (!/^wss?:$/.test(named.protocol)) throw new Error('it names no WebSocket');
+    // Only the path is the port's to choose.
+    const found = new URL(address);
+    found.pathname = named.pathname;
+    found.search = named.search || address.search;
+    found.hash = '';
+    return found;
+  } catch (error) {
+    throw fail(`names no WebSocket: ${page.origin}/json/version has no answer (${explain(error)})`);
+  }
 }
 
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {

@@ -1,5 +1,5 @@
 import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
-import type { Socket } from './socket.js';
+import type { AnySocket, Socket } from './socket.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */
 export const LARGEST_DOWNLOAD = 1024 ** 3;
@@ -50,6 +50,8 @@ export interface ConnectRequest {
    * that is valid for one connection. Use either this URL or `socket`.
    */
   endpoint(this: void): Promise<string>;
+  /** Opens a connection for a further client of the browser. It is the caller's to close. */
+  openClient(this: void, signal: AbortSignal): Promise<AnySocket>;
   /**
    * Opens a WebSocket URL on loopback for further clients of the browser, with CDP: each connects with a new WebSocket. Its path
    * is a secret. It is closed, with its clients, when the library can no longer use `socket`.
@@ -65,6 +67,11 @@ export interface ConnectRequest {
 export interface Connector<Handles = unknown> {
   /** Name of the library, for errors and events. */
   readonly library: string;
+  /**
+   * Whether the files that it names in uploads and downloads are those of this machine.
+   * @default true
+   */
+  readonly sharesFiles?: boolean;
   /** Returns why the library can't use this protocol, or can't isolate tasks in this way; `undefined` if it can. */
   refusal(protocol: Protocol, isolation?: Isolation): string | undefined;
   /** Whether `observe` can record traces. Otherwise the option `artifacts.trace` is refused. */

@@ -1,26 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { raceEnd } from '../shared/abort.js';
 import { BrowserFiles } from './browser-files.js';
 import { LARGEST_DOWNLOAD } from './connector.js';
 import { countDownloads } from './lasting-requests.js';
-import { partOf, readMessage, readResult, type Message } from './message.js';
-import type { Frame, OpenCdp, Socket, SocketTap } from './socket.js';
+import type { MessageFilter } from './message-filter.js';
+import type { CommandParams, EventParams } from './message.js';
+import type { OpenCdp, Socket } from './socket.js';
 import { Uploads } from './uploads.js';
 
-/** The messages about downloads are shorter, in bytes. The URL of a download may be long. */
-const HEAD = 200;
-/** Longest message that can contain the id of our own page and matters to a library, in bytes. */
-const LONGEST_TARGET_EVENT = 16 * 1024;
-/** Above the ids of every library, and below those that clean the browser. */
-const FIRST_ID = 2 ** 29;
-/** A name from outside that becomes part of a path. Chromium's are UUIDs. */
-const GUID = /^[\w-]{1,100}$/;
-
-const METHOD = /"method":\s*"([\w.]+)"/;
-const RESPONSE = /^\s*\{\s*(?:"type":\s*"(?:success|error)",\s*)?"id":\s*(\d+)/;
-const COMMAND_ID = /"id":\s*(\d+)/;
+type Progress = EventParams<'Browser.downloadProgress'>;
 
 /** A download of the browser, as far as it is known. */
 export interface BrowserDownload {
@@ -79,27 +68,13 @@ interface Folders {
 }
 
 export interface PlanOfDownloads {
-  readonly socket: Socket;
+  readonly socket: Pick<Socket, 'detached'>;
+  readonly filter: MessageFilter;
   readonly openCdp: OpenCdp;
   /** False if the browser may run on this machine. */
   readonly isElsewhere: boolean;
   /** Receives the downloads, with the option `downloads`. */
   readonly listener: DownloadListener | undefined;
-  /** Called with the path of each file that the library puts into a form. */
-  readonly onFile?: ((path: string) => void) | undefined;
-}
-
-interface Params {
-  readonly guid?: string;
-  readonly url?: string;
-  readonly suggestedFilename?: string;
-  readonly frameId?: string;
-  readonly state?: string;
-  readonly filePath?: string;
-  readonly totalBytes?: number;
-  readonly receivedBytes?: number;
-  readonly sessionId?: string;
-  readonly targetInfo?: { targetId: string; browserContextId?: string; openerId?: string };
 }
 
 /**
@@ -108,7 +83,7 @@ interface Params {
  * Playwright reads a download at the path where the browser saved it. Its message "completed" is held back until the file is
  * at that path on this machine, too; if the file can't be copied, the message becomes "canceled".
  */
-export class DownloadWatch implements SocketTap, Downloads {
+export class DownloadWatch implements Downloads {
   readonly #plan: PlanOfDownloads;
   readonly #files: BrowserFiles;
   readonly #uploads: Uploads;
@@ -118,17 +93,10 @@ export class DownloadWatch implements SocketTap, Downloads {
   readonly #folders: Folders[] = [];
   /** Contexts in which downloads may run. Undefined is the browser's own one. */
   readonly #contexts = new Set<string | undefined>([undefined]);
-  /** Commands that open a context, by the id of the command. */
-  readonly #opening = new Set<string>();
-  /** What no library may see: our own context and page. */
-  readonly #hidden = new Set<string>();
   readonly #pages = new Map<string, DownloadPage>();
   readonly #pageOfSession = new Map<string, DownloadPage>();
   readonly #pageOfDownload = new Map<string, DownloadPage>();
   readonly #emptied: Promise<unknown>[] = [];
-  /** What waits for the responses to our commands on the library's socket. */
-  readonly #asked = new Map<string, (result: unknown) => void>();
-  #lastId = FIRST_ID;
   #own: string | undefined;
   /** Whether any message can be about a download. */
   #isActive: boolean;
@@ -138,10 +106,12 @@ export class DownloadWatch implements SocketTap, Downloads {
     this.#isActive = plan.listener !== undefined;
     this.#files = new BrowserFiles({
       open: plan.openCdp,
-      hide: (id) => void this.#hidden.add(id),
-      onEvent: (data) => void this.#read(data),
+      hide: (id) => plan.filter.hide(id),
+      onBegun: (params) => this.#onBegun(params),
+      onProgress: (params) => void this.#onProgress(params),
     });
-    this.#uploads = new Uploads(plan, this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
+    this.#uploads = new Uploads(this.#files, plan.isElsewhere ? '/tmp' : tmpdir());
+    this.#addRules();
     void plan.socket.detached.then(() => {
       this.#files.close();
       for (const download of this.#downloads.values())
@@ -172,39 +142,14 @@ export class DownloadWatch implements SocketTap, Downloads {
     await this.#save(undefined);
   }
 
-  command(data: string | Frame): string | Frame | undefined {
-    const head = partOf(data, 0, HEAD);
-    const method = METHOD.exec(head)?.[1] ?? '';
-    if (this.#uploads.take(data, method)) return undefined;
-    if (method === 'Browser.setDownloadBehavior') return this.#noteBehavior(String(data)) ?? data;
-    const opensContext = method === 'Target.createBrowserContext' || method === 'browser.createUserContext';
-    if (this.#own && opensContext) {
-      const id = COMMAND_ID.exec(head) ?? COMMAND_ID.exec(String(data));
-      if (id) this.#opening.add(id[1]!);
-    }
-    return data;
-  }
-
-  message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
-    if (!this.#isActive || !(data instanceof Uint8Array)) return data;
-    const head = partOf(data, 0, HEAD);
-    const id = RESPONSE.exec(head)?.[1];
-    if (id !== undefined) {
-      if (this.#answer(id, data)) return undefined;
-      return this.#opening.delete(id) ? this.#onContext(data) : data;
-    }
-    const method = METHOD.exec(head)?.[1] ?? '';
-    if (this.#isHidden(data)) return undefined;
-    if (/^(Browser|Page)\.download/.test(method)) return this.#read(data);
-    if (this.#plan.listener && method === 'Target.attachedToTarget') this.#addPage(readMessage(data).params);
-    return data;
-  }
-
   async isOneComing(): Promise<boolean> {
-    const ask = (method: string, params: object) =>
-      this.#files.isOpen ? this.#files.send(method, params) : this.#askBeside(method, params);
-    const { open } = await countDownloads(ask);
-    return open > [...this.#downloads.keys()].filter((guid) => !this.#finished.has(guid)).length;
+    // A second WebSocket would cost more.
+    const client = this.#files.isOpen ? this.#files : this.#plan.filter.cdp;
+    const downloads = await countDownloads((method, params) => client.send(method, params));
+    // A browser that counts nothing has had no download.
+    return (
+      (downloads?.open ?? 0) > [...this.#downloads.keys()].filter((guid) => !this.#finished.has(guid)).length
+    );
   }
 
   async cancel({ guid }: BrowserDownload): Promise<void> {
@@ -226,32 +171,44 @@ export class DownloadWatch implements SocketTap, Downloads {
     await this.#files.closePage();
   }
 
-  /** Sends a command over the socket of the library, which does not see it. A second WebSocket would cost more. */
-  async #askBeside(method: string, params: object): Promise<unknown> {
-    const id = String(++this.#lastId);
-    const result = new Promise<unknown>((resolve) => this.#asked.set(id, resolve));
-    this.#plan.socket.sendUnseen(JSON.stringify({ id: this.#lastId, method, params }));
-    return raceEnd(result, this.#plan.socket.detached, () => new Error('The WebSocket has ended.'));
+  #addRules(): void {
+    const { filter, listener } = this.#plan;
+    const copy = ({ files }: { files: string[] }) => this.#uploads.copy(files);
+    // The library waits for its new context until downloads are saved there. A context that was closed in the meantime has none.
+    const saveIn = async (id: string) => this.#own && this.#save(id).catch(() => {});
+    filter.add({
+      commands: {
+        'DOM.setFileInputFiles': copy,
+        'input.setFiles': copy,
+        'Browser.setDownloadBehavior': (params) => this.#noteBehavior(params),
+      },
+      results: {
+        'Target.createBrowserContext': async ({ browserContextId }) => void (await saveIn(browserContextId)),
+        'browser.createUserContext': async ({ userContext }) => void (await saveIn(userContext)),
+      },
+      events: {
+        'Browser.downloadWillBegin': (params) => this.#onBegun(params),
+        'Browser.downloadProgress': (params) => this.#onProgress(params),
+        'Page.downloadWillBegin': ({ guid }, sessionId) => {
+          if (this.#isActive && sessionId !== undefined)
+            this.#notePage(guid, this.#pageOfSession.get(sessionId));
+        },
+        ...(listener && { 'Target.attachedToTarget': (params) => this.#addPage(params) }),
+      },
+    });
   }
 
-  /** Returns false for the response to a command of the library. */
-  #answer(id: string, data: Frame): boolean {
-    const onResult = this.#asked.get(id);
-    if (!onResult) return false;
-    onResult(readResult(data));
-    return this.#asked.delete(id);
-  }
-
-  /** Reads where a library lets the browser save its downloads. Returns another command if the browser can't save there. */
-  #noteBehavior(text: string): string | undefined {
-    const command = readMessage(text);
-    const { behavior, downloadPath: path, browserContextId } = command.params;
-    if (behavior !== 'allowAndName' || typeof path !== 'string') return undefined;
+  /** Reads where a library lets the browser save its downloads. Returns another folder if the browser can't save there. */
+  #noteBehavior({
+    behavior,
+    downloadPath: path,
+    browserContextId,
+  }: CommandParams<'Browser.setDownloadBehavior'>): { downloadPath: string } | undefined {
+    if (behavior !== 'allowAndName' || path === undefined) return undefined;
     this.#isActive = true;
-    if (typeof browserContextId === 'string') this.#contexts.add(browserContextId);
+    if (browserContextId !== undefined) this.#contexts.add(browserContextId);
     const downloadPath = this.#addFolder(path, true);
-    if (downloadPath === path) return undefined;
-    return JSON.stringify({ ...command, params: { ...command.params, downloadPath } });
+    return downloadPath === path ? undefined : { downloadPath };
   }
 
   /** A folder of temporary files may have a name here that another machine does not have. */
@@ -270,27 +227,7 @@ export class DownloadWatch implements SocketTap, Downloads {
     await this.#files.send('Browser.setDownloadBehavior', { ...behavior, browserContextId });
   }
 
-  /** The library waits for its new context until downloads are saved there. */
-  async #onContext(data: Frame): Promise<Frame> {
-    const { browserContextId, userContext } = readResult(data);
-    const id = browserContextId ?? userContext;
-    // A context that was closed in the meantime has no downloads.
-    if (typeof id === 'string') await this.#save(id).catch(() => {});
-    return data;
-  }
-
-  #isHidden(data: Uint8Array): boolean {
-    if (this.#hidden.size === 0 || data.length > LONGEST_TARGET_EVENT) return false;
-    const text = String(data);
-    if (![...this.#hidden].some((id) => text.includes(id))) return false;
-    // Later messages name only the session or the page.
-    for (const [, id] of text.matchAll(/"(?:targetId|sessionId|context)":\s*"([\w-]+)"/g))
-      this.#hidden.add(id!);
-    return true;
-  }
-
-  #addPage({ sessionId, targetInfo }: Params): void {
-    if (sessionId === undefined || !targetInfo) return;
+  #addPage({ sessionId, targetInfo }: EventParams<'Target.attachedToTarget'>): void {
     const { targetId, browserContextId, openerId } = targetInfo;
     const openers = openerId === undefined ? [] : (this.#pages.get(openerId)?.ids ?? [openerId]);
     const page = { ids: [targetId, ...openers], contextId: browserContextId };
@@ -298,21 +235,8 @@ export class DownloadWatch implements SocketTap, Downloads {
     this.#pages.set(targetId, page);
   }
 
-  #read(data: Frame): Frame | Promise<Frame> {
-    const { method, sessionId, params }: Message & { params: Params } = readMessage(data);
-    const { guid } = params;
-    if (guid === undefined || !GUID.test(guid)) return data;
-    if (method === 'Page.downloadWillBegin') this.#notePage(guid, this.#pageOfSession.get(String(sessionId)));
-    if (method === 'Browser.downloadWillBegin') this.#begin(guid, params);
-    if (method !== 'Browser.downloadProgress') return data;
-    const finished = this.#progress(guid, params);
-    if (!finished) return data;
-    const canceled = () => Buffer.from(String(data).replace(/"state":\s*"completed"/, '"state":"canceled"'));
-    return finished.then((isHere) => (isHere ? data : canceled()));
-  }
-
-  #begin(guid: string, { url = '', suggestedFilename = '', frameId = '' }: Params): void {
-    if (this.#downloads.has(guid) || this.#finished.has(guid)) return;
+  #onBegun({ guid, url, suggestedFilename, frameId = '' }: EventParams<'Browser.downloadWillBegin'>): void {
+    if (!this.#isActive || this.#downloads.has(guid) || this.#finished.has(guid)) return;
     // The browser names only the frame.
     const page = this.#pageOfDownload.get(guid) ?? this.#pages.get(frameId);
     const download = { guid, url, suggestedFilename, page, received: 0, total: 0 };
@@ -328,11 +252,14 @@ export class DownloadWatch implements SocketTap, Downloads {
     if (download) download.page = page;
   }
 
+  /** Holds back the end of a download until its file is here. */
+  #onProgress(progress: Progress): Promise<object | undefined> | undefined {
+    const finished = this.#isActive ? this.#progress(progress) : undefined;
+    return finished?.then((isHere) => (isHere ? undefined : { state: 'canceled' }));
+  }
+
   /** Returns a promise for the end of a download whose file the browser has. */
-  #progress(
-    guid: string,
-    { state, filePath, receivedBytes, totalBytes }: Params,
-  ): Promise<boolean> | undefined {
+  #progress({ guid, state, filePath, receivedBytes, totalBytes }: Progress): Promise<boolean> | undefined {
     const download = this.#downloads.get(guid);
     if (!download) {
       const late = state === 'completed' ? this.#finishLate(guid, filePath) : undefined;
@@ -420,13 +347,13 @@ export class DownloadWatch implements SocketTap, Downloads {
     const { guid } = download;
     const folders = this.#foldersOf(guid, filePath);
     const from = filePath ?? `${folders?.there}/${guid}`;
-    // Where the caller lets the browser save its downloads.
-    if (!folders && (await isFile(from))) return { path: this.#accept(download, from), isShared: true };
     const here = await this.#folderFor(folders);
     if (here === undefined) return undefined;
+    // A path of the browser means nothing here: the folder is ours or the library's, and the name is a UUID.
     const path = join(here, guid);
     const isShared = here === folders?.here && folders.isShared;
-    if (await isFile(path)) return { path: this.#accept(download, path), isShared };
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isFile()) return { path: this.#accept(found.size, path), isShared };
     try {
       await this.#files.copy(from, path, {
         check: (size) => this.#checkCopy(size, download),
@@ -447,8 +374,8 @@ export class DownloadWatch implements SocketTap, Downloads {
   }
 
   /** Without a listener, only the copy is limited: the file of a browser on this machine is the library's own. */
-  #accept({ received }: BrowserDownload, path: string): string {
-    if (this.#plan.listener && received > this.#maxSize) throw this.#tooLarge(received);
+  #accept(size: number, path: string): string {
+    if (this.#plan.listener && size > this.#maxSize) throw this.#tooLarge(size);
     return path;
   }
 

@@ -1,5 +1,6 @@
 import type { DownloadListener } from './downloads.js';
 import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
+import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { OpenCdp } from './socket.js';
 
 /** What a feature of a lease adds to each of its connects. */
@@ -8,6 +9,8 @@ export interface ConnectAddition {
   readonly needsCdp?: string;
   /** Creates what runs beside the connection of the library. */
   readonly extend?: (opening: Opening) => Promise<ConnectExtension>;
+  /** Of the messages between the browser and its clients: the library, and all that connect through this process. */
+  readonly rules?: readonly MessageRules[];
   /** Receives the files that the browser downloads. */
   readonly downloads?: DownloadListener;
 }
@@ -16,6 +19,8 @@ export interface ConnectAddition {
 export interface Opening {
   /** Opens a further WebSocket to the browser. */
   readonly openCdp: OpenCdp;
+  /** Of the library's connection. */
+  readonly filter: MessageFilter;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
   /** Ends the connection, which can't be used any longer. */
@@ -26,8 +31,6 @@ export interface Opening {
 export interface ConnectExtension {
   /** Number of sockets of this process that belong to it. */
   readonly sockets: number;
-  /** Receives the paths of files that the library puts into forms. */
-  noteFile?(this: void, path: string): void;
   /** For a library that can route the WebSockets of its pages. */
   readonly webSockets?: ExposedWebSockets;
   /** Begins, while the library connects. */
@@ -57,10 +60,6 @@ export class Extensions {
   get webSockets(): ExposedWebSockets | undefined {
     return this.#all.find(({ webSockets }) => webSockets)?.webSockets;
   }
-
-  readonly noteFile = (path: string): void => {
-    for (const one of this.#all) one.noteFile?.(path);
-  };
 
   async open(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#all.map((one) => one.open(signal)));

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { WebSocket, WebSocketServer } from 'ws';
 import { loadWs } from '../shared/lazy.js';
 import { join } from './relay.js';
-import type { OpenCdp, Socket, SocketEnd } from './socket.js';
+import type { AnySocket, OpenClient, Socket, SocketEnd } from './socket.js';
 
 /** A WebSocket URL on loopback that leads to a leased browser. Its path is a secret; it never contains the secret of the session's URL. */
 export interface LoopbackEndpoint extends AsyncDisposable {
@@ -21,7 +21,7 @@ export async function openSingleEndpoint(socket: Socket): Promise<string> {
 }
 
 /** Connects each client to a new socket, until the endpoint is closed. */
-export async function openSharedEndpoint(open: OpenCdp): Promise<LoopbackEndpoint> {
+export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndpoint> {
   const closed = new AbortController();
   const { url, server } = await listen(async (client) => {
     // The client's first messages wait until the browser's socket is open.
@@ -66,7 +66,7 @@ async function listen(
   return { url: `ws://127.0.0.1:${port}${path}`, server };
 }
 
-function connect(client: WebSocket, socket: Socket, reason: SocketEnd): void {
+function connect(client: WebSocket, socket: AnySocket, reason: SocketEnd): void {
   join(client, socket);
   client.once('close', () => socket.close(reason));
   if (client.readyState !== client.OPEN) socket.close(reason);

@@ -1,27 +1,169 @@
+import * as v from 'valibot';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Frame } from './socket.js';
 
-/** A command or an event of CDP or WebDriver BiDi. Its fields come from outside. */
-export interface Message {
-  readonly id?: unknown;
-  readonly method?: unknown;
-  readonly sessionId?: unknown;
-  readonly params: Record<string, unknown>;
+/** A name from outside that becomes part of a path. Chromium's are UUIDs. */
+const guid = v.pipe(v.string(), v.regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i));
+const text = v.string();
+const count = v.pipe(v.number(), v.minValue(0));
+const may = <Field extends v.GenericSchema>(field: Field) => v.optional(field);
+/** A method of HTTP that has a response with a body. */
+const httpMethod = v.pipe(text, v.regex(/^(?!connect$)[\w!#$%&'*+.^`|~-]{1,100}$/i));
+
+const targetInfo = v.object({
+  targetId: text,
+  type: text,
+  url: text,
+  browserContextId: may(text),
+  openerId: may(text),
+});
+
+export interface FrameTree {
+  readonly frame: { readonly id: string };
+  readonly childFrames?: readonly FrameTree[] | undefined;
 }
 
-/** @throws SyntaxError if the message is not JSON. */
+const frameTree: v.GenericSchema<FrameTree> = v.object({
+  frame: v.object({ id: text }),
+  childFrames: may(v.array(v.lazy(() => frameTree))),
+});
+
+const evaluated = v.object({
+  result: v.object({ value: may(v.unknown()), objectId: may(text) }),
+  exceptionDetails: may(v.object({ exception: may(v.object({ description: may(text) })) })),
+});
+
+/** The events of a browser that this library reads, with the fields that it reads. */
+const EVENTS = {
+  'Browser.downloadWillBegin': v.object({ guid, url: text, suggestedFilename: text, frameId: may(text) }),
+  'Browser.downloadProgress': v.object({
+    guid,
+    state: text,
+    receivedBytes: may(v.number()),
+    totalBytes: may(v.number()),
+    filePath: may(text),
+  }),
+  'Page.downloadWillBegin': v.object({ guid }),
+  'Target.attachedToTarget': v.object({ sessionId: text, targetInfo }),
+  'Target.detachedFromTarget': v.object({ sessionId: may(text) }),
+  'Runtime.executionContextCreated': v.object({
+    context: v.object({ id: v.number(), origin: text }),
+  }),
+  'Runtime.executionContextsCleared': v.object({}),
+  'Runtime.bindingCalled': v.object({ payload: text, executionContextId: v.number() }),
+  'Fetch.requestPaused': v.object({
+    requestId: text,
+    frameId: text,
+    request: v.object({
+      url: text,
+      method: httpMethod,
+      headers: v.record(text, text),
+      hasPostData: may(v.boolean()),
+      // Without `bytes`: a file of the browser's machine in a form, or a stream.
+      postDataEntries: may(v.array(v.object({ bytes: may(text) }))),
+    }),
+  }),
+};
+
+/** The results of commands that this library reads. */
+const RESULTS = {
+  'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
+  'Target.createTarget': v.object({ targetId: text }),
+  'Target.attachToTarget': v.object({ sessionId: text }),
+  'Target.attachToBrowserTarget': v.object({ sessionId: text }),
+  'Target.getBrowserContexts': v.object({ browserContextIds: v.array(text) }),
+  'Target.createBrowserContext': v.object({ browserContextId: text }),
+  'Storage.getCookies': v.object({ cookies: v.array(v.unknown()) }),
+  'Page.getFrameTree': v.object({ frameTree }),
+  'Runtime.evaluate': evaluated,
+  'Runtime.callFunctionOn': evaluated,
+  'Browser.getHistograms': v.object({
+    histograms: v.array(
+      v.object({ name: text, count, buckets: v.array(v.object({ low: v.number(), count })) }),
+    ),
+  }),
+  'browser.createUserContext': v.object({ userContext: text }),
+};
+
+/** The commands of a library, or of a client of a loopback address, that this library reads. */
+const COMMANDS = {
+  'Target.createBrowserContext': v.looseObject({
+    proxyServer: may(text),
+    proxyBypassList: may(text),
+  }),
+  'Target.createTarget': v.looseObject({ browserContextId: may(text) }),
+  'Browser.setDownloadBehavior': v.object({
+    behavior: text,
+    downloadPath: may(text),
+    browserContextId: may(text),
+  }),
+  'DOM.setFileInputFiles': v.object({ files: v.array(text) }),
+  'input.setFiles': v.object({ files: v.array(text) }),
+};
+
+type Read<Table extends Record<string, v.GenericSchema>, Name> = Name extends keyof Table
+  ? v.InferOutput<Table[Name]>
+  : unknown;
+
+export type EventName = keyof typeof EVENTS;
+export type EventParams<Name extends EventName = EventName> = Read<typeof EVENTS, Name>;
+/** `unknown` for a command whose result nobody reads. */
+export type ResultOf<Method extends string> = Read<typeof RESULTS, Method>;
+export type CommandName = keyof typeof COMMANDS;
+export type CommandParams<Name extends CommandName> = Read<typeof COMMANDS, Name>;
+
+/** The parts of every message. What a peer sends is checked here, and nowhere else. */
+const envelope = v.object({
+  id: may(v.number()),
+  method: may(text),
+  sessionId: may(text),
+  params: may(v.custom<Record<string, unknown>>(isRecord)),
+  result: may(v.unknown()),
+  error: may(v.unknown()),
+});
+
+/** A command, a response or an event of CDP or WebDriver BiDi. */
+export type Message = v.InferOutput<typeof envelope>;
+
+/** A message, a result or an event that is not what the protocol says. */
+export class MisfitError extends Error {}
+
+/** @throws MisfitError; SyntaxError if the message is not JSON. */
 export function readMessage(data: string | Frame): Message {
-  const { params, ...others } = record(parseJson(String(data)));
-  return { ...others, params: record(params) };
+  return read(envelope, parseJson(String(data)), 'message');
 }
 
-/** Reads the result in a response; an empty one in an error. */
-export function readResult(data: Frame): Record<string, unknown> {
-  return record(record(parseJson(String(data)))['result']);
+/** Whether this library reads an event. */
+export function isRead(name: string | undefined): name is EventName {
+  return name !== undefined && Object.hasOwn(EVENTS, name);
 }
 
-function record(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
+/** @throws MisfitError */
+export function readEvent<Name extends EventName>(name: Name, params: unknown): EventParams<Name> {
+  return read(EVENTS[name], params, `event ${name}`) as EventParams<Name>;
+}
+
+/** @throws MisfitError */
+export function readResult<Method extends string>(method: Method, result: unknown): ResultOf<Method> {
+  const schema = Object.hasOwn(RESULTS, method) ? RESULTS[method as keyof typeof RESULTS] : v.unknown();
+  return read(schema, result, `result of ${method}`) as ResultOf<Method>;
+}
+
+/** @throws MisfitError */
+export function readCommand<Name extends CommandName>(name: Name, params: unknown): CommandParams<Name> {
+  return read(COMMANDS[name], params, `command ${name}`) as CommandParams<Name>;
+}
+
+function read<Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+  what: string,
+): v.InferOutput<Schema> {
+  const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
+  if (success) return output;
+  // The value itself can be anything, also a secret.
+  const place = v.getDotPath(issues[0]) ?? 'value';
+  throw new MisfitError(`The browser sent a ${what} that can not be read: ${place} is not valid.`);
 }
 
 /** Reads a part of a message: a whole one can have megabytes. */

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { recordOf } from '../shared/json.js';
 import type { Connector, Protocol } from './connector.js';
-import type { AnySocket, Frame, Socket } from './socket.js';
+import type { AnySocket, Frame, OpenClient, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
 
 /** Bytes that may wait for a slow receiver; beyond them, its sender is not read. */
@@ -11,18 +11,31 @@ const INVALID = 1007;
 /** Longest command without parameters, in bytes. */
 const LONGEST_BARE_COMMAND = 200;
 
-/** Lets another program use the socket of a lease. No automation library takes part. */
-export const relay: Connector<{ readonly socket: Socket }> = {
+/** What `relay` offers to another program. */
+export interface RelayHandles {
+  /** The connection of the lease. */
+  readonly socket: Socket;
+  /** Opens a connection for one client of several. */
+  readonly openClient: OpenClient;
+}
+
+/**
+ * Lets another program use the connection of a lease. No automation library takes part.
+ *
+ * @param sharesFiles The program may name files of this machine.
+ */
+export const relay = (sharesFiles: boolean): Connector<RelayHandles> => ({
   library: 'The proxy',
+  sharesFiles,
   refusal: () => undefined,
   load: async () => {},
-  connect: async ({ socket }) => ({
-    handles: { socket },
+  connect: async ({ socket, openClient }) => ({
+    handles: { socket, openClient },
     isConnected: () => true,
     cleanup: async () => {},
     disconnect: async () => socket.close('closed-by-us'),
   }),
-};
+});
 
 type Send<Data = Frame> = (data: Data, isBinary: boolean) => void;
 
@@ -39,9 +52,9 @@ export function join(client: WebSocket, socket: AnySocket, open: Channel = whole
     client.send(data as Buffer, { binary: isBinary }, resumeBrowser);
     if (client.bufferedAmount > MOST_UNSENT) socket.pause();
   });
-  socket.onSent = () => {
+  socket.onSent(() => {
     if (client.isPaused && socket.unsent <= MOST_UNSENT) client.resume();
-  };
+  });
   client.on('message', (data, isBinary) => {
     // A client that is being disconnected can still send.
     if (client.readyState !== client.OPEN) return;

@@ -1,53 +1,43 @@
-import { isRecord, recordOf } from '../shared/json.js';
-import { CdpClient } from './cdp-client.js';
+import { recordOf } from '../shared/json.js';
+import { CdpClient, type CdpCarrier } from './cdp-client.js';
+import { partOf, readEvent, readMessage } from './message.js';
 import type { AnySocket, Frame } from './socket.js';
 
-/** Longest end of a message with the id of its session, in characters. */
+/** Longest end of a message with the id of its session, in bytes. */
 const LONGEST_END = 100;
-/** Below the ids of `CdpClient`, and above those of every library. */
-const DETACH_ID = 2 ** 30;
 /** Chromium writes the session id last. */
-const SESSION_END = /,"sessionId":"[^"]+"\}$/;
+const SESSION_END = /,"sessionId":"([\w-]+)"\}\s*$/;
+/** Longest message that is parsed to find its session, in bytes. */
+const LONGEST_PARSED = 64 * 1024;
+/** The events from which the sessions of a client are known. */
+const ATTACHED = /"method":\s*"Target\.(attachedTo|detachedFrom)Target"/;
+const LONGEST_HEAD = 200;
 
 /**
- * One session of CDP within a socket, as a connection of its own: its messages have no session id. What a client sets in the
- * browser ends with it. A socket has one at a time.
+ * One session of CDP within a connection, as a connection of its own: its messages have no session id. What a client sets in the
+ * browser ends with it.
  */
 export class SessionSocket implements AnySocket {
   onMessage: AnySocket['onMessage'] = () => {};
+  readonly sessionId: string;
   readonly ended: AnySocket['ended'];
-  /** Resolves when the session has ended though the socket is open, for example because the page was closed. */
+  /** Resolves when the session has ended though the connection is open, for example because the page was closed. */
   readonly detached: Promise<void>;
   readonly #outer: AnySocket;
-  readonly #sessionId: string;
+  readonly #cdp: CdpClient;
+  #detach = () => {};
 
-  /** A session of the browser. */
-  static async ofBrowser(outer: AnySocket): Promise<SessionSocket> {
-    const attached = clientOf(outer).send<{ sessionId: string }>('Target.attachToBrowserTarget');
-    return new SessionSocket(outer, (await attached).sessionId);
-  }
-
-  /** @param targetId Default: any page of the browser. */
-  static async ofPage(outer: AnySocket, targetId: string | undefined): Promise<SessionSocket> {
-    const cdp = clientOf(outer);
-    return new SessionSocket(outer, await cdp.attach(targetId ?? (await anyPage(cdp))));
-  }
-
-  private constructor(outer: AnySocket, sessionId: string) {
+  constructor(outer: AnySocket, cdp: CdpClient, sessionId: string) {
     this.#outer = outer;
-    this.#sessionId = sessionId;
+    this.#cdp = cdp;
+    this.sessionId = sessionId;
     this.ended = outer.ended;
-    this.detached = new Promise((resolve) => {
-      outer.onMessage = (data) => this.#receive(data, resolve);
-    });
+    this.detached = new Promise((resolve) => (this.#detach = resolve));
+    void outer.detached.then(this.#detach);
   }
 
-  get onSent(): () => void {
-    return this.#outer.onSent;
-  }
-
-  set onSent(onSent: () => void) {
-    this.#outer.onSent = onSent;
+  onSent(call: () => void): void {
+    this.#outer.onSent(call);
   }
 
   get unsent(): number {
@@ -63,7 +53,7 @@ export class SessionSocket implements AnySocket {
   }
 
   send(data: string | Frame): void {
-    this.#outer.send(JSON.stringify({ sessionId: this.#sessionId, ...recordOf(String(data)) }));
+    this.#outer.send(JSON.stringify({ sessionId: this.sessionId, ...recordOf(String(data)) }));
   }
 
   close(): void {
@@ -71,32 +61,127 @@ export class SessionSocket implements AnySocket {
   }
 
   cut(): void {
-    const params = { sessionId: this.#sessionId };
     // Nobody waits for the response: the browser handles its commands in order.
-    this.#outer.send(JSON.stringify({ id: DETACH_ID, method: 'Target.detachFromTarget', params }));
+    this.#cdp.send('Target.detachFromTarget', { sessionId: this.sessionId }).catch(() => {});
+    this.#detach();
   }
 
-  #receive(data: Frame, onDetached: () => void): unknown {
-    const text = String(data);
-    const end = SESSION_END.exec(text.slice(-LONGEST_END))?.[0];
-    if (end === `,"sessionId":"${this.#sessionId}"}`)
-      return this.onMessage(Buffer.from(`${text.slice(0, -end.length)}}`), false);
-    // Of a session that the client has opened.
-    if (end !== undefined) return this.onMessage(data, false);
-    const { sessionId: from, ...message } = recordOf(text);
-    if (from === this.#sessionId) return this.onMessage(Buffer.from(JSON.stringify(message)), false);
-    if (from !== undefined) return this.onMessage(data, false);
-    // An event of the browser, which the client did not ask for.
-    const { method, params } = message;
-    const isOver = method === 'Target.detachedFromTarget' && isRecord(params) && params['sessionId'];
-    if (isOver === this.#sessionId) onDetached();
-    return undefined;
+  /** The commands and events of the session, for `CdpClient`. */
+  get carrier(): CdpCarrier {
+    return {
+      ended: this.detached,
+      send: (message) => this.send(message),
+      listen: (onMessage) => void (this.onMessage = onMessage),
+    };
   }
+
+  /** @internal */
+  end(): void {
+    this.#detach();
+  }
+}
+
+/** The sessions of several clients within one connection. */
+export class Sessions {
+  readonly #outer: AnySocket;
+  readonly #cdp: CdpClient;
+  /** By the ids of their sessions, and of the sessions that their clients have opened. */
+  readonly #owners = new Map<string, SessionSocket>();
+
+  /** Over a connection that no library uses. */
+  static over(outer: AnySocket): Sessions {
+    const send = (message: string) => outer.send(message);
+    const cdp = new CdpClient({ ended: outer.ended, send, listen: () => {} });
+    const sessions = new Sessions(outer, cdp);
+    outer.onMessage = (data) => void (cdp.receive(data) || sessions.take(data));
+    return sessions;
+  }
+
+  /** @param cdp A client of the connection itself. */
+  constructor(outer: AnySocket, cdp: CdpClient) {
+    this.#outer = outer;
+    this.#cdp = cdp;
+  }
+
+  /** Opens a session of the browser. */
+  async ofBrowser(): Promise<SessionSocket> {
+    return this.#add((await this.#cdp.send('Target.attachToBrowserTarget')).sessionId);
+  }
+
+  /** Opens a session of a page. @param targetId Default: any page of the browser. */
+  async ofPage(targetId: string | undefined): Promise<SessionSocket> {
+    return this.#add(await this.#cdp.attach(targetId ?? (await anyPage(this.#cdp))));
+  }
+
+  /** Delivers a message of one of the sessions. Returns false for any other message. */
+  take(data: Frame): boolean {
+    if (this.#owners.size === 0) return false;
+    const head = partOf(data, 0, LONGEST_HEAD);
+    if (ATTACHED.test(head)) return this.#takeTargetEvent(data);
+    const sessionId = sessionIdOf(data);
+    const owner = sessionId === undefined ? undefined : this.#owners.get(sessionId);
+    if (owner) deliver(owner, sessionId!, data);
+    return owner !== undefined;
+  }
+
+  #add(sessionId: string): SessionSocket {
+    const session = new SessionSocket(this.#outer, this.#cdp, sessionId);
+    this.#owners.set(sessionId, session);
+    void session.detached.then(() => {
+      for (const [id, owner] of this.#owners) if (owner === session) this.#owners.delete(id);
+    });
+    return session;
+  }
+
+  /** Reads which client has opened or lost a session. */
+  #takeTargetEvent(data: Frame): boolean {
+    const { method, sessionId: from, params } = readMessage(data);
+    const isAttached = method === 'Target.attachedToTarget';
+    const { sessionId } = isAttached
+      ? readEvent('Target.attachedToTarget', params)
+      : readEvent('Target.detachedFromTarget', params);
+    const owner = from === undefined ? undefined : this.#owners.get(from);
+    if (sessionId !== undefined && from === undefined) {
+      const session = this.#owners.get(sessionId);
+      // An event of the connection itself, which the session's client did not ask for.
+      if (session?.sessionId === sessionId) {
+        if (!isAttached) session.end();
+        return true;
+      }
+    }
+    if (!owner) return false;
+    if (sessionId !== undefined && isAttached) this.#owners.set(sessionId, owner);
+    deliver(owner, from!, data);
+    if (sessionId !== undefined && !isAttached) this.#owners.delete(sessionId);
+    return true;
+  }
+}
+
+/** The id of the session that a message belongs to. */
+export function sessionIdOf(data: Frame): string | undefined {
+  const end = SESSION_END.exec(partOf(data, -LONGEST_END));
+  if (end) return end[1];
+  if (!(data instanceof Uint8Array) || data.length > LONGEST_PARSED) return undefined;
+  return partOf(data, 0).includes('"sessionId"') ? readMessage(data).sessionId : undefined;
+}
+
+/** Passes a message to a client, without the id of the client's own session. */
+function deliver(owner: SessionSocket, sessionId: string, data: Frame): void {
+  if (sessionId !== owner.sessionId) return void owner.onMessage(data, false);
+  const text = String(data);
+  const end = SESSION_END.exec(text.slice(-LONGEST_END))?.[0];
+  if (end !== undefined) return void owner.onMessage(Buffer.from(`${text.slice(0, -end.length)}}`), false);
+  const { sessionId: _own, ...message } = recordOf(text);
+  owner.onMessage(Buffer.from(JSON.stringify(message)), false);
 }
 
 /** Opens a URL in the first page of a browser, over CDP. */
 export async function openInFirstPage(socket: AnySocket, url: string): Promise<void> {
-  const cdp = clientOf(socket);
+  const cdp = new CdpClient({
+    ended: socket.ended,
+    send: (message) => socket.send(message),
+    listen: (onMessage) => void (socket.onMessage = onMessage),
+  });
   const sessionId = await cdp.attach(await anyPage(cdp));
   await cdp.send('Page.navigate', { url }, sessionId);
   await cdp.send('Target.detachFromTarget', { sessionId });
@@ -105,12 +190,4 @@ export async function openInFirstPage(socket: AnySocket, url: string): Promise<v
 async function anyPage(cdp: CdpClient): Promise<string> {
   const page = (await cdp.targets()).find(({ type }) => type === 'page');
   return page?.targetId ?? cdp.openPage();
-}
-
-function clientOf(socket: AnySocket): CdpClient {
-  return new CdpClient({
-    ended: socket.ended,
-    send: (message) => socket.send(message),
-    listen: (onMessage) => void (socket.onMessage = onMessage),
-  });
 }

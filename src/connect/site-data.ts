@@ -1,5 +1,6 @@
 import { raceTimeout } from '../shared/abort.js';
-import { countKeepAliveRequests } from './lasting-requests.js';
+import { COUNT_KEEP_ALIVE, countKeepAliveRequests } from './lasting-requests.js';
+import { readResult } from './message.js';
 
 /** Time until the page must be blank, and then until the browser must have cleared its data, in ms. */
 const CLEAR_TIMEOUT = 2000;
@@ -40,13 +41,21 @@ export class SiteDataCleaner {
   /** Resolves to false, or rejects, if some data may be left. */
   async clear(): Promise<boolean> {
     if (this.#isUnsafe) return false;
-    const count = () => countKeepAliveRequests(this.#send);
+    const count = () =>
+      countKeepAliveRequests(async (method, params) => readResult(method, await this.#send(method, params)));
     let [before] = await raceTimeout(CLEAR_TIMEOUT, () => Promise.all([count(), this.#makeBlank()]));
+    if (!before) {
+      const params = { expression: COUNT_KEEP_ALIVE, awaitPromise: true };
+      before = await raceTimeout(CLEAR_TIMEOUT, () => this.#send('Runtime.evaluate', params).then(count));
+    }
+    if (!before) return false;
     // It may have ended in the meantime.
     if (before.open > 0) before = await raceTimeout(CLEAR_TIMEOUT, count);
+    if (!before) return false;
     // Requests of other pages count, too: nothing shows which page sent them.
     if (before.open > 0 && before.started !== this.#keepAliveRequests) return false;
     const [after] = await raceTimeout(CLEAR_TIMEOUT, () => Promise.all([count(), this.#clearData()]));
+    if (!after) return false;
     this.#keepAliveRequests = after.started;
     // A page can send requests while it is left, and an earlier navigation may have completed first.
     return after.started === before.started && !this.#isUnsafe;

@@ -25,6 +25,9 @@ export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 /** Opens a further WebSocket to the browser, with CDP. */
 export type OpenCdp = (signal: AbortSignal) => Promise<Socket>;
 
+/** Opens a connection for a further client of the browser, whose messages pass the rules of the lease. */
+export type OpenClient = (signal: AbortSignal) => Promise<AnySocket>;
+
 /** Sees the messages of both directions before their receiver does. */
 export interface SocketTap {
   /** Returns the command to send; undefined for none. */
@@ -80,8 +83,6 @@ export class Socket {
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
   /** @internal Sees each message. */
   tap: SocketTap | undefined;
-  /** Called whenever a message was handed to the network. */
-  onSent: () => void = () => {};
   /** The library can no longer use the socket, though it is open. */
   isTakenOver = false;
   /** Time of the fastest answer to a ping, in ms. Undefined until there is one. */
@@ -94,15 +95,15 @@ export class Socket {
   #moved = '';
   #missedPings = 0;
   readonly #calls = new PendingCalls();
+  readonly #onSent = new Set<() => void>();
   #detach = () => {};
 
   /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
   static async open(
-    address: string,
+    url: URL,
     signal: AbortSignal,
     { network = {}, spare, headers = {} }: SocketOptions = {},
   ): Promise<Socket> {
-    const url = new URL(address);
     const connection = (await spare?.take(url)) as NetSocket | undefined;
     spare?.note(url);
     const open = () =>
@@ -194,7 +195,14 @@ export class Socket {
   sendUnseen(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
     this.#calls.noteCommand(data);
-    this.#websocket.send(data as Buffer, { binary: isBinary }, () => this.onSent());
+    this.#websocket.send(data as Buffer, { binary: isBinary }, () => {
+      for (const call of this.#onSent) call();
+    });
+  }
+
+  /** Calls a function whenever a message was handed to the network. */
+  onSent(call: () => void): void {
+    this.#onSent.add(call);
   }
 
   /** Number of bytes that wait for a slow network or browser. */

@@ -216,12 +216,12 @@ export class Link<Handles> {
     };
     return {
       needsCdp: 'exposeNetwork',
-      extend: async ({ openCdp: open, connectOptions, onLost }) => {
+      extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
         const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
         // An option of Puppeteer.
         const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
         const acceptsInsecureCerts = acceptInsecureCerts === true;
-        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, onRequest, onLost });
+        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, onRequest, onLost });
       },
     };
   }

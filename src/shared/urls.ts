@@ -65,9 +65,7 @@ interface ServicePlace {
  * Returns why a WebSocket URL of a session must not be used; `undefined` if it may be used. The server at that URL
  * receives its secrets, so the URL must be wss, or ws on loopback for a service on loopback.
  */
-export function webSocketFault(endpoint: string, service: ServicePlace): string | undefined {
-  if (!URL.canParse(endpoint)) return 'is not a URL';
-  const url = new URL(endpoint);
+export function webSocketFault(url: URL, service: ServicePlace): string | undefined {
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:') return 'is not a WebSocket URL';
   return distrust(url, service);
 }

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { CdpCarrier } from '../../src/connect/cdp-client.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
 import { rejection } from '../pool/support.js';
+import { HISTOGRAMS } from '../support/histograms.js';
 import { useFastClock } from '../support/fake-clock.js';
 
 useFastClock();
@@ -17,14 +18,16 @@ interface Target {
   targetId: string;
   type: string;
   browserContextId: string;
+  url: string;
 }
 
 /** A browser with two contexts: its own, with a page, and one of the lease, with a page. */
 class Played implements CdpCarrier {
   targets: Target[] = [
-    { targetId: 'old', type: 'page', browserContextId: 'own' },
-    { targetId: 'other', type: 'page', browserContextId: 'of the lease' },
+    { targetId: 'old', type: 'page', browserContextId: 'own', url: '' },
+    { targetId: 'other', type: 'page', browserContextId: 'of the lease', url: '' },
   ];
+  histograms: readonly object[] = HISTOGRAMS;
   readonly sent: string[] = [];
   /** A command that the browser refuses. */
   refused = '';
@@ -53,8 +56,9 @@ class Played implements CdpCarrier {
     if (method === 'Target.disposeBrowserContext') without((one) => one.browserContextId === subject);
     if (method === 'Target.closeTarget') without((one) => one.targetId === subject);
     if (method === 'Target.createTarget')
-      this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own' });
-    return { targetInfos: this.targets, targetId: 'new', sessionId: 'session', cookies: [], histograms: [] };
+      this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
+    if (method === 'Browser.getHistograms') return { histograms: this.histograms };
+    return { targetInfos: this.targets, targetId: 'new', sessionId: 'session', cookies: [] };
   }
 }
 
@@ -82,7 +86,7 @@ it('leaves one new page in the own context, without data and permissions', async
 it('fails if a page or a worker of the lease is left, or if the browser refuses a command', async () => {
   const late = (type: string) => {
     const browser = new Played();
-    browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody' });
+    browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody', url: '' });
     browser.refused = 'Target.closeTarget';
     return rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
   };

@@ -43,7 +43,16 @@ function request(choices: Partial<ConnectRequest> = {}): ConnectRequest {
     onOwnContextUsed: () => {},
   } as const;
   const endpoint = async () => 'ws://here/';
-  return { socket, pageUrl: undefined, endpoint, sharedEndpoint: endpoint, ...defaults, ...choices };
+  const openClient = async () => socket;
+  return {
+    socket,
+    pageUrl: undefined,
+    endpoint,
+    openClient,
+    sharedEndpoint: endpoint,
+    ...defaults,
+    ...choices,
+  };
 }
 
 it.each([

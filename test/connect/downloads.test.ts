@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
+import { MessageFilter } from '../../src/connect/message-filter.js';
 import { Socket } from '../../src/connect/socket.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
 
 /** Larger than all parts of a copy that are under way at the same time. */
 const CONTENT = Buffer.alloc(3_000_001, 'content');
 const GUID = 'd0000000-0000-4000-8000-000000000001';
+const SAVE = 'd0000000-0000-4000-8000-000000000002';
+const BEGUN = { url: 'https://site.example/file', suggestedFilename: 'file' };
 
 let browser: PlayedBrowser;
 let folder: string;
@@ -37,9 +40,10 @@ beforeEach(async () => {
 
 async function connect(isElsewhere = false): Promise<void> {
   ({ socket, client } = await browser.connect());
-  const openCdp = (signal: AbortSignal) => Socket.open(browser.url, signal);
-  watch = new DownloadWatch({ socket, openCdp, isElsewhere, listener: undefined });
-  socket.tap = watch;
+  const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
+  const filter = new MessageFilter(socket);
+  socket.tap = filter;
+  watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined });
   socket.onMessage = (data) => void seen.push(String(data));
   browser.onText = playFiles();
 }
@@ -73,8 +77,8 @@ function playFiles(): PlayedBrowser['onText'] {
     else if (functionDeclaration.includes('download')) {
       files.set(`${saving}/${String(first)}`, added);
       added = Buffer.alloc(0);
-      send(page, 'Browser.downloadWillBegin', { frameId: 'our-page', guid: 'our-save' });
-      send(page, 'Browser.downloadProgress', { guid: 'our-save', state: 'completed' });
+      send(page, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'our-page', guid: SAVE });
+      send(page, 'Browser.downloadProgress', { guid: SAVE, state: 'completed' });
     } else if (functionDeclaration.includes('base64')) added = Buffer.from(String(second), 'base64');
     else value = { size: content.length, lastModified: 1 };
     const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
@@ -90,7 +94,7 @@ function send(to: WebSocket, method: string, params: object): void {
 function startDownload(path = `${folder}/${GUID}`): void {
   const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
   socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
-  send(client, 'Browser.downloadWillBegin', { frameId: 'page', guid: GUID });
+  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: GUID });
   const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
   send(client, 'Browser.downloadProgress', progress);
   send(client, 'Page.later', {});

@@ -99,7 +99,7 @@ it('stops listening when the socket has ended', async () => {
 });
 
 it('connects each client of a shared endpoint with a socket of its own, until the endpoint is closed', async () => {
-  const endpoint = await openSharedEndpoint((signal) => Socket.open(browser.url, signal));
+  const endpoint = await openSharedEndpoint((signal) => Socket.open(new URL(browser.url), signal));
   const drivers = [await dial(endpoint.url), await dial(endpoint.url)];
   for (const driver of drivers) driver.send('text');
   await expect.poll(() => browser.received).toEqual(['text', 'text']);

@@ -37,7 +37,7 @@ beforeEach(async () => {
 /** A socket to a server that handles the upgrade in this way. */
 async function socketTo(upgrade: Upgrade): Promise<Socket> {
   road.play(upgrade);
-  return Socket.open(`ws://${road.host}/`, never);
+  return Socket.open(new URL(`ws://${road.host}/`), never);
 }
 
 /** Two ends of a socket, and the messages that arrived, with their kind and length. */
@@ -365,21 +365,21 @@ describe('opening a socket', () => {
   });
 
   it('fails with the cause if nothing listens', async () => {
-    const error = await rejection(Socket.open(UNREACHABLE.replace('http', 'ws'), never));
+    const error = await rejection(Socket.open(new URL(UNREACHABLE.replace('http', 'ws')), never));
     expect(error).toBeInstanceOf(ConnectError);
     expect(error.cause).toMatchObject({ code: 'ECONNREFUSED' });
   });
 
   it('opens nothing after an abort', async () => {
     const reason = new Error('stop');
-    await expect(Socket.open(browser.url, AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(Socket.open(new URL(browser.url), AbortSignal.abort(reason))).rejects.toBe(reason);
     expect(browser.dialled).toBe(0);
   });
 
   it('rejects on abort, and leaves nothing open', async () => {
     road.play(ignore);
     const caller = new AbortController();
-    const opening = rejection(Socket.open(`ws://${road.host}/`, caller.signal));
+    const opening = rejection(Socket.open(new URL(`ws://${road.host}/`), caller.signal));
     await expect.poll(() => road.dialled).toBe(1);
     caller.abort();
     expect(await opening).toBeInstanceOf(ConnectError);
@@ -387,7 +387,7 @@ describe('opening a socket', () => {
 
   it('ignores an abort after the socket is open', async () => {
     const caller = new AbortController();
-    const socket = await Socket.open(browser.url, caller.signal);
+    const socket = await Socket.open(new URL(browser.url), caller.signal);
     caller.abort();
     socket.send('still here');
     await expect.poll(() => browser.received).toEqual(['still here']);

@@ -6,20 +6,21 @@ import { rejection } from '../pool/support.js';
 const FAR = 'https://pool.example.com/v1';
 const HERE = 'http://127.0.0.1:8080/v1';
 
-function urlOf(cdpUrl: string, baseUrl: string, insecure = false): Promise<string> {
-  return trustedUrl({ id: 'session-1', session: {}, cdpUrl }, 'cdp', {
+async function urlOf(cdpUrl: string, baseUrl: string, insecure = false): Promise<string> {
+  const url = await trustedUrl({ id: 'session-1', session: {}, cdpUrl }, 'cdp', {
     baseUrl: new URL(baseUrl),
     insecure,
     network: {},
   });
+  return url.href;
 }
 
 it('returns the URL of the requested protocol, and names the other one if it has none', async () => {
   const urls = { cdpUrl: 'wss://a.example.com/cdp', bidiUrl: 'wss://a.example.com/session' };
   const grant = { id: 'session-1', session: {}, ...urls };
   const trust = { baseUrl: new URL(FAR), insecure: false, network: {} };
-  expect(await trustedUrl(grant, 'cdp', trust)).toBe(urls.cdpUrl);
-  expect(await trustedUrl(grant, 'bidi', trust)).toBe(urls.bidiUrl);
+  expect((await trustedUrl(grant, 'cdp', trust)).href).toBe(urls.cdpUrl);
+  expect((await trustedUrl(grant, 'bidi', trust)).href).toBe(urls.bidiUrl);
   const { bidiUrl: _bidi, ...onlyCdp } = grant;
   const error = await rejection(trustedUrl(onlyCdp, 'bidi', trust));
   expect(error).toBeInstanceOf(ConnectError);

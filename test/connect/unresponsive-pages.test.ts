@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 function watch(connectTimeout = 30_000, url = browser.url) {
-  const open = (signal: AbortSignal) => Socket.open(url, signal);
+  const open = (signal: AbortSignal) => Socket.open(new URL(url), signal);
   return closeUnresponsivePages(open, connectTimeout, (urls) => told.push(urls));
 }
 

@@ -116,7 +116,7 @@ function takeOver(world: World, service: SimulatedService): () => void {
     const connections = { connected: Promise.resolve(), send } as Connections;
     return { connections, spare: NO_SPARE, local: undefined };
   };
-  Socket.open = (url, signal) => openSimulatedSocket(world, service, { url, signal });
+  Socket.open = (url, signal) => openSimulatedSocket(world, service, { url: url.href, signal });
   world.clock.install();
   return () => {
     world.clock.uninstall();

@@ -1,3 +1,4 @@
+import { HISTOGRAMS } from '../support/histograms.js';
 import type { SimulatedSocket } from './simulated-socket.js';
 import type { World } from './world.js';
 
@@ -89,14 +90,14 @@ export class SimulatedBrowser {
           ? { result: { sessionId: params['targetId'] } }
           : { error: { message: 'No target with given id found' } };
       case 'Runtime.evaluate':
-        return sessionId === this.unresponsive ? undefined : { result: {} };
+        return sessionId === this.unresponsive ? undefined : { result: { result: {} } };
       case 'Storage.clearDataForOrigin':
         this.#clear('cookies', sessionId);
         return this.#clear('storage', sessionId);
       case 'Storage.getCookies':
         return { result: { cookies: this.#data.has('cookies') ? [{ name: 'login' }] : [] } };
       case 'Browser.getHistograms':
-        return { result: { histograms: [] } };
+        return { result: { histograms: HISTOGRAMS } };
       case 'Network.clearBrowserCache':
         return this.#clear('cache', sessionId);
       case 'Browser.resetPermissions':

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
+import { HISTOGRAMS } from './histograms.js';
 import { Socket } from '../../src/connect/socket.js';
 
 /** A WebSocket server that simulates a browser. */
@@ -64,7 +65,7 @@ export class PlayedBrowser implements AsyncDisposable {
 
   /** Opens a `Socket` to this server. Returns both ends. */
   async connect(): Promise<{ socket: Socket; client: WebSocket }> {
-    const socket = await Socket.open(this.url, new AbortController().signal);
+    const socket = await Socket.open(new URL(this.url), new AbortController().signal);
     return { socket, client: this.clients.at(-1)! };
   }
 
@@ -100,7 +101,7 @@ export function answerOwnCommand(text: string): string | undefined {
       targetInfos: [],
       targetId: 'page',
       sessionId: 'page',
-      histograms: [],
+      histograms: HISTOGRAMS,
       cookies: [],
     },
   });

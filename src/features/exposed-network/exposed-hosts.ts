@@ -14,6 +14,11 @@ interface Rule {
   readonly port: number | undefined;
 }
 
+declare const exposed: unique symbol;
+
+/** The URL of an exposed host, as it was parsed and tested: only such a URL is opened. */
+export type ExposedUrl = string & { readonly [exposed]: true };
+
 /** The hosts of the option `exposeNetwork`, in the syntax of Playwright's option of this name. */
 export class ExposedHosts {
   /** Matches the URLs of requests and WebSockets to these hosts, as a browser writes them. */
@@ -26,6 +31,14 @@ export class ExposedHosts {
     const rules = list.split(',').flatMap((rule) => readRule(rule) as readonly Rule[]);
     this.pattern = new RegExp(rules.map(regExpOf).join('|'));
     this.cdpPatterns = rules.flatMap(cdpPatternsOf);
+  }
+
+  /** Reads the URL of a request or a WebSocket, from outside. Returns undefined if its host is not exposed. */
+  read(text: string, kind: 'request' | 'websocket'): ExposedUrl | undefined {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const schemes = kind === 'request' ? /^https?:$/ : /^wss?:$/;
+    const isExposed = url && schemes.test(url.protocol) && this.pattern.test(url.href);
+    return isExposed ? (url.href as ExposedUrl) : undefined;
   }
 }
 

@@ -8,6 +8,9 @@ import type { ConnectExtension } from '../../connect/extension.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError } from './exposed-request.js';
 import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
+import { WebSocketCallers } from './websocket-callers.js';
+import type { MessageFilter } from '../../connect/message-filter.js';
+import type { EventParams, FrameTree } from '../../connect/message.js';
 import type { OpenCdp, Socket } from '../../connect/socket.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
@@ -23,28 +26,15 @@ export interface ExposePlan {
   /** Accept certificates that no known authority has signed. */
   readonly acceptsInsecureCerts: boolean;
   readonly open: OpenCdp;
+  /** Of the connection of the library, if there is one. */
+  readonly filter?: MessageFilter;
   /** Called with each exposed host, and its port, that is requested. */
   onRequest(host: string): void;
   /** Called if the WebSocket was lost and can't be replaced: the requests of the pages fail. */
   onLost(): void;
 }
 
-/** Without `bytes`: a file of the browser's machine in a form, or a stream. */
-interface BodyPart {
-  readonly bytes?: string;
-}
-
-interface PausedRequest {
-  readonly requestId: string;
-  readonly frameId: string;
-  readonly request: {
-    readonly url: string;
-    readonly method: string;
-    readonly headers: Record<string, string>;
-    readonly hasPostData?: boolean;
-    readonly postDataEntries?: readonly BodyPart[];
-  };
-}
+type PausedRequest = EventParams<'Fetch.requestPaused'>;
 
 /** The errors of a connection, by their code, as a browser names them. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -68,6 +58,7 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #hosts: ExposedHosts;
   readonly #plan: ExposePlan;
   readonly #sender = new ExposedSender();
+  readonly #callers: WebSocketCallers;
   /** Aborts the requests that are under way. */
   readonly #abort = new LinkedAbort();
   readonly #warned = new Set<string>();
@@ -80,6 +71,10 @@ export class ExposedNetwork implements ConnectExtension {
     this.#plan = plan;
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
+    this.#callers = new WebSocketCallers(this.#hosts);
+    plan.filter?.add(this.#callers.rules, {
+      commands: { 'DOM.setFileInputFiles': ({ files }) => void files.forEach(this.#noteFile) },
+    });
   }
 
   /** For a library that can route the WebSockets of its pages. */
@@ -88,6 +83,8 @@ export class ExposedNetwork implements ConnectExtension {
       pattern: this.#hosts.pattern,
       // The browser does not report which context sent a request.
       acceptInsecureCerts: () => (this.#sender.acceptsInsecureCerts = true),
+      read: (url) => this.#hosts.read(url, 'websocket'),
+      takeOrigin: (url) => this.#callers.takeOrigin(url),
       open: (request) => {
         this.#plan.onRequest(new URL(request.url).host);
         const { acceptsInsecureCerts } = this.#sender;
@@ -97,7 +94,7 @@ export class ExposedNetwork implements ConnectExtension {
   }
 
   /** Called with the path of each file that the library puts into a form. */
-  readonly noteFile = (path: string): void => {
+  readonly #noteFile = (path: string): void => {
     const name = basename(path).replaceAll('"', '%22');
     this.#files.set(name, (this.#files.get(name) ?? new Set()).add(path));
   };
@@ -107,8 +104,8 @@ export class ExposedNetwork implements ConnectExtension {
     const socket = await this.#plan.open(signal);
     if (this.#abort.signal.aborted) return socket.cut('closed-by-us');
     this.#socket = socket;
-    const cdp = new CdpClient(socket.takeOver(), (_data, { method, params }) => {
-      if (method === 'Fetch.requestPaused') void this.#answer(cdp, params as PausedRequest);
+    const cdp: CdpClient = new CdpClient(socket.takeOver(), {
+      'Fetch.requestPaused': (paused) => void this.#answer(cdp, paused),
     });
     this.#cdp = cdp;
     const patterns = this.#hosts.cdpPatterns.map((urlPattern) => ({ urlPattern }));
@@ -169,8 +166,9 @@ export class ExposedNetwork implements ConnectExtension {
     { request, frameId }: PausedRequest,
   ): Promise<[method: string, params: object]> {
     const { url, method, headers, hasPostData, postDataEntries } = request;
-    if (!this.#hosts.pattern.test(url)) return ['Fetch.continueRequest', {}];
-    const { host, origin, pathname } = new URL(url);
+    const exposed = this.#hosts.read(url, 'request');
+    if (exposed === undefined) return ['Fetch.continueRequest', {}];
+    const { host, origin, pathname } = new URL(exposed);
     this.#plan.onRequest(host);
     // A query or a user name with a password can contain a secret.
     const shown = `${method} ${origin}${pathname}`;
@@ -182,7 +180,7 @@ export class ExposedNetwork implements ConnectExtension {
     }
     const isEventSource = method === 'GET' && headers['Accept'] === 'text/event-stream';
     try {
-      const sent = { url, method, headers, body, isEventSource };
+      const sent = { url: exposed, method, headers, body, isEventSource };
       const response = await this.#sender.send(sent, this.#abort.signal);
       if (response.isCut) warn(isEventSource ? CUT_EVENTS : CUT);
       return [
@@ -205,7 +203,9 @@ export class ExposedNetwork implements ConnectExtension {
   }
 
   /** Resolves to undefined if a part can't be read. */
-  async #readBody(parts: readonly BodyPart[]): Promise<Buffer | undefined> {
+  async #readBody(
+    parts: NonNullable<PausedRequest['request']['postDataEntries']>,
+  ): Promise<Buffer | undefined> {
     const read: Buffer[] = [];
     for (const { bytes } of parts) {
       const part = bytes === undefined ? await this.#readFile(read.at(-1)) : Buffer.from(bytes, 'base64');
@@ -250,11 +250,6 @@ function isCertificateFault(code: string): boolean {
   return /CERT|SIGNATURE|^ERR_TLS|ISSUER|CRL/.test(code);
 }
 
-interface FrameTree {
-  readonly frame: { readonly id: string };
-  readonly childFrames?: readonly FrameTree[];
-}
-
 async function showInConsole(cdp: CdpClient, frameId: string, text: string): Promise<void> {
   const expression = `console.warn(${JSON.stringify(text)})`;
   const show = (session: string) => cdp.send('Runtime.evaluate', { expression }, session);
@@ -263,7 +258,7 @@ async function showInConsole(cdp: CdpClient, frameId: string, text: string): Pro
   // A frame in the process of its page is no target.
   for (const { targetId } of (await cdp.targets()).filter(({ type }) => type === 'page'))
     await inTarget(cdp, targetId, async (session) => {
-      const { frameTree } = await cdp.send<{ frameTree: FrameTree }>('Page.getFrameTree', {}, session);
+      const { frameTree } = await cdp.send('Page.getFrameTree', {}, session);
       if (hasFrame(frameTree, frameId)) await show(session);
     });
 }

@@ -5,10 +5,11 @@ import type { LookupFunction } from 'node:net';
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { clock } from '../../shared/clock.js';
+import type { ExposedUrl } from './exposed-hosts.js';
 
 /** A request of a page, to be sent from this machine. */
 export interface ExposedRequest {
-  readonly url: string;
+  readonly url: ExposedUrl;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;

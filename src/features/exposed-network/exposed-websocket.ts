@@ -1,7 +1,8 @@
-import type { Browser, BrowserContext, WebSocketRoute } from 'playwright-core';
+import type { Browser, BrowserContext, Frame, WebSocketRoute } from 'playwright-core';
 import type { RawData, WebSocket } from 'ws';
 import { onAbort } from '../../shared/abort.js';
 import { loadWs } from '../../shared/lazy.js';
+import type { ExposedUrl } from './exposed-hosts.js';
 
 /** The network of this machine that the pages of a lease reach (option `exposeNetwork`), for their WebSockets. */
 export interface ExposedWebSockets {
@@ -9,13 +10,17 @@ export interface ExposedWebSockets {
   readonly pattern: RegExp;
   /** Accepts certificates that no known authority has signed, from now on. */
   acceptInsecureCerts(this: void): void;
+  /** Reads a URL that a page sent. Returns undefined if its host is not exposed. */
+  read(this: void, url: string): ExposedUrl | undefined;
+  /** Returns the origin of the page that opens a WebSocket now; undefined if it is opaque or not known. */
+  takeOrigin(this: void, url: ExposedUrl): string | undefined;
   /** Opens a WebSocket from this machine. Rejects if the server refuses it. */
   open(this: void, request: UpstreamRequest): Promise<Upstream>;
 }
 
 /** A WebSocket that a page wants to open. */
 export interface UpstreamRequest {
-  readonly url: string;
+  readonly url: ExposedUrl;
   readonly protocols: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   /** Binary messages are buffers. */
@@ -54,7 +59,14 @@ export async function openUpstream(
       socket.once('close', (code, reason) => onClose(code, String(reason)));
       resolve({
         send: (message) => socket.send(message),
-        close: (code, reason) => socket.close(isAllowed(code) ? code : GOING_AWAY, reason),
+        close: (code, reason) => {
+          try {
+            socket.close(isAllowed(code) ? code : GOING_AWAY, reason);
+          } catch {
+            // A reason can be too long: the page's own WebSocket does not check it.
+            socket.terminate();
+          }
+        },
       });
     });
   });
@@ -91,30 +103,59 @@ async function join(
   context: BrowserContext,
   exposed: ExposedWebSockets,
 ): Promise<void> {
-  const url = page.url();
-  const site = url.replace(/^ws/, 'http');
+  // A script can name any URL: it calls the function of Playwright itself.
+  const url = exposed.read(page.url());
+  if (url === undefined) return void page.connectToServer();
+  const origin = exposed.takeOrigin(url);
   const open = async () => {
-    const cookies = await context.cookies(site).catch(() => []);
-    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    const cookie = await cookiesFor(url, context, origin);
     return exposed.open({
       url,
       protocols: page.protocols(),
-      headers: { origin: originOf(context, new URL(site).origin), ...(cookie !== '' && { cookie }) },
+      headers: { origin: origin ?? 'null', ...(cookie !== '' && { cookie }) },
       onMessage: (message) => page.send(message),
       onClose: (code, reason) => void page.close({ code, reason }),
     });
   };
   const opening = open();
   // What the page sends earlier waits for the server.
-  const onceOpen = (use: (upstream: Upstream) => void) => void opening.then(use, () => {});
+  const onceOpen = (use: (upstream: Upstream) => void) => void opening.then(use).catch(() => {});
   page.onMessage((message) => onceOpen((upstream) => upstream.send(message)));
   page.onClose((code, reason) => onceOpen((upstream) => upstream.close(code, reason)));
   await opening.catch(() => page.close({ code: ABNORMAL }));
 }
 
-/** Playwright does not report which frame opens a WebSocket: a frame of the same origin, or the first one. */
-function originOf(context: BrowserContext, own: string): string {
-  const urls = context.pages().flatMap((page) => page.frames().map((frame) => frame.url()));
-  const origins = urls.filter((url) => /^https?:/.test(url)).map((url) => new URL(url).origin);
-  return origins.includes(own) ? own : (origins[0] ?? own);
+/** The cookies that a browser sends with a WebSocket of this origin: those of other sites only with `SameSite=None`. */
+async function cookiesFor(
+  url: ExposedUrl,
+  context: BrowserContext,
+  origin: string | undefined,
+): Promise<string> {
+  const site = new URL(url.replace(/^ws/, 'http'));
+  const ancestors = origin === undefined ? [] : ancestorsOf(context, origin);
+  const isSameSite = (domain: string) =>
+    ancestors.length > 0 &&
+    ancestors.every(({ protocol, hostname }) => {
+      const isSubdomain = domain.startsWith('.') && `.${hostname}`.endsWith(domain);
+      return protocol === site.protocol && (hostname === site.hostname || isSubdomain);
+    });
+  const cookies = await context.cookies(site.href).catch(() => []);
+  const sent = cookies.filter(
+    ({ sameSite, domain, partitionKey }) =>
+      partitionKey === undefined && (sameSite === 'None' || isSameSite(domain)),
+  );
+  return sent.map(({ name, value }) => `${name}=${value}`).join('; ');
+}
+
+/** The URLs of all frames of an origin, and of those that contain them. */
+function ancestorsOf(context: BrowserContext, origin: string): URL[] {
+  const found: URL[] = [];
+  for (const frame of context.pages().flatMap((page) => page.frames())) {
+    if (!URL.canParse(frame.url()) || new URL(frame.url()).origin !== origin) continue;
+    for (let one: Frame | null = frame; one; one = one.parentFrame()) {
+      // The blank frames of a page have its origin.
+      if (/^https?:/.test(one.url())) found.push(new URL(one.url()));
+    }
+  }
+  return found;
 }

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, it } from 'vitest';
+import { ExposedHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
 import {
   ExposedSender,
   TooLargeError,
@@ -27,7 +28,8 @@ async function serve(onRequest: RequestListener, limits?: StreamLimits) {
     () => server.closeAllConnections(),
     () => server.close(),
   );
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { port } = server.address() as AddressInfo;
+  const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
   const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
   const send = (changes: Partial<ExposedRequest> = {}) =>
     sender.send({ ...request, ...changes }, new AbortController().signal);

@@ -1,0 +1,233 @@
+import { CdpClient, FIRST_ID } from './cdp-client.js';
+import {
+  isRead,
+  MisfitError,
+  partOf,
+  readCommand,
+  readEvent,
+  readMessage,
+  readResult,
+  type CommandName,
+  type CommandParams,
+  type EventName,
+  type EventParams,
+  type Message,
+  type ResultOf,
+} from './message.js';
+import { sessionIdOf, Sessions, type SessionSocket } from './session-socket.js';
+import type { Frame, Socket, SocketTap } from './socket.js';
+
+/** The beginning of a message in which its method or its id is, in bytes. */
+const HEAD = 200;
+/** Longest message that can contain the id of a hidden page and matters to a library, in bytes. */
+const LONGEST_TARGET_EVENT = 16 * 1024;
+
+const METHOD = /"method":\s*"([\w.]+)"/;
+const RESPONSE = /^\s*\{\s*(?:"type":\s*"(?:success|error)",\s*)?"id":\s*(\d+)/;
+
+/**
+ * What a feature does with the messages between an automation library, or another client, and its browser. Only the messages of
+ * these names are read.
+ */
+export interface MessageRules {
+  /**
+   * Changes a command. Returns the parameters that differ; undefined to leave it as it is. The command waits for a promise, later
+   * commands do not; if it rejects, the client receives the error.
+   */
+  readonly commands?: {
+    readonly [Name in CommandName]?: (
+      params: CommandParams<Name>,
+    ) => object | undefined | Promise<object | undefined>;
+  };
+  /** No client can circumvent `commands`: each command is parsed, which costs time. */
+  readonly isLimit?: boolean;
+  /** Reads the result of a command of the client, who waits for the promise. */
+  readonly results?: {
+    readonly [Name in ResultName]?: (result: ResultOf<Name>) => void | Promise<void>;
+  };
+  /** Reads an event. Returns a promise to hold it back, of the parameters that differ. */
+  readonly events?: {
+    readonly [Name in EventName]?: (
+      params: EventParams<Name>,
+      sessionId: string | undefined,
+    ) => void | Promise<object | undefined>;
+  };
+}
+
+type ResultName = 'Target.createBrowserContext' | 'browser.createUserContext';
+
+/** The one filter of a connection: features share it by their rules, and clients of our own are beside the library's. */
+export class MessageFilter implements SocketTap {
+  /** A client of our own on the library's connection. It receives no events. */
+  readonly cdp: CdpClient;
+  readonly #socket: Socket;
+  readonly #onMisfit: (name: string) => void;
+  readonly #rules: MessageRules[] = [];
+  readonly #sessions: Sessions;
+  /** Commands whose results are read, by their session and id. */
+  readonly #awaited = new Map<string, ResultName>();
+  readonly #hidden = new Set<string>();
+
+  /** @param onMisfit Called with the name of an event that is not what the protocol says. No client receives it. */
+  constructor(socket: Socket, onMisfit: (name: string) => void = () => {}) {
+    this.#socket = socket;
+    this.#onMisfit = onMisfit;
+    const send = (message: string) => socket.sendUnseen(message);
+    this.cdp = new CdpClient({ ended: socket.detached, send, listen: () => {} });
+    this.#sessions = new Sessions(socket, this.cdp);
+  }
+
+  /** Adds the rules of a feature. They apply after those that were added before. */
+  add(...rules: readonly MessageRules[]): void {
+    this.#rules.push(...rules);
+  }
+
+  /** Hides a context or a target of our own from all clients. */
+  hide(targetOrContext: string): void {
+    this.#hidden.add(targetOrContext);
+  }
+
+  /** Opens a session of the browser within the connection: for a client that neither sees the library nor is seen by it. */
+  openSession(): Promise<SessionSocket> {
+    return this.#sessions.ofBrowser();
+  }
+
+  command(data: string | Frame): string | Frame | undefined {
+    const isLimited = this.#rules.some(({ isLimit }) => isLimit);
+    const method = METHOD.exec(partOf(data, 0, HEAD))?.[1];
+    if (!isLimited && !this.#isWanted(method)) return data;
+    const command = readMessage(data);
+    const isWanted = this.#isWanted(command.method);
+    // The browser may read other fields of a message that names them twice.
+    if (!isWanted) return isLimited ? JSON.stringify(command) : data;
+    const name = command.method as CommandName & ResultName;
+    if (this.#rules.some(({ results }) => results?.[name]))
+      this.#awaited.set(keyOf(command.sessionId, command.id), name);
+    const changed = this.#change(name, command.params);
+    if (changed instanceof Promise) return void this.#sendLater(command, changed);
+    if (changed === undefined) return isLimited ? JSON.stringify(command) : data;
+    return withParams(command, changed);
+  }
+
+  message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
+    if (!(data instanceof Uint8Array)) return data;
+    const head = partOf(data, 0, HEAD);
+    const id = RESPONSE.exec(head)?.[1];
+    if (Number(id) > FIRST_ID && this.cdp.receive(data)) return undefined;
+    const response =
+      id !== undefined && this.#awaited.size > 0 ? this.#onResponse(Number(id), data) : undefined;
+    if (response) return response.then(() => this.#deliver(data));
+    if (id !== undefined) return this.#deliver(data);
+    if (this.#isHidden(data)) return undefined;
+    const name = METHOD.exec(head)?.[1];
+    if (!isRead(name) || !this.#rules.some(({ events }) => events?.[name])) return this.#deliver(data);
+    const changed = this.#onEvent(name, data);
+    return changed instanceof Promise
+      ? changed.then((one) => one && this.#deliver(one))
+      : changed && this.#deliver(changed);
+  }
+
+  /** Returns a message for the library; undefined for one of another client. */
+  #deliver(data: Frame): Frame | undefined {
+    return this.#sessions.take(data) ? undefined : data;
+  }
+
+  #isWanted(method: string | undefined): boolean {
+    return (
+      method !== undefined &&
+      this.#rules.some(
+        ({ commands = {}, results = {} }) =>
+          Object.hasOwn(commands, method) || Object.hasOwn(results, method),
+      )
+    );
+  }
+
+  #change(name: CommandName, params: unknown): object | undefined | Promise<object | undefined> {
+    let changed: object | undefined | Promise<object | undefined>;
+    for (const { commands } of this.#rules) {
+      const rule = commands?.[name] as ((params: unknown) => typeof changed) | undefined;
+      if (!rule) continue;
+      const apply = (before: object | undefined) => {
+        const next = rule(readCommand(name, { ...(params as object), ...before }));
+        return next instanceof Promise ? next.then((one) => merge(before, one)) : merge(before, next);
+      };
+      changed = changed instanceof Promise ? changed.then(apply) : apply(changed);
+    }
+    return changed;
+  }
+
+  async #sendLater(command: Message, changing: Promise<object | undefined>): Promise<void> {
+    try {
+      this.#socket.sendUnseen(withParams(command, (await changing) ?? {}));
+    } catch (error) {
+      this.#refuse(command, (error as Error).message);
+    }
+  }
+
+  #refuse({ id, method, sessionId }: Message, message: string): void {
+    // The methods of WebDriver BiDi begin with a small letter.
+    const isCdp = /^[A-Z]/.test(method ?? '');
+    const answer = isCdp
+      ? { id, error: { code: -32_000, message }, ...(sessionId !== undefined && { sessionId }) }
+      : { type: 'error', id, error: 'invalid argument', message };
+    const data = this.#deliver(Buffer.from(JSON.stringify(answer)));
+    if (data) void this.#socket.onMessage(data, false);
+  }
+
+  /** Returns a promise for a response that a rule reads. */
+  #onResponse(id: number, data: Uint8Array): Promise<unknown> | undefined {
+    const key = keyOf(sessionIdOf(data), id);
+    const name = this.#awaited.get(key);
+    if (!name) return undefined;
+    this.#awaited.delete(key);
+    const { result, error } = readMessage(data);
+    if (error !== undefined) return undefined;
+    const read = readResult(name, result);
+    const rules = this.#rules.map(
+      ({ results }) => results?.[name] as ((result: unknown) => unknown) | undefined,
+    );
+    return Promise.all(rules.map(async (rule) => rule?.(read)));
+  }
+
+  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame> {
+    const message = readMessage(data);
+    let params: EventParams;
+    try {
+      params = readEvent(name, message.params);
+    } catch (error) {
+      if (!(error instanceof MisfitError)) throw error;
+      return void this.#onMisfit(name);
+    }
+    type Rule = (params: EventParams, sessionId: string | undefined) => void | Promise<object | undefined>;
+    const held = this.#rules.flatMap(
+      ({ events }) => (events?.[name] as Rule | undefined)?.(params, message.sessionId) ?? [],
+    );
+    if (held.length === 0) return data;
+    return Promise.all(held).then((changes) => {
+      const changed = changes.reduce(merge, undefined);
+      return changed ? Buffer.from(withParams(message, changed)) : data;
+    });
+  }
+
+  #isHidden(data: Uint8Array): boolean {
+    if (this.#hidden.size === 0 || data.length > LONGEST_TARGET_EVENT) return false;
+    const text = String(data);
+    if (![...this.#hidden].some((id) => text.includes(id))) return false;
+    // Later messages name only the session or the page.
+    for (const [, id] of text.matchAll(/"(?:targetId|sessionId|context)":\s*"([\w-]+)"/g))
+      this.#hidden.add(id!);
+    return true;
+  }
+}
+
+function keyOf(sessionId: string | undefined, id: number | undefined): string {
+  return `${sessionId ?? ''} ${id}`;
+}
+
+function merge(before: object | undefined, next: object | undefined): object | undefined {
+  return before && next ? { ...before, ...next } : (next ?? before);
+}
+
+function withParams(message: Message, changed: object): string {
+  return JSON.stringify({ ...message, params: { ...message.params, ...changed } });
+}
