@@ -10,7 +10,6 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from '../lease/events.js';
 import { Lease } from '../lease/lease.js';
 import type { LeaseSettings } from '../lease/options.js';
-import { Refusal } from './proxy-client.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
@@ -66,8 +65,6 @@ export class ProxiedBrowser {
   readonly #began = clock.now();
   readonly #lease: Promise<Connected>;
   #leasedAt = 0;
-  /** A client uses the socket of a browser that ends with this socket. */
-  #isSocketTaken = false;
   #keeping: NodeJS.Timeout | undefined;
   #onEnded = () => {};
 
@@ -109,33 +106,23 @@ export class ProxiedBrowser {
     return this.ended;
   }
 
-  /** Serves a client with a socket of its own: what it sets in the browser must not reach the next client. */
+  /** Serves a client with a connection of its own: what it sets in the browser must not reach the next client. */
   async #serveApart(lease: Connected, how: HowToServe, use: Use): Promise<boolean> {
-    const isOnlySocket = lease.grant.endsWithConnection === true && how.protocol === 'cdp';
-    if (isOnlySocket && this.#isSocketTaken) throw new Refusal(409, ONE_AT_A_TIME);
-    if (isOnlySocket) this.#isSocketTaken = true;
-    try {
-      const socket = await this.#openApart(lease, how);
-      const cut = () => socket.cut('closed-by-us');
-      // Before the browser is cleaned: the client may have paused its pages.
-      const stopListening = onAbort(this.over, cut);
-      return await use(socket, lease.sessionId).finally(() => {
-        stopListening();
-        cut();
-      });
-    } finally {
-      if (isOnlySocket) this.#isSocketTaken = false;
-    }
+    const socket = await this.#openApart(lease, how);
+    const cut = () => socket.cut('closed-by-us');
+    // Before the browser is cleaned: the client may have paused its pages.
+    const stopListening = onAbort(this.over, cut);
+    return use(socket, lease.sessionId).finally(() => {
+      stopListening();
+      cut();
+    });
   }
 
-  async #openApart(
-    { sessionId, handles }: Connected,
-    { signal }: HowToServe,
-  ): Promise<AnySocket> {
+  async #openApart({ sessionId, handles }: Connected, { signal, protocol }: HowToServe): Promise<AnySocket> {
     const { settings } = this.#plan;
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
-      return await handles.openClient(limit.signal);
+      return await handles.openClient(limit.signal, protocol);
     } catch (error) {
       if (!limit.timedOut) throw error;
       const after = `${duration(settings.connectTimeout)} (option connectTimeout)`;
@@ -175,7 +162,11 @@ export class ProxiedBrowser {
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
     // Without a secret, a client can be another user's.
-    const plan = { pool, connector: relay(settings.secret), settings: { ...settings, protocol, reconnect, signal } as const };
+    const plan = {
+      pool,
+      connector: relay(settings.secret),
+      settings: { ...settings, protocol, reconnect, signal } as const,
+    };
     const lease = await Lease.open(plan);
     this.#waiting.dispose();
     this.isLeased = true;
@@ -202,6 +193,3 @@ async function show(socket: Socket, notice: string): Promise<void> {
 
 /** Time in ms for the notice. */
 const NOTICE_TIMEOUT = 5000;
-
-const ONE_AT_A_TIME =
-  'Another client uses the browser, which ends with its connection at this service: it has one client at a time.';

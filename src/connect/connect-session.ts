@@ -129,10 +129,10 @@ async function connectOnce<Handles>(
       ? undefined
       : watchDownloads(grant, { socket, filter, openCdp, listener });
   /** A second WebSocket would be another lease where the connection is the lease. */
-  const openClient = async (during: AbortSignal) =>
-    grant.endsWithConnection === true && protocol === 'cdp'
+  const openClient: OpenClient = async (during, ofClient = protocol) =>
+    grant.endsWithConnection === true && protocol === 'cdp' && ofClient === 'cdp'
       ? raceAbort(filter.openSession(), during)
-      : openSocket(grant, { protocol, trust, signal: during, rules });
+      : openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
   let sockets = 1;
   const connecting = async () => {
     const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;

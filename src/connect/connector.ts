@@ -1,5 +1,5 @@
 import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
-import type { AnySocket, Socket } from './socket.js';
+import type { OpenClient, Socket } from './socket.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */
 export const LARGEST_DOWNLOAD = 1024 ** 3;
@@ -51,7 +51,7 @@ export interface ConnectRequest {
    */
   endpoint(this: void): Promise<string>;
   /** Opens a connection for a further client of the browser. It is the caller's to close. */
-  openClient(this: void, signal: AbortSignal): Promise<AnySocket>;
+  readonly openClient: OpenClient;
   /**
    * Opens a WebSocket URL on loopback for further clients of the browser, with CDP: each connects with a new WebSocket. Its path
    * is a secret. It is closed, with its clients, when the library can no longer use `socket`.

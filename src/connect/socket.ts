@@ -15,6 +15,7 @@ import { loadWs } from '../shared/lazy.js';
 import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
 import type { CdpCarrier } from './cdp-client.js';
+import type { Protocol } from './connector.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -25,8 +26,8 @@ export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 /** Opens a further WebSocket to the browser, with CDP. */
 export type OpenCdp = (signal: AbortSignal) => Promise<Socket>;
 
-/** Opens a connection for a further client of the browser, whose messages pass the rules of the lease. */
-export type OpenClient = (signal: AbortSignal) => Promise<AnySocket>;
+/** Opens a connection for a further client of the browser, whose messages pass the rules of the lease. Default: its protocol. */
+export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<AnySocket>;
 
 /** Sees the messages of both directions before their receiver does. */
 export interface SocketTap {

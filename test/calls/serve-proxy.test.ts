@@ -139,13 +139,21 @@ describe('a connection', () => {
       const answer = answerOwnCommand(text);
       if (answer !== undefined) return far.send(answer);
       far.send('{"id":1,"result":{},"sessionId":"page"}');
+      far.send(attached('page'));
       far.send('{"sessionId":"page","method":"A.c"}');
       far.send(other);
       return far.send('{"method":"Target.targetInfoChanged","params":{}}');
     };
     await once(client, 'open');
     client.send('{"id":1,"method":"A.b"}');
-    await expect.poll(() => got).toEqual([{ id: 1, result: {} }, { method: 'A.c' }, JSON.parse(other)]);
+    await expect
+      .poll(() => got)
+      .toEqual([
+        { id: 1, result: {} },
+        expect.objectContaining({ method: 'Target.attachedToTarget' }),
+        { method: 'A.c' },
+        JSON.parse(other),
+      ]);
     expect(commands().map((text) => JSON.parse(text))).toEqual([{ id: 1, method: 'A.b', sessionId: 'page' }]);
     played.browser.onText = (text, far) => far.send(answerOwnCommand(text) ?? '{}');
     client.send('{"id":2,"method":"Browser.close"}');
@@ -314,6 +322,7 @@ describe('a browser that ends with its connection', () => {
     if (sessionId === undefined) return [JSON.stringify({ id, result }), '{"method":"Target.root"}'];
     return [
       `{"id":${id},"result":{"method":"${method}"},"sessionId":"${sessionId}"}`,
+      attached(String(sessionId)),
       '{"method":"A.c","sessionId":"child"}',
     ];
   };
@@ -330,7 +339,11 @@ describe('a browser that ends with its connection', () => {
       client.send('{"id":1,"method":"A.b"}');
       await expect
         .poll(() => got)
-        .toEqual(['{"id":1,"result":{"method":"A.b"}}', '{"method":"A.c","sessionId":"child"}']);
+        .toEqual([
+          '{"id":1,"result":{"method":"A.b"}}',
+          expect.stringContaining('Target.attachedToTarget'),
+          '{"method":"A.c","sessionId":"child"}',
+        ]);
       sessions.push(JSON.parse(played.browser.received.at(-1)!).sessionId);
       expect(await refusal(dial('/alice'))).toMatch(/^409 /);
       client.close();
@@ -345,19 +358,23 @@ describe('a browser that ends with its connection', () => {
     await proxy.close();
   });
 
-  it('has one client at a time with share', async () => {
+  it('has many clients at the same time with share', async () => {
     await using pool = new BrowserPool('test', { ...played.service.options, service });
     await start({ share: true }, pool);
     played.browser.onText = (text, far) => answer(text).forEach((line) => far.send(line));
-    const client = await connect();
+    const clients = [await connect(), await connect('/alice')];
+    const got = clients.map((client) => {
+      const texts: string[] = [];
+      client.on('message', (data) => texts.push(String(data)));
+      return texts;
+    });
+    clients.forEach((client, index) => client.send(`{"id":1,"method":"A.of${index}"}`));
+    for (const index of [0, 1])
+      await expect.poll(() => got[index]![0]).toBe(`{"id":1,"result":{"method":"A.of${index}"}}`);
     // A client over BiDi has a socket of its own.
-    const overBidi = await connect('/session');
-    overBidi.close();
-    await expect.poll(() => proxy.counts.connected).toBe(1);
-    expect(await refusal(dial('/alice'))).toMatch(/^409 .*one client at a time/);
-    client.close();
+    (await connect('/session')).close();
+    for (const client of clients) client.close();
     await expect.poll(() => proxy.counts.connected).toBe(0);
-    (await connect()).close();
     expect(played.browser.dialled).toBe(2);
     await proxy.close();
   });
@@ -523,3 +540,10 @@ it('slows the browser down for a client that does not read, and the client for a
   client.close();
   await expect.poll(releases).toEqual([true]);
 });
+
+/** A client of a session has opened another one. */
+function attached(sessionId: string): string {
+  const targetInfo = { targetId: 't', type: 'page', url: '' };
+  const params = { sessionId: 'child', targetInfo };
+  return JSON.stringify({ method: 'Target.attachedToTarget', params, sessionId });
+}

@@ -362,7 +362,7 @@ describe('the option release', () => {
   it('destroys a browser in which something of the lease is left, and reports why', async () => {
     await using played = await PlayedLease.start();
     const advance = useClock();
-    const left = JSON.stringify({ targetId: 'left', type: 'iframe' });
+    const left = JSON.stringify({ targetId: 'left', type: 'iframe', url: '' });
     played.browser.onText = (text, client) => {
       client.send(answerOwnCommand(text)!.replace('"targetInfos":[]', `"targetInfos":[${left}]`));
       advance(400);

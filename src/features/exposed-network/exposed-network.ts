@@ -72,9 +72,9 @@ export class ExposedNetwork implements ConnectExtension {
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
     this.#callers = new WebSocketCallers(this.#hosts);
-    plan.filter?.add(this.#callers.rules, {
-      commands: { 'DOM.setFileInputFiles': ({ files }) => void files.forEach(this.#noteFile) },
-    });
+    const note = ({ files }: { files: string[] }) => void files.forEach(this.#noteFile);
+    const commands = { 'DOM.setFileInputFiles': note, 'input.setFiles': note };
+    plan.filter?.add(this.#callers.rules, { commands });
   }
 
   /** For a library that can route the WebSockets of its pages. */
