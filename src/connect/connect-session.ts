@@ -15,7 +15,7 @@ import { DownloadWatch, type Downloads, type PlanOfDownloads } from './downloads
 import { MessageFilter, type MessageRules } from './message-filter.js';
 import { Extensions, type ConnectAddition } from './extension.js';
 import { openSharedEndpoint, openSingleEndpoint } from './loopback-endpoint.js';
-import { Socket, type OpenClient, type SocketEnd } from './socket.js';
+import { Socket, type CdpSocket, type OpenClient, type SocketEnd } from './socket.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { closeUnresponsivePages } from './unresponsive-pages.js';
 
@@ -94,6 +94,44 @@ export async function connectSession<Handles>(
   }
 }
 
+/** What a connection consists of, before the library uses it. */
+async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, signal: AbortSignal) {
+  const { settings, trust, spare, additions } = plan;
+  const { protocol, connectOptions } = settings;
+  const listener = additions.find(({ downloads }) => downloads)?.downloads;
+  expectCdpUrl(grant, additions);
+  const socket = await openSocket(grant, { protocol, trust, signal, spare });
+  const filter = filterOf(socket, plan.onMisfit);
+  const rules = additions.flatMap((one) => one.rules ?? []);
+  filter.add(...rules);
+  // A second WebSocket would be another lease.
+  const hasOneSocket = grant.endsWithConnection === true && protocol === 'cdp';
+  const openCdp = async (during: AbortSignal) =>
+    hasOneSocket
+      ? raceAbort(filter.openSession(), during)
+      : openSocket(grant, { protocol: 'cdp', trust, signal: during });
+  const onLost = () => socket.cut('dropped');
+  const parts = { openCdp, filter, connectOptions, onLost };
+  const extensions = await Extensions.create(additions, parts).catch((error: unknown) => {
+    socket.cut('closed-by-us');
+    throw error;
+  });
+  const watched = { socket, filter, openCdp, listener };
+  const downloads = connector.sharesFiles === false ? undefined : watchDownloads(grant, watched);
+  const openClient: OpenClient = async (during, ofClient = protocol) =>
+    hasOneSocket && ofClient === 'cdp'
+      ? raceAbort(filter.openSession(), during)
+      : openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
+  return {
+    socket,
+    extensions,
+    downloads,
+    openCdp,
+    openClient,
+    savesDownloads: listener && !connector.savesDownloads,
+  };
+}
+
 /** Opens the sockets of a connection, and lets the library connect. */
 async function connectOnce<Handles>(
   connector: Connector<Handles>,
@@ -101,18 +139,9 @@ async function connectOnce<Handles>(
   plan: ConnectPlan,
   signal: AbortSignal,
 ): Promise<OpenConnection<Handles>> {
-  const { settings, trust, spare, additions } = plan;
-  const { protocol, connectTimeout, connectOptions } = settings;
-  const listener = additions.find(({ downloads }) => downloads)?.downloads;
-  const openCdp = (during: AbortSignal) => openSocket(grant, { protocol: 'cdp', trust, signal: during });
-  expectCdpUrl(grant, additions);
-  const onLost = () => socket.cut('dropped');
-  const socket = await openSocket(grant, { protocol, trust, signal, spare });
-  const filter = filterOf(socket, plan.onMisfit);
-  const rules = additions.flatMap((one) => one.rules ?? []);
-  filter.add(...rules);
-  const opening = { openCdp, filter, connectOptions, onLost };
-  const extensions = await Extensions.create(additions, opening);
+  const { protocol, connectTimeout } = plan.settings;
+  const parts = await openParts(connector, grant, plan, signal);
+  const { socket, extensions, downloads, openCdp, openClient } = parts;
   const { ended } = socket;
   void ended.then(() => extensions.cut());
   const cut = () => {
@@ -124,18 +153,9 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  const downloads =
-    connector.sharesFiles === false
-      ? undefined
-      : watchDownloads(grant, { socket, filter, openCdp, listener });
-  /** A second WebSocket would be another lease where the connection is the lease. */
-  const openClient: OpenClient = async (during, ofClient = protocol) =>
-    grant.endsWithConnection === true && protocol === 'cdp' && ofClient === 'cdp'
-      ? raceAbort(filter.openSession(), during)
-      : openSocket(grant, { protocol: ofClient, trust, signal: during, rules });
   let sockets = 1;
   const connecting = async () => {
-    const savesDownloads = listener && !connector.savesDownloads ? downloads : undefined;
+    const savesDownloads = parts.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openClient, onSockets: (count) => (sockets += count) });
     const [connection] = await Promise.all([
@@ -244,7 +264,7 @@ export async function cleanSession(
 
 /** Cleans a browser with a socket of its own, until `over` resolves: afterwards the browser may belong to another lease. */
 async function cleanOverCdp(
-  socket: Socket,
+  socket: CdpSocket,
   over: Promise<unknown>,
   how: { isOwnContextUsed: boolean },
 ): Promise<void> {

@@ -196,7 +196,8 @@ export class MessageFilter implements SocketTap {
       params = readEvent(name, message.params);
     } catch (error) {
       if (!(error instanceof MisfitError)) throw error;
-      return void this.#onMisfit(name);
+      this.#onMisfit(name);
+      return undefined;
     }
     type Rule = (params: EventParams, sessionId: string | undefined) => void | Promise<object | undefined>;
     const held = this.#rules.flatMap(

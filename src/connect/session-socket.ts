@@ -66,8 +66,7 @@ export class SessionSocket implements AnySocket {
     this.#detach();
   }
 
-  /** The commands and events of the session, for `CdpClient`. */
-  get carrier(): CdpCarrier {
+  takeOver(): CdpCarrier {
     return {
       ended: this.detached,
       send: (message) => this.send(message),

@@ -11,7 +11,7 @@ import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
 import { WebSocketCallers } from './websocket-callers.js';
 import type { MessageFilter } from '../../connect/message-filter.js';
 import type { EventParams, FrameTree } from '../../connect/message.js';
-import type { OpenCdp, Socket } from '../../connect/socket.js';
+import type { CdpSocket, OpenCdp } from '../../connect/socket.js';
 
 /** Time to end the interception, in ms; then its socket is closed. */
 const STOP_TIMEOUT = 1000;
@@ -64,7 +64,7 @@ export class ExposedNetwork implements ConnectExtension {
   readonly #warned = new Set<string>();
   /** The paths of the files that the library has put into forms, by their names there. */
   readonly #files = new Map<string, Set<string>>();
-  #socket: Socket | undefined;
+  #socket: CdpSocket | undefined;
   #cdp: CdpClient | undefined;
 
   constructor(plan: ExposePlan) {
@@ -72,7 +72,10 @@ export class ExposedNetwork implements ConnectExtension {
     this.#hosts = new ExposedHosts(plan.hosts);
     this.#sender.acceptsInsecureCerts = plan.acceptsInsecureCerts;
     this.#callers = new WebSocketCallers(this.#hosts);
-    const note = ({ files }: { files: string[] }) => void files.forEach(this.#noteFile);
+    const note = ({ files }: { files: string[] }) => {
+      files.forEach(this.#noteFile);
+      return undefined;
+    };
     const commands = { 'DOM.setFileInputFiles': note, 'input.setFiles': note };
     plan.filter?.add(this.#callers.rules, { commands });
   }
