@@ -37,7 +37,6 @@ export type {
 export {
   mapPooledBrowsers,
   readCheckpoint,
-  type MapSummary,
   type Outcomes,
 } from './jobs/map-pooled-browsers.js';
 export type {
@@ -50,7 +49,7 @@ export type {
   TaskCallback,
   TaskFacts,
 } from './jobs/outcome.js';
-export type { FailedAttempt, HostProgress, MapProgress, RunningAttempt } from './jobs/progress.js';
+export type { FailedAttempt, HostProgress, MapProgress, MapSummary, RunningAttempt } from './jobs/progress.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';

@@ -49,7 +49,8 @@ export class MapReport implements Disposable {
 
   /** Number of inputs with a result of this job. */
   get done(): number {
-    return this.#progress?.done ?? 0;
+    const { done = 0, failed = 0 } = this.#progress ?? {};
+    return done + failed;
   }
 
   get hasFailed(): boolean {
@@ -134,7 +135,7 @@ export class MapReport implements Disposable {
     const { done = 0, failed = 0, skipped = 0 } = this.#progress ?? {};
     const seconds = ((performance.now() - this.#start) / 1000).toFixed(1);
     const facts = [
-      `${isComplete ? 'Done' : 'Ended early'}: ${done - failed} fulfilled`,
+      `${isComplete ? 'Done' : 'Ended early'}: ${done} fulfilled`,
       `${failed} failed`,
       ...(skipped > 0 ? [`${skipped} done before`] : []),
     ];

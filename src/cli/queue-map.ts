@@ -163,8 +163,8 @@ class QueueReport {
 
   /** Counts a result. */
   add(record: OutcomeRecord): void {
-    this.#done++;
     if (record.status === 'rejected') this.#failed++;
+    else this.#done++;
     this.#report.add(record);
   }
 

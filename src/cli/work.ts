@@ -81,7 +81,7 @@ async function work(poolName: string, command: WorkCommand, signal: AbortSignal)
       connector,
       signal,
     });
-    report.endWith(`Finished ${counted(done, 'input')}, of which ${failed} failed.`);
+    report.endWith(`Finished ${counted(done + failed, 'input')}, of which ${failed} failed.`);
   } catch (error) {
     report.endWith('The worker has stopped because of an error.');
     throw error;

@@ -4,25 +4,54 @@ import { CheckpointError } from '../shared/lease-errors.js';
 import { printable } from '../shared/redact.js';
 import { openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { FileLock } from './file-lock.js';
+import type { InputSource } from './input-source.js';
 import type { CheckpointOptions } from './options.js';
 import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
-/** The file of a job's outcomes. Each outcome is stored before the loop receives it. */
-export interface Checkpoint {
-  /**
-   * Returns true once for each stored outcome of an equal input. Such an input is skipped.
-   *
-   * @param index Position of the input among all inputs, from 0.
-   */
+/**
+ * A source without the inputs whose outcome is in a checkpoint. The outcomes of the others are stored there before the loop
+ * receives them. The file is opened with the first input.
+ *
+ * @param onSkipped Called for each input whose outcome is in the file.
+ */
+export function withCheckpoint<Input>(
+  source: InputSource<Input>,
+  option: string | CheckpointOptions,
+  onSkipped: () => void,
+): InputSource<Input> {
+  let opening: Promise<Checkpoint> | undefined;
+  let isClosed = false;
+  return {
+    size: source.size,
+    pull: async () => {
+      const checkpoint = await (opening ??= openCheckpoint(option));
+      while (!isClosed) {
+        const next = await source.pull();
+        if (!next || !checkpoint.has(next.input, next.index))
+          return next && { ...next, settle: async (outcome) => (await checkpoint.write(outcome), true) };
+        onSkipped();
+      }
+      return undefined;
+    },
+    close: async () => {
+      isClosed = true;
+      await source.close();
+      const checkpoint = await opening?.catch(() => undefined);
+      await checkpoint?.close();
+    },
+  };
+}
+
+interface Checkpoint {
+  /** Returns true once for each stored outcome of an equal input. Such an input is skipped. */
   has(input: unknown, index: number): boolean;
-  /** Resolves when the outcome is stored. A rejection ends the job. */
+  /** Resolves when the outcome is stored. */
   write(outcome: Outcome<unknown, unknown, object>): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a file to which outcomes are appended. The inputs of its earlier outcomes are skipped. */
-export async function openCheckpoint(option: string | CheckpointOptions): Promise<Checkpoint> {
+async function openCheckpoint(option: string | CheckpointOptions): Promise<Checkpoint> {
   const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
   const stored = new StoredOutcomes({ retriesRejected: retryRejected });
   const file = await RecordFile.open(path, (record, start) => stored.add(record, start));

@@ -2,7 +2,10 @@ import { raceTimeout } from '../shared/abort.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import type { Outcome } from './outcome.js';
 
-/** A source of inputs, such as an iterable. Inputs are pulled one after the other, when a browser needs one. */
+/**
+ * Where inputs come from and outcomes go: an iterable, a checkpoint around another source, a queue. Inputs are pulled one after
+ * the other, when a browser needs one.
+ */
 export interface InputSource<Input> {
   /** Number of inputs, if it is known. */
   readonly size?: number | undefined;
@@ -10,7 +13,7 @@ export interface InputSource<Input> {
   readonly isShared?: boolean;
   /** Resolves with the next input, or with `undefined` after the last one. */
   pull(): Promise<PulledInput<Input> | undefined>;
-  /** Called when the tasks are finished or stopped and no more inputs are pulled. Never rejects. */
+  /** Called when the tasks are finished or stopped and no more inputs are pulled. A rejection is the error of the job. */
   close(): Promise<void>;
 }
 
@@ -21,7 +24,10 @@ export interface PulledInput<Input> {
   readonly index: number;
   /** Number of attempts that other jobs have started. Default: 0. */
   readonly attempts?: number;
-  /** Takes the outcome before the loop. Resolves to false if the source runs the input again: there is no outcome then. */
+  /**
+   * Stores the outcome before the loop receives it. Resolves to false if the source runs the input again: there is no outcome
+   * then. A rejection ends the job.
+   */
   readonly settle?: (outcome: Outcome<unknown, unknown, object>) => Promise<boolean>;
   /** Takes the input back, for other jobs with the same source, while no browser is available here. */
   readonly handBack?: () => void;

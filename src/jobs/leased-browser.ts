@@ -1,15 +1,30 @@
 import type { Workspace } from '../connect/connector.js';
 import type { DownloadPage } from '../connect/downloads.js';
-import type { ArtifactCollector } from '../features/artifacts/artifacts.js';
+import type { Download } from '../lease/run.js';
 import type { Callback, Lease } from '../lease/lease.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
-import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import { ConnectError, TaskTimeoutError } from '../shared/lease-errors.js';
-import type { Task } from './backlog.js';
-import type { Job } from './job.js';
-import { Lane } from './lane.js';
+import type { MapSettings } from './options.js';
+import type { TaskCallback } from './outcome.js';
+import { PageSlot } from './page-slot.js';
 import type { TaskContext } from './task-context.js';
+import type { AttemptPlace, Task } from './task.js';
+
+/** What the browsers of a job do. */
+export interface BrowserWork<Handles, Input, Value, Session extends object> {
+  readonly fn: TaskCallback<Handles, Input, Value, Session>;
+  readonly settings: MapSettings;
+  /** Throws what the caller's function throws. */
+  readonly contextOf: (input: Input, index: number) => TaskContext;
+  readonly tasks: {
+    /** Whether another task may still come. */
+    readonly expectsMore: boolean;
+    /** Resolves with `undefined` when no task is left or the signal aborts. */
+    claim(signal: AbortSignal): Promise<Task<Input, Value, Session> | undefined>;
+  };
+}
 
 /** How the work in one browser ended. */
 export interface BrowserEnd {
@@ -21,13 +36,25 @@ export interface BrowserEnd {
   released: Promise<unknown>;
 }
 
+/** How an attempt ended. */
+interface Attempt<Value> {
+  readonly result: PromiseSettledResult<Value>;
+  readonly hasTimedOut: boolean;
+}
+
+/** What the features of a lease collect of one attempt. */
+interface Collected {
+  readonly artifacts: readonly string[];
+  readonly downloads: readonly Download[];
+}
+
 /**
- * A leased browser with its lanes. A lane runs one task after another, in one page; the lanes of a browser run at the
- * same time. They take tasks until the browser is retired (by `tasksPerLease`, `maxLeaseAge` or a failure) or lost, or
- * no task is left.
+ * A leased browser with its page slots. A slot runs one task after another; the slots of a browser run at the same time.
+ * They claim tasks until the browser is retired (by `tasksPerLease`, `maxLeaseAge`, `idleTimeout` or a failure) or lost, or no
+ * task is left.
  */
-export class LeasedBrowser<Handles, Input, Value> {
-  readonly #job: Job<Handles, Input, Value>;
+export class LeasedBrowser<Handles, Input, Value, Session extends object> {
+  readonly #work: BrowserWork<Handles, Input, Value, Session>;
   readonly #lease: Lease<Handles>;
   /** Aborts the lease. */
   readonly #abort: LinkedAbort;
@@ -38,19 +65,19 @@ export class LeasedBrowser<Handles, Input, Value> {
   #idle: NodeJS.Timeout | undefined;
   #fault: Error | undefined;
 
-  constructor(job: Job<Handles, Input, Value>, lease: Lease<Handles>, abort: LinkedAbort) {
-    this.#job = job;
+  constructor(work: BrowserWork<Handles, Input, Value, Session>, lease: Lease<Handles>, abort: LinkedAbort) {
+    this.#work = work;
     this.#lease = lease;
     this.#abort = abort;
-    this.#retired = new LinkedAbort(lease.signal, job.plan.settings.maxLeaseAge);
+    this.#retired = new LinkedAbort(lease.signal, work.settings.maxLeaseAge);
   }
 
   /** Resolves when the release of the browser begins. */
   async work(): Promise<BrowserEnd> {
     const { signal } = this.#lease;
-    const { pagesPerLease } = this.#job.plan.settings;
+    const { pagesPerLease } = this.#work.settings;
     this.#countTask(0);
-    await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runLane()));
+    await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runSlot()));
     clock.clearTimeout(this.#idle);
     this.#retired.dispose();
     // After an abort the browser is destroyed, and the pool replaces it.
@@ -64,19 +91,21 @@ export class LeasedBrowser<Handles, Input, Value> {
     return { begun: this.#begun, error: fault, released };
   }
 
-  async #runLane(): Promise<void> {
-    const { signal } = this.#lease;
-    const { plan, backlog } = this.#job;
-    const expectsMore = () => !this.#retired.signal.aborted && backlog.expectsMore;
-    const lane = new Lane(this.#lease, plan.settings.isolation, expectsMore);
+  async #runSlot(): Promise<void> {
+    const { settings, tasks } = this.#work;
+    const slot = new PageSlot<Handles>({
+      isolation: settings.isolation,
+      open: (isolation, contextOptions) => this.#lease.openWorkspace(isolation, contextOptions),
+      expectsMore: () => !this.#retired.signal.aborted && tasks.expectsMore,
+    });
     try {
       for (;;) {
-        const task = await backlog.take(this.#retired.signal);
+        const task = await tasks.claim(this.#retired.signal);
         if (!task) break;
         this.#countTask(1);
-        await this.#runTask(task, lane).finally(() => this.#countTask(-1));
+        await this.#runTask(task, slot).finally(() => this.#countTask(-1));
       }
-      await raceAbort(lane.end(), signal);
+      await raceAbort(slot.end(), this.#lease.signal);
     } catch (cause) {
       this.#retire(cause);
     }
@@ -87,116 +116,109 @@ export class LeasedBrowser<Handles, Input, Value> {
     clock.clearTimeout(this.#idle);
     this.#running += change;
     if (this.#running > 0) return;
-    const { idleTimeout } = this.#job.plan.settings;
-    this.#idle = startTimer(idleTimeout, () => this.#retired.abort(undefined));
+    this.#idle = startTimer(this.#work.settings.idleTimeout, () => this.#retired.abort(undefined));
   }
 
   /** Rejects when the browser failed. */
-  async #runTask(task: Task<Input>, lane: Lane<Handles>): Promise<void> {
-    const { backlog, plan } = this.#job;
+  async #runTask(task: Task<Input, Value, Session>, slot: PageSlot<Handles>): Promise<void> {
+    const { contextOf, settings } = this.#work;
     let context: TaskContext;
-    let workspace: Workspace<Handles>;
-    let pageId: string | undefined;
-    let collector: ArtifactCollector | undefined;
     try {
-      context = this.#job.contextOf(task.input, task.index);
-    } catch (error) {
-      return this.#failWithoutContext(task, error);
+      context = contextOf(task.input, task.index);
+    } catch (reason) {
+      return this.#refuse(task, reason);
     }
+    let workspace: Workspace<Handles>;
+    let collect: (attempt: Attempt<Value>) => Promise<Collected>;
     try {
-      workspace = await raceAbort(lane.workspace(context), this.#lease.signal);
-      collector = await this.#observe(workspace);
-      pageId = await this.#pageIdOf(workspace);
+      workspace = await raceAbort(slot.workspace(context), this.#lease.signal);
+      collect = await this.#begin(workspace, task);
     } catch (error) {
-      if (error instanceof InvalidOptionError) return this.#failWithoutContext(task, error);
-      void backlog.putBack(task);
+      // The options of this task only.
+      if (error instanceof InvalidOptionError && typeof settings.contextOptions === 'function')
+        return this.#refuse(task, error);
+      task.putBack();
       throw error;
     }
     // The browser may have been retired while the page was opened.
-    if (this.#retired.signal.aborted) return backlog.putBack(task);
-    if (++this.#begun >= plan.settings.tasksPerLease) this.#retired.abort(undefined);
-    this.#job.beginAttempt(task);
+    if (this.#retired.signal.aborted) return task.putBack();
+    if (++this.#begun >= settings.tasksPerLease) this.#retired.abort(undefined);
+    task.begin();
     const running = this.#attempt(task, workspace.handles);
-    lane.prepare();
+    slot.prepare();
     const attempt = await running;
-    await Promise.all([
-      collector && this.#collectArtifacts(collector, task, attempt),
-      this.#collectDownloads(task, attempt, pageId),
-    ]);
+    const { artifacts, downloads } = await collect(attempt);
+    task.artifacts.push(...artifacts);
+    task.downloads.push(...downloads);
     // The outcome does not wait until the page is closed.
-    await Promise.all([this.#job.endAttempt(task, attempt, this.#lease), this.#clear(lane, attempt)]);
+    await Promise.all([task.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
   }
 
   /** Ends the attempt of a task whose context can't be opened, in any browser. */
-  async #failWithoutContext(task: Task<Input>, reason: unknown): Promise<void> {
-    // The same options for all tasks.
-    if (typeof this.#job.plan.settings.contextOptions !== 'function') this.#job.fail(reason);
-    this.#job.beginAttempt(task);
-    await this.#job.endAttempt(task, { status: 'rejected', reason }, this.#lease);
+  async #refuse(task: Task<Input, Value, Session>, reason: unknown): Promise<void> {
+    task.begin();
+    await task.end({ status: 'rejected', reason }, this.#place);
   }
 
-  /** Without isolation, other tasks may use the same context. */
-  #observe({ handles }: Workspace<Handles>): Promise<ArtifactCollector | undefined> {
-    const { isolation } = this.#job.plan.settings;
-    return this.#lease.observe({ handles, scope: isolation === 'none' ? 'page' : 'context' });
+  get #place(): AttemptPlace<Session> {
+    const { session, sessionId, replays } = this.#lease;
+    return { session: session as object as Session, sessionId, replays: replays?.started ?? [] };
   }
 
-  async #collectArtifacts(
-    collector: ArtifactCollector,
-    { index, attempts, artifacts }: Task<Input>,
-    { status }: PromiseSettledResult<Value>,
-  ): Promise<void> {
-    // A task that was ended with the job has no outcome.
-    if (this.#job.signal.aborted) return;
-    const { name } = this.#job.plan.settings;
-    const paths = await collector.collect({
-      name: `${name === undefined ? '' : `${name}-`}task-${index}-attempt-${attempts}`,
-      failed: status === 'rejected',
-      isReachable: !this.#lease.signal.aborted,
-    });
-    artifacts.push(...paths);
-  }
-
-  /** Needed where several tasks run in a browser at the same time: then each download is the task's of its page. */
-  async #pageIdOf({ handles }: Workspace<Handles>): Promise<string | undefined> {
-    const { downloads, link, signal } = this.#lease;
-    if (!downloads || this.#job.plan.settings.pagesPerLease === 1) return undefined;
-    return raceAbort(link.connection.pageId?.(handles) ?? Promise.resolve(undefined), signal);
-  }
-
-  async #collectDownloads(
-    { downloads }: Task<Input>,
-    attempt: PromiseSettledResult<Value>,
-    pageId: string | undefined,
-  ): Promise<void> {
-    const { connection } = this.#lease.link;
-    const { isolation, pagesPerLease } = this.#job.plan.settings;
+  /** Begins to collect what the options ask for. Resolves with a function that ends it. */
+  async #begin(
+    { handles }: Workspace<Handles>,
+    task: Task<Input, Value, Session>,
+  ): Promise<(attempt: Attempt<Value>) => Promise<Collected>> {
+    const { name, isolation, pagesPerLease } = this.#work.settings;
+    const lease = this.#lease;
+    const { connection } = lease.link;
+    // Without isolation, other tasks may use the same context.
+    const collector = await lease.observe({ handles, scope: isolation === 'none' ? 'page' : 'context' });
+    // With several pages, each download is the task's of its page.
+    const isShared = lease.downloads !== undefined && pagesPerLease > 1;
+    const pageId = isShared
+      ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
+      : undefined;
     const owns = (page: DownloadPage | undefined) => {
       if (!page || pageId === undefined) return false;
       if (isolation === 'none') return page.ids.includes(pageId);
       return page.contextId === connection.downloads?.pageOf(pageId).contextId;
     };
-    const request = { isCut: hasTimedOut(attempt), owns: pagesPerLease > 1 ? owns : undefined };
-    downloads.push(...((await this.#lease.downloads?.settle(connection, request)) ?? []));
+    return async ({ result, hasTimedOut }) => {
+      const request = { isCut: hasTimedOut, owns: isShared ? owns : undefined };
+      const part = {
+        name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
+        failed: result.status === 'rejected',
+        isReachable: !lease.signal.aborted,
+      };
+      const [artifacts = [], downloads = []] = await Promise.all([
+        collector?.collect(part),
+        lease.downloads?.settle(connection, request),
+      ]);
+      return { artifacts, downloads };
+    };
   }
 
-  /** Prepares the lane for its next task. After the last task, the end of the lease closes everything. */
-  async #clear(lane: Lane<Handles>, attempt: PromiseSettledResult<Value>): Promise<void> {
+  /** Prepares the slot for its next task. After the last task, the end of the lease closes everything. */
+  async #clear(slot: PageSlot<Handles>, { hasTimedOut }: Attempt<Value>): Promise<void> {
     if (this.#retired.signal.aborted) return;
-    await raceAbort(lane.clear({ reusable: !hasTimedOut(attempt) }), this.#lease.signal);
+    await raceAbort(slot.clear({ reusable: !hasTimedOut }), this.#lease.signal);
   }
 
-  async #attempt(task: Task<Input>, handles: Handles): Promise<PromiseSettledResult<Value>> {
-    const { fn, settings } = this.#job.plan;
+  async #attempt(task: Task<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
+    const { fn, settings } = this.#work;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
-    const call: Callback<Handles, Value> = async ({ session, signal: leaseSignal }) => {
+    let hasTimedOut = false;
+    const call: Callback<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
       const { sessionId } = this.#lease;
-      const timer = startTimer(taskTimeout, () =>
-        abort.abort(new TaskTimeoutError(taskTimeout, { sessionId })),
-      );
+      const timer = startTimer(taskTimeout, () => {
+        hasTimedOut = !signal.aborted;
+        abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
+      });
       try {
         const work = async () => fn({ ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
@@ -205,8 +227,10 @@ export class LeasedBrowser<Handles, Input, Value> {
         abort.dispose();
       }
     };
-    const [result] = await Promise.allSettled([this.#lease.call(call, { index })]);
-    return result;
+    const [result] = await Promise.allSettled([
+      this.#lease.call(call as Callback<Handles, Value>, { index }),
+    ]);
+    return { result, hasTimedOut };
   }
 
   #retire(cause: unknown): void {
@@ -214,13 +238,10 @@ export class LeasedBrowser<Handles, Input, Value> {
     // If the browser was lost or the caller ended the job, the lease's signal has the reason.
     if (!signal.aborted) {
       const message = `The browser of session ${sessionId} no longer opens or closes pages.`;
-      this.#fault ??= new ConnectError(message, { sessionId, cause });
+      // Refused options end the job, whatever the browser.
+      this.#fault ??=
+        cause instanceof InvalidOptionError ? cause : new ConnectError(message, { sessionId, cause });
     }
     this.#retired.abort(cause);
   }
-}
-
-function hasTimedOut(attempt: PromiseSettledResult<unknown>): boolean {
-  if (attempt.status === 'fulfilled' || !isPooledBrowserError(attempt.reason)) return false;
-  return attempt.reason instanceof TaskTimeoutError;
 }

@@ -5,16 +5,10 @@ import type { BrowserSession } from '../services/kernel.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { iterableSource } from './input-source.js';
-import type { JobPlan } from './job.js';
 import { readMapOptions, type MapOptions } from './options.js';
-import type { Outcome, OutcomeRecord, TaskCallback, TaskFacts } from './outcome.js';
-import type { MapProgress } from './progress.js';
-
-/** What a whole job did. */
-export interface MapSummary extends Pick<
-  MapProgress,
-  'done' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
-> {}
+import type { Outcome, OutcomeRecord, TaskFacts } from './outcome.js';
+import type { MapSummary } from './progress.js';
+import type { JobPlan } from './run-job.js';
 
 /**
  * The outcomes of a job, for `for await`. Leaving the loop ends the job and releases every browser. To `await` the object runs
@@ -56,14 +50,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   const { connector, ...rest } = options;
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(rest, connector);
-  const outcomes = startLater({
-    pool: resolvePool(pool),
-    connector,
-    fn: fn as TaskCallback<Handles, Input, Value, object>,
-    settings,
-    source: iterableSource(inputs),
-  });
-  return outcomes as Outcomes<Input, Value, Session>;
+  return startLater({ pool: resolvePool(pool), connector, fn, settings, source: iterableSource(inputs) });
 }
 
 /**
@@ -84,12 +71,12 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
 export const loadJob = lazy(() => import('./run-job.js'));
 
 /** Starts the job with its first outcome. */
-function startLater<Handles, Input, Value>(
-  plan: JobPlan<Handles, Input, Value>,
-): Outcomes<Input, Value, object> {
+function startLater<Handles, Input, Value, Session extends object>(
+  plan: JobPlan<Handles, Input, Value, Session>,
+): Outcomes<Input, Value, Session> {
   const fromHere = callSite();
-  const start = lazy(async () => (await loadJob()).runJob(plan));
-  const outcomes: Outcomes<Input, Value, object> = {
+  const start = lazy(async () => new (await loadJob()).Job(plan));
+  const outcomes: Outcomes<Input, Value, Session> = {
     next: () => fromHere(start().then((job) => job.next())),
     // oxlint-disable-next-line unicorn/no-thenable -- the job is awaited on purpose
     then: (onDone, onError) => fromHere(start().then((job) => job.summary())).then(onDone, onError),

@@ -1,5 +1,4 @@
 import { callListener } from '../shared/telemetry.js';
-import type { Task } from './backlog.js';
 import type { AttemptFacts } from './outcome.js';
 
 /** An attempt that runs now. */
@@ -26,7 +25,7 @@ export interface HostProgress {
 
 /** The progress of a job. */
 export interface MapProgress {
-  /** Number of inputs with an outcome, including those that failed. */
+  /** Number of inputs whose task succeeded. */
   done: number;
   /** Number of inputs that failed. */
   failed: number;
@@ -46,13 +45,19 @@ export interface MapProgress {
   leases: number;
   /** The host whose attempts took longest on average, of the latest 1,000 hosts, if there are several. */
   slowestHost?: HostProgress;
-  /** Average number of tasks done per second, since the job began. */
+  /** Average number of outcomes per second, since the job began. */
   rate: number;
   /** Number of inputs, if it is known. */
   total?: number;
-  /** Milliseconds left at this rate, if `total` is known and at least one task is done. */
+  /** Milliseconds left at this rate, if `total` is known and there is an outcome. */
   timeLeft?: number;
 }
+
+/** What a whole job did. */
+export interface MapSummary extends Pick<
+  MapProgress,
+  'done' | 'failed' | 'skipped' | 'retried' | 'lastFailure'
+> {}
 
 /** Minimum and maximum time between two reports, in ms. */
 const INTERVAL = 100;
@@ -63,11 +68,16 @@ const MOST_HOSTS = 1000;
 
 type Counts = Pick<MapProgress, 'done' | 'failed' | 'skipped' | 'retried' | 'leases'>;
 
+/** A task, as a key. */
+interface HostTask {
+  readonly host: string | undefined;
+}
+
 /** Counts what happens in a job and reports it to the caller's listener. */
 export class Progress {
   /** The counts of the whole job. */
   readonly counts: Counts = { done: 0, failed: 0, skipped: 0, retried: 0, leases: 0 };
-  readonly #running = new Map<Task<unknown>, { attempt: AttemptFacts; start: number }>();
+  readonly #running = new Map<HostTask, { attempt: AttemptFacts; start: number }>();
   readonly #began = performance.now();
   readonly #listener: ((progress: MapProgress) => void) | undefined;
   readonly #total: number | undefined;
@@ -97,19 +107,23 @@ export class Progress {
     this.#schedule(INTERVAL);
   }
 
-  beginAttempt(task: Task<unknown>): void {
-    this.#running.set(task, { attempt: factsOf(task), start: performance.now() });
+  countOutcome(status: 'fulfilled' | 'rejected'): void {
+    this.add(status === 'fulfilled' ? { done: 1 } : { failed: 1 });
+  }
+
+  beginAttempt(task: HostTask, attempt: AttemptFacts): void {
+    this.#running.set(task, { attempt, start: performance.now() });
     this.add({});
   }
 
-  endAttempt(task: Task<unknown>, result: PromiseSettledResult<unknown>): void {
+  endAttempt(task: HostTask, attempt: AttemptFacts, result: PromiseSettledResult<unknown>): void {
     this.#countTime(task);
     this.#running.delete(task);
-    if (result.status === 'rejected') this.lastFailure = { ...factsOf(task), error: result.reason };
+    if (result.status === 'rejected') this.lastFailure = { ...attempt, error: result.reason };
     this.add({});
   }
 
-  #countTime(task: Task<unknown>): void {
+  #countTime(task: HostTask): void {
     const { host } = task;
     const running = this.#running.get(task);
     if (host === undefined || !running) return;
@@ -119,6 +133,12 @@ export class Progress {
     this.#hosts.delete(host);
     this.#hosts.set(host, { host, attempts: attempts + 1, average: total / (attempts + 1) });
     if (this.#hosts.size > MOST_HOSTS) this.#hosts.delete(this.#hosts.keys().next().value!);
+  }
+
+  get summary(): MapSummary {
+    const { done, failed, skipped, retried } = this.counts;
+    const { lastFailure } = this;
+    return { done, failed, skipped, retried, ...(lastFailure && { lastFailure }) };
   }
 
   get #slowestHost(): HostProgress | undefined {
@@ -142,12 +162,12 @@ export class Progress {
   #report(): void {
     this.#hasChanged = false;
     this.#schedule(IDLE_INTERVAL);
-    const { done, skipped } = this.counts;
+    const { done, failed, skipped } = this.counts;
     const now = performance.now();
-    const rate = (done / (now - this.#began)) * 1000;
+    const rate = ((done + failed) / (now - this.#began)) * 1000;
     const total = this.#total;
     // The caller may expect fewer inputs than there are.
-    const left = total === undefined ? undefined : Math.max(0, total - skipped - done);
+    const left = total === undefined ? undefined : Math.max(0, total - skipped - done - failed);
     const running = [...this.#running.values()];
     const slowestHost = this.#slowestHost;
     const progress = {
@@ -163,9 +183,4 @@ export class Progress {
     };
     callListener(this.#listener, progress, 'onProgress');
   }
-}
-
-/** The attempt of a task that was started last. */
-export function factsOf({ input, index, attempts }: Task<unknown>): AttemptFacts {
-  return { input, index, attempt: attempts };
 }

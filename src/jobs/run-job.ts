@@ -1,155 +1,143 @@
-import { Lease } from '../lease/lease.js';
-import { isTransientError } from '../net/status.js';
-import { LinkedAbort } from '../shared/abort.js';
-import { backoff, clock, delay } from '../shared/clock.js';
-import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
-import { NOT_NEEDED } from './backlog.js';
-import { Job, type JobPlan } from './job.js';
-import { LeasedBrowser, type BrowserEnd } from './leased-browser.js';
-import type { MapSummary } from './map-pooled-browsers.js';
-import { nameOfLease } from './options.js';
-import type { Outcome } from './outcome.js';
+import type { Connector } from '../connect/connector.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { beginCall } from '../pool/open-calls.js';
+import { LinkedAbort, onAbort } from '../shared/abort.js';
+import { nextTurn } from '../shared/clock.js';
+import { TooManyFailuresError } from '../shared/lease-errors.js';
+import { withCheckpoint } from './checkpoint.js';
+import { hostNames } from './host-limits.js';
+import type { InputSource } from './input-source.js';
+import type { MapSettings } from './options.js';
+import type { Outcome, TaskCallback } from './outcome.js';
+import { OutcomeBuffer } from './outcomes.js';
+import { Progress, type MapSummary } from './progress.js';
+import { taskContexts } from './task-context.js';
+import { TaskQueue } from './task-queue.js';
 import { returningData } from './task-value.js';
+import { Workers } from './workers.js';
 
-/** A job that starts with the request for its first outcome. */
-export interface RunningJob<Input, Value> {
+/** The parts of a job. */
+export interface JobPlan<Handles, Input, Value, Session extends object> {
+  pool: BrowserPool<Session>;
+  connector: Connector<Handles>;
+  fn: TaskCallback<Handles, Input, Value, Session>;
+  settings: MapSettings;
+  source: InputSource<Input>;
+}
+
+/** Runs a task for each input of a source. Starts with the request for its first outcome. */
+export class Job<Handles, Input, Value, Session extends object> {
+  readonly #plan: JobPlan<Handles, Input, Value, Session>;
+  readonly #source: InputSource<Input>;
+  readonly #progress: Progress;
+  readonly #queue: TaskQueue<Input, Value, Session>;
+  readonly #workers: Workers<Handles, Input, Value, Session>;
+  readonly #buffer: OutcomeBuffer<Outcome<Input, Value, Session>>;
+  readonly #loop: AsyncGenerator<Outcome<Input, Value, Session>, undefined, void>;
+  /** Aborts when the running tasks must end. */
+  readonly #abort = new LinkedAbort();
+  #running: Promise<void> | undefined;
+  #failure: { error: unknown } | undefined;
+
+  constructor(plan: JobPlan<Handles, Input, Value, Session>) {
+    const { pool, connector, settings } = plan;
+    const { signal } = this.#abort;
+    const { checkpoint, onProgress, ordered, total = plan.source.size } = settings;
+    const progress = new Progress(onProgress, total, () => this.#queue.waiting);
+    this.#plan = plan;
+    this.#progress = progress;
+    this.#source = checkpoint
+      ? withCheckpoint(plan.source, checkpoint, () => progress.add({ skipped: 1 }))
+      : plan.source;
+    const fn = checkpoint ? returningData(plan.fn) : plan.fn;
+    this.#buffer = new OutcomeBuffer(ordered, () => this.#queue.receive());
+    this.#loop = this.#buffer[Symbol.asyncIterator]();
+    const queuePlan = {
+      limits: settings,
+      hostOf: hostNames(settings),
+      // Inputs wait while the loop has as many outcomes to receive as tasks run at once.
+      room: 2 * settings.concurrency * settings.pagesPerLease,
+      ordered,
+    };
+    const { retries, shouldRetry, retry } = settings;
+    const rules = { retries, shouldRetry, retry, progress, signal, deliver: this.#deliver, fail: this.#fail };
+    this.#queue = new TaskQueue(this.#source, queuePlan, rules);
+    this.#workers = new Workers({
+      pool,
+      connector,
+      work: { fn, settings, contextOf: taskContexts(settings), tasks: this.#queue },
+      reserve: (abort) => this.#queue.reserve(abort),
+      isShared: plan.source.isShared ?? false,
+      progress,
+      signal,
+      fail: this.#fail,
+    });
+  }
+
   /** Resolves with the next outcome. */
-  next(): Promise<IteratorResult<Outcome<Input, Value, object>, undefined>>;
+  next(): Promise<IteratorResult<Outcome<Input, Value, Session>, undefined>> {
+    this.#running ??= this.#run();
+    return this.#loop.next();
+  }
+
   /** Ends the job, and releases every browser. */
-  end(): Promise<void>;
-  /** Runs the job to its end, without its outcomes. Rejects with the error that ended the job. */
-  summary(): Promise<MapSummary>;
+  async end(): Promise<void> {
+    this.#running ??= Promise.resolve();
+    this.#buffer.end();
+    void this.#stop(new DOMException('The iteration was ended.', 'AbortError'));
+    await Promise.all([this.#running, this.#loop.return(undefined)]);
+  }
+
+  /** Runs the job to its end, without its outcomes. Rejects with the error that ended the job, also if the loop has received it. */
+  async summary(): Promise<MapSummary> {
+    while (!(await this.next()).done);
+    if (this.#failure) throw this.#failure.error;
+    return this.#progress.summary;
+  }
+
   /** What the job has done so far. */
-  readonly counts: Pick<MapSummary, 'done' | 'failed'>;
-}
+  get counts(): Pick<MapSummary, 'done' | 'failed'> {
+    return this.#progress.counts;
+  }
 
-/** What a job adds to the handles of a task. */
-const NAMES = ['input', 'index', 'attempt', 'session', 'signal'];
+  /** Runs the tasks, and then closes everything. Never rejects: the loop receives the error. */
+  async #run(): Promise<void> {
+    const { pool, settings } = this.#plan;
+    const { signal } = settings;
+    const stopListening = onAbort(signal, () => this.#fail(signal!.reason));
+    const endCall = beginCall(pool, (error) => {
+      // Before the leases abort: a task that was ended with the job has no outcome.
+      this.#abort.abort(error);
+      this.#fail(error);
+    });
+    await this.#workers.run().catch(this.#fail);
+    stopListening();
+    this.#failure ??= this.#queue.failure;
+    await this.#source.close().catch((error: unknown) => (this.#failure ??= { error }));
+    this.#progress.end();
+    endCall();
+    this.#buffer.end(this.#failure);
+  }
 
-export function runJob<Handles, Input, Value>(
-  plan: JobPlan<Handles, Input, Value>,
-): RunningJob<Input, Value> {
-  const isStored = plan.settings.checkpoint !== undefined;
-  const job = new Job(isStored ? { ...plan, fn: returningData(plan.fn) } : plan);
-  const outcomes = job.outcomes();
-  let running: Promise<void> | undefined;
-  const next = () => {
-    running ??= job.run(() => new Workers(job).run());
-    return outcomes.next();
+  /** After too many failures, no more tasks start. The running tasks end as usual. */
+  readonly #deliver = (position: number, outcome: Outcome<Input, Value, Session>): void => {
+    this.#buffer.add(position, outcome);
+    const { failed } = this.#progress.counts;
+    if (outcome.status === 'fulfilled' || failed < this.#plan.settings.stopAfterFailures) return;
+    this.#failure ??= { error: new TooManyFailuresError(failed, { cause: outcome.reason }) };
+    this.#queue.close();
   };
-  return {
-    next,
-    end: async () => {
-      running ??= Promise.resolve();
-      job.leave();
-      await Promise.all([running, outcomes.return(undefined)]);
-    },
-    summary: async () => {
-      while (!(await next()).done);
-      return job.summary;
-    },
-    counts: job.progress.counts,
+
+  /** Stops the job because of an error. The loop receives the first error. */
+  readonly #fail = (error: unknown): void => {
+    this.#failure ??= { error };
+    void this.#stop(error);
   };
-}
 
-/** Number of failed leases in a row after which a worker ends the job, if no other browser works. */
-const MAX_FAILURES = 3;
-
-/** The workers of a job. Each leases one browser after another, while tasks wait for one. */
-class Workers<Handles, Input, Value> {
-  readonly #job: Job<Handles, Input, Value>;
-  /** Number of leases so far. */
-  #leases = 0;
-  /** Number of browsers that work now. */
-  #open = 0;
-  /** When a browser was last granted, opened or released. */
-  #lastOpen = Number.NEGATIVE_INFINITY;
-
-  constructor(job: Job<Handles, Input, Value>) {
-    this.#job = job;
+  async #stop(reason: unknown): Promise<void> {
+    this.#queue.close();
+    // Idle browsers are released for reuse before the abort, which destroys browsers.
+    await nextTurn();
+    this.#abort.abort(reason);
   }
-
-  /** Resolves when all tasks are finished or the job was stopped, and every browser is released. */
-  async run(): Promise<void> {
-    const { concurrency } = this.#job.plan.settings;
-    await Promise.all(Array.from({ length: concurrency }, () => this.#work()));
-  }
-
-  async #work(): Promise<void> {
-    const { backlog, signal, plan } = this.#job;
-    let released: Promise<unknown> | undefined;
-    try {
-      for (let failures = 0; ;) {
-        const abort = new LinkedAbort(signal);
-        const end = (await backlog.reserve(abort)) ? await this.#useLease(abort) : undefined;
-        // The next browser is acquired while the service releases this one. Releases must not accumulate.
-        await released;
-        released = (end?.released ?? Promise.resolve()).finally(() => abort.dispose());
-        if (!end || signal.aborted) return;
-        if (end.begun > 0) failures = 0;
-        if (end.error === undefined || end.error === NOT_NEEDED) continue;
-        failures++;
-        if (this.#isFatal(end.error, failures)) return this.#job.fail(end.error);
-        await delay(backoff(plan.settings.retry, failures), signal).catch(() => {});
-      }
-    } finally {
-      await released;
-    }
-  }
-
-  /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
-  async #useLease(abort: LinkedAbort): Promise<BrowserEnd> {
-    const { backlog } = this.#job;
-    let lease: Lease<Handles>;
-    try {
-      lease = await this.#lease(abort.signal);
-    } catch (error) {
-      backlog.endReservation(abort);
-      // Such an error came after a browser was granted.
-      if (error instanceof ConnectError) this.#lastOpen = clock.now();
-      if (error instanceof AcquireTimeoutError) backlog.handBack();
-      // Another worker may lease a browser for the task.
-      backlog.dispatch();
-      return { begun: 0, error, released: Promise.resolve() };
-    }
-    this.#count(1);
-    // No dispatch before the lanes wait: another worker would lease a browser for the task that they take.
-    backlog.endReservation(abort);
-    const end = await new LeasedBrowser(this.#job, lease, abort).work();
-    this.#count(-1);
-    const noteEnd = () => (this.#lastOpen = clock.now());
-    return { ...end, released: end.released.then(noteEnd) };
-  }
-
-  #lease(signal: AbortSignal): Promise<Lease<Handles>> {
-    const { pool, connector, settings } = this.#job.plan;
-    this.#leases++;
-    const name = settings.name && nameOfLease(settings.name, this.#leases);
-    const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
-    // The tasks open the contexts with these options.
-    const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
-  }
-
-  #count(change: 1 | -1): void {
-    this.#open += change;
-    this.#lastOpen = clock.now();
-    this.#job.progress.add({ leases: change });
-  }
-
-  /** @param failures Number of failures in a row, including this one. */
-  #isFatal(error: unknown, failures: number): boolean {
-    if (!isTransient(error)) return true;
-    if (this.#open > 0) return false;
-    if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
-    if (this.#job.plan.source.isShared) return false;
-    // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
-    return clock.now() - this.#lastOpen >= this.#job.plan.settings.acquireTimeout;
-  }
-}
-
-/** Whether another browser or a later attempt may succeed. A wrong token or pool stays wrong. */
-function isTransient(error: unknown): boolean {
-  const types = [AcquireTimeoutError, BrowserLostError, ConnectError];
-  return isTransientError(error) || types.some((type) => error instanceof type);
 }

@@ -2,9 +2,9 @@ import { TaskResultError } from '../shared/lease-errors.js';
 import type { TaskCallback } from './outcome.js';
 
 /** A task whose result can be stored as JSON: any other value makes the task fail with `TaskResultError`. */
-export function returningData<Handles, Input, Value>(
-  fn: TaskCallback<Handles, Input, Value, object>,
-): TaskCallback<Handles, Input, Value, object> {
+export function returningData<Handles, Input, Value, Session extends object>(
+  fn: TaskCallback<Handles, Input, Value, Session>,
+): TaskCallback<Handles, Input, Value, Session> {
   return async (task) => {
     const value = await fn(task);
     const fault = findFault(value);

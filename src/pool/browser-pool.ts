@@ -300,8 +300,11 @@ export function namedPool(idOrName: string): BrowserPool {
 }
 
 /** Returns the pool itself, or the pool with that id or name at the service of the environment. */
-export function resolvePool(pool: BrowserPool<never> | BrowserPool<object> | string): BrowserPool<object> {
+export function resolvePool<Session extends object>(
+  pool: BrowserPool<Session> | string,
+): BrowserPool<Session> {
   if (pool instanceof BrowserPool) return pool;
-  if (typeof pool === 'string') return namedPool(pool);
+  // The caller names the type of the sessions of the environment's service.
+  if (typeof pool === 'string') return namedPool(pool) as BrowserPool<object> as BrowserPool<Session>;
   throw new InvalidOptionError('pool', 'pool must be a BrowserPool, or the id or name of a pool.');
 }

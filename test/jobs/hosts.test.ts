@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, vi } from 'vitest';
 import { InvalidOptionError } from '../../src/index.js';
-import { Backlog } from '../../src/jobs/backlog.js';
-import { hostNames } from '../../src/jobs/host-of.js';
+import { hostNames } from '../../src/jobs/host-limits.js';
 import { iterableSource } from '../../src/jobs/input-source.js';
+import { Progress } from '../../src/jobs/progress.js';
+import { TaskQueue } from '../../src/jobs/task-queue.js';
 import { clock, delay } from '../../src/shared/clock.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { it } from './it.js';
@@ -41,37 +42,48 @@ describe('with the clock of the library', () => {
   ): Promise<Started[]> {
     useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const source = { ...iterableSource(inputs), isShared: plan.isShared ?? false };
-    const backlog = new Backlog<string>(source, {
-      isSkipped: () => false,
-      hostOf: ([host]) => (host === '-' ? undefined : host),
-      ordered: false,
-      room: 2 * lanes,
-      ...UNLIMITED,
-      ...limits,
-      ...plan,
-    });
+    const { signal } = new AbortController();
+    const rules = {
+      retries: 0,
+      shouldRetry: undefined,
+      retry: { factor: 1, minTimeout: 1, maxTimeout: 1, randomize: false },
+      progress: new Progress(undefined, undefined, () => 0),
+      signal,
+      deliver: () => isDelivered && queueMicrotask(() => queue.receive()),
+      fail: (error: unknown) => {
+        throw error;
+      },
+    };
+    const queuePlan = {
+      limits: { ...UNLIMITED, ...limits },
+      hostOf: ([host]: string) => (host === '-' ? undefined : host),
+      ordered: plan.ordered ?? false,
+      room: plan.room ?? 2 * lanes,
+    };
+    const queue: TaskQueue<string, unknown, object> = new TaskQueue(source, queuePlan, rules);
     const began = clock.now();
     const starts: Started[] = [];
     const running: string[] = [];
     const work = async () => {
       for (;;) {
-        const task = await backlog.take(new AbortController().signal);
+        const task = await queue.claim(signal);
         if (!task) return;
         const { input, host = '-' } = task;
         if (opens(input) > 0) await delay(opens(input));
-        backlog.begin(task);
+        task.begin();
         running.push(host);
         starts.push({ host, at: clock.now() - began, running: running.filter((one) => one === host).length });
         await delay(TASK);
         running.splice(running.indexOf(host), 1);
-        backlog.end(task, pauses(input));
-        backlog.finishTask();
-        if (isDelivered) backlog.makeRoom();
+        await task.end(
+          { status: 'rejected', reason: { retryAfter: pauses(input) } },
+          { session: {}, sessionId: 's1', replays: [] },
+        );
       }
     };
     const working = Promise.all(Array.from({ length: lanes }, work));
     await vi.advanceTimersByTimeAsync(60_000);
-    backlog.close();
+    queue.close();
     await vi.advanceTimersByTimeAsync(60_000);
     await working;
     return starts;

@@ -27,9 +27,12 @@ it('loses no outcome when the process is killed while it removes the old lines',
   // As a killed job leaves the file: each input has failed, and succeeded later.
   await writeFile(path, text('rejected') + text('fulfilled'));
   const before = await readFile(path, 'utf8');
-  const { href } = new URL('../../src/jobs/checkpoint.ts', import.meta.url);
-  const program = `const { openCheckpoint } = await import('${href}');
-    await (await openCheckpoint('${path}')).close();`;
+  const { href } = new URL('../../src/index.ts', import.meta.url);
+  // A job without inputs opens its checkpoint and closes it.
+  const program = `const { BrowserPool, mapPooledBrowsers } = await import('${href}');
+    const pool = new BrowserPool('none', { baseUrl: 'http://127.0.0.1:1', token: 'none' });
+    const connector = { library: 'none', refusal: () => undefined, load: async () => {} };
+    await mapPooledBrowsers(pool, [], () => {}, { checkpoint: '${path}', connector });`;
   const argsOf = (code: string) => ['--import', 'tsx', '--input-type=module', '-e', code];
 
   // Killed between the last line of the new file and its rename. Before, nothing changes the old file.

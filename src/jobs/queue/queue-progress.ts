@@ -1,13 +1,12 @@
 import { callListener } from '../../shared/telemetry.js';
 import type { InputQueue } from './input-lists.js';
-import type { CollectSettings } from './options.js';
 import type { QueuedOutcome } from './queued-job.js';
 
 /** The progress of a whole queue, on all machines. */
 export interface QueueProgress {
-  /** Number of outcomes that this loop has received, including those of inputs that failed. */
+  /** Number of outcomes that this loop has received of inputs that succeeded. */
   done: number;
-  /** Number of inputs that failed, of those. */
+  /** The same of inputs that failed. */
   failed: number;
   /** Number of inputs that wait for a worker or for their next attempt. */
   waiting: number;
@@ -28,24 +27,29 @@ const INTERVAL = 1000;
 /** Most running inputs whose workers are counted. */
 const MOST_RUNNING = 1000;
 
+interface ReportSettings {
+  readonly total?: number | undefined;
+  readonly onProgress?: ((progress: QueueProgress) => void) | undefined;
+}
+
 /** Reports the progress from time to time. */
 export class ProgressReporter {
   readonly #queue: InputQueue;
-  readonly #settings: CollectSettings;
+  readonly #settings: ReportSettings;
   readonly #began = performance.now();
   #done = 0;
   #failed = 0;
   #next = 0;
 
-  constructor(queue: InputQueue, settings: CollectSettings) {
+  constructor(queue: InputQueue, settings: ReportSettings) {
     this.#queue = queue;
     this.#settings = settings;
   }
 
   /** Counts an outcome that the loop receives. */
   count({ status }: QueuedOutcome): void {
-    this.#done++;
     if (status === 'rejected') this.#failed++;
+    else this.#done++;
   }
 
   async report(): Promise<void> {
@@ -73,8 +77,9 @@ export class ProgressReporter {
     const workers: Record<string, number> = {};
     for (const { processedBy = 'unknown' } of active) workers[processedBy] = (workers[processedBy] ?? 0) + 1;
     const { total } = this.#settings;
-    const rate = elapsed === 0 ? 0 : (done / elapsed) * 1000;
-    const left = total === undefined ? undefined : Math.max(total - done, running + completed + failing);
+    const rate = elapsed === 0 ? 0 : ((done + failed) / elapsed) * 1000;
+    const left =
+      total === undefined ? undefined : Math.max(total - done - failed, running + completed + failing);
     return {
       done,
       failed,

@@ -8,10 +8,15 @@ import { isRecord } from '../../shared/json.js';
 import { loadLibrary } from '../../shared/lazy.js';
 import { QueueError } from '../../shared/lease-errors.js';
 import { hideOwnSecret } from '../../shared/redact.js';
-import type { QueueSettings } from './options.js';
 
 /** The address of Redis: a URL, or the options of ioredis. */
 export type RedisAddress = string | RedisOptions;
+
+interface RedisSettings {
+  readonly connection?: RedisAddress | undefined;
+  /** Milliseconds that a lost Redis is waited for. */
+  readonly redisTimeout: number;
+}
 
 /** Time for the first connection, in ms. */
 const FIRST_TIMEOUT = 5000;
@@ -39,7 +44,7 @@ export class RedisLink implements AsyncDisposable {
   #hasConnected = false;
 
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
-  static async open(settings: QueueSettings): Promise<RedisLink> {
+  static async open(settings: RedisSettings): Promise<RedisLink> {
     const address = addressOf(settings.connection);
     const { Redis } = await loadLibrary('ioredis', () => import('ioredis'));
     const client =

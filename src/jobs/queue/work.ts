@@ -3,8 +3,8 @@ import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
 import type { BrowserSession } from '../../services/kernel.js';
 import { InvalidOptionError } from '../../shared/errors.js';
-import { runJob } from '../run-job.js';
-import type { TaskCallback, TaskFacts } from '../outcome.js';
+import type { TaskFacts } from '../outcome.js';
+import { Job } from '../run-job.js';
 import { returningData } from '../task-value.js';
 import { readQueueName, readWorkOptions, type WorkOptions } from './options.js';
 import { QueueSource } from './queue-source.js';
@@ -12,7 +12,7 @@ import { RedisLink } from './redis.js';
 
 /** What one worker did. */
 export interface WorkSummary {
-  /** Number of inputs that this worker finished, including those that failed. */
+  /** Number of inputs whose task succeeded here. */
   done: number;
   /** Number of inputs that failed here for the last time. */
   failed: number;
@@ -43,10 +43,10 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const queue = readQueueName(queueName);
   const settings = readWorkOptions(rest, connector);
-  const task = returningData(fn as TaskCallback<Handles, Input, Value, object>);
+  const task = returningData<Handles, Input, Value, Session>(fn);
   const plan = { pool: resolvePool(pool), connector, fn: task, settings };
   await using redis = await RedisLink.open(settings);
-  const job = runJob({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
+  const job = new Job({ ...plan, source: await QueueSource.open<Input>(queue, redis, settings) });
   try {
     await job.summary();
   } catch (error) {

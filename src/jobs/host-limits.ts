@@ -1,5 +1,7 @@
 import { clock, startTimer } from '../shared/clock.js';
-import type { Task } from './backlog.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord, propertyOf } from '../shared/json.js';
+import type { MapSettings } from './options.js';
 
 /** The limits of each host. */
 export interface HostLimits {
@@ -8,14 +10,19 @@ export interface HostLimits {
   readonly hostDelay: number;
 }
 
-interface Host<Input> {
+/** A task of a host, or of none. */
+interface HostTask {
+  readonly host: string | undefined;
+}
+
+interface Host<Task> {
   /** Undefined for the tasks that concern no host: they have no limits. */
   readonly name: string | undefined;
-  readonly waiting: Task<Input>[];
-  /** From the time at which a lane takes a task until its attempt has ended. */
-  readonly running: Set<Task<Input>>;
-  /** The task that a lane has taken, but that has not begun: the next delay begins with it. */
-  starting: Task<Input> | undefined;
+  readonly waiting: Task[];
+  /** From the time at which a task is claimed until its attempt has ended. */
+  readonly running: Set<Task>;
+  /** The task that was claimed, but has not begun: the next delay begins with it. */
+  starting: Task | undefined;
   /** No task starts before this time of the clock. */
   nextStart: number;
 }
@@ -24,11 +31,11 @@ interface Host<Input> {
  * The tasks that wait, with the limits of their hosts. The first task whose host allows another one comes next, so that a slow
  * host holds back only its own tasks.
  */
-export class WaitingTasks<Input> {
+export class HostQueue<Task extends HostTask> {
   readonly #limits: HostLimits;
-  readonly #hosts = new Map<string | undefined, Host<Input>>();
+  readonly #hosts = new Map<string | undefined, Host<Task>>();
   /** The order in which tasks come next, lowest first. */
-  readonly #order = new Map<Task<Input>, number>();
+  readonly #order = new Map<Task, number>();
   #first = 0;
   #last = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -48,20 +55,20 @@ export class WaitingTasks<Input> {
     return sum;
   }
 
-  add(task: Task<Input>): void {
+  add(task: Task): void {
     this.#order.set(task, ++this.#last);
     this.#hostOf(task).waiting.push(task);
   }
 
   /** Adds a task before all others. */
-  addFirst(task: Task<Input>): void {
+  addFirst(task: Task): void {
     this.#order.set(task, --this.#first);
     this.#hostOf(task).waiting.unshift(task);
   }
 
   /** Removes the first task that may start now. Its host counts it as running until `end`. */
-  take(): Task<Input> | undefined {
-    const isFree = (host: Host<Input>) => this.#capacity(host) > 0;
+  take(): Task | undefined {
+    const isFree = (host: Host<Task>) => this.#capacity(host) > 0;
     const host = this.#minimum(isFree, ({ waiting }) => this.#order.get(waiting[0]!)!);
     const task = host?.waiting.shift();
     if (!host || !task) return undefined;
@@ -72,7 +79,7 @@ export class WaitingTasks<Input> {
   }
 
   /** Removes the last task, if it passes a test. */
-  pop(test: (task: Task<Input>) => boolean): Task<Input> | undefined {
+  pop(test: (task: Task) => boolean): Task | undefined {
     const isAny = () => true;
     const host = this.#minimum(isAny, ({ waiting }) => -this.#order.get(waiting.at(-1)!)!);
     const task = host?.waiting.at(-1);
@@ -82,14 +89,14 @@ export class WaitingTasks<Input> {
   }
 
   /** The attempt of a task begins. */
-  begin(task: Task<Input>): void {
+  begin(task: Task): void {
     const host = this.#hostOf(task);
     host.starting = undefined;
     this.#delay(host, this.#limits.hostDelay);
   }
 
   /** The attempt of a task has ended, or the task goes back. @param pause Milliseconds in which its host gets no task. */
-  end(task: Task<Input>, pause = 0): void {
+  end(task: Task, pause = 0): void {
     const host = this.#hostOf(task);
     host.running.delete(task);
     if (host.starting === task) host.starting = undefined;
@@ -114,7 +121,7 @@ export class WaitingTasks<Input> {
     clock.clearTimeout(this.#timer);
   }
 
-  #hostOf({ host: name }: Task<Input>): Host<Input> {
+  #hostOf({ host: name }: Task): Host<Task> {
     let host = this.#hosts.get(name);
     if (!host) {
       host = {
@@ -130,7 +137,7 @@ export class WaitingTasks<Input> {
   }
 
   /** Number of tasks of a host that may start now. */
-  #capacity({ name, running, starting, nextStart }: Host<Input>): number {
+  #capacity({ name, running, starting, nextStart }: Host<Task>): number {
     if (name === undefined) return Number.POSITIVE_INFINITY;
     if (nextStart > clock.now()) return 0;
     const { hostConcurrency, hostDelay } = this.#limits;
@@ -139,19 +146,60 @@ export class WaitingTasks<Input> {
     return starting ? 0 : Math.min(1, free);
   }
 
-  #delay(host: Host<Input>, pause: number): void {
+  #delay(host: Host<Task>, pause: number): void {
     if (pause > 0) host.nextStart = Math.max(host.nextStart, clock.now() + pause);
   }
 
   /** The host with the lowest value, among those that have a task and pass a test. */
   #minimum(
-    test: (host: Host<Input>) => boolean,
-    valueOf: (host: Host<Input>) => number,
-  ): Host<Input> | undefined {
-    let found: Host<Input> | undefined;
+    test: (host: Host<Task>) => boolean,
+    valueOf: (host: Host<Task>) => number,
+  ): Host<Task> | undefined {
+    let found: Host<Task> | undefined;
     for (const host of this.#hosts.values()) {
       if (host.waiting.length > 0 && test(host) && (!found || valueOf(host) < valueOf(found))) found = host;
     }
     return found;
   }
+}
+
+type HostOptions = Pick<MapSettings, 'hostOf' | 'hostConcurrency' | 'hostDelay'>;
+
+/**
+ * Returns a function that names the host of an input.
+ *
+ * @throws The function throws what the caller's `hostOf` throws; `InvalidOptionError` if an input has no host although hosts
+ *   have limits, which would be ignored.
+ */
+export function hostNames({
+  hostOf: given,
+  hostConcurrency,
+  hostDelay,
+}: HostOptions): (input: unknown, index: number) => string | undefined {
+  if (given) return (input) => expectName(given(input));
+  const isLimited = hostDelay > 0 || hostConcurrency < Number.POSITIVE_INFINITY;
+  return (input, index) => {
+    const host = hostOfUrl(input);
+    if (host !== undefined || !isLimited) return host;
+    const message = `Input ${index} is no URL and has no url, so its host is not known: pass hostOf, which names the host of an input.`;
+    throw new InvalidOptionError('hostOf', message);
+  };
+}
+
+function expectName(name: unknown): string | undefined {
+  if (name === undefined || typeof name === 'string') return name;
+  throw new InvalidOptionError('hostOf', 'hostOf must return the name of a host, or undefined.');
+}
+
+/** The host of a URL, or of an object with a `url`. */
+function hostOfUrl(input: unknown): string | undefined {
+  const url = isRecord(input) && !(input instanceof URL) ? input['url'] : input;
+  if (url instanceof URL) return url.host || undefined;
+  return typeof url === 'string' && URL.canParse(url) ? new URL(url).host || undefined : undefined;
+}
+
+/** How long the host of a task gets no other task, in ms: an error may have a `retryAfter`. */
+export function retryAfterOf(error: unknown): number {
+  const pause = propertyOf(error, 'retryAfter');
+  return typeof pause === 'number' && pause > 0 ? pause : 0;
 }

@@ -1,0 +1,232 @@
+import { LinkedAbort, onAbort } from '../shared/abort.js';
+import { delay } from '../shared/clock.js';
+import { HostQueue, type HostLimits } from './host-limits.js';
+import type { InputSource, PulledInput } from './input-source.js';
+import { Task, type TaskRules } from './task.js';
+
+/** The reason to abort a lease for which no task is left. */
+export const NOT_NEEDED = new Error('No task is left for this browser.');
+
+/** How inputs become tasks. */
+export interface QueuePlan<Input> {
+  readonly limits: HostLimits;
+  readonly hostOf: (input: Input, index: number) => string | undefined;
+  /** Number of inputs that may be pulled before the loop receives an outcome. */
+  readonly room: number;
+  /** Whether the loop receives the outcomes in the order of the inputs. */
+  readonly ordered: boolean;
+}
+
+/** A browser that is leased for a waiting task. That task counts as served until then. */
+export interface Reservation {
+  /** The pages of the browser claim tasks now. */
+  fulfill(): void;
+  /** The browser could not be leased. @param goesBack Whether tasks without a browser go back to their source, if it takes them. */
+  cancel(goesBack: boolean): void;
+}
+
+/** Number of tasks that wait for their host while inputs for other hosts are pulled. Those of a queue are locked for others. */
+const MOST_HELD = 1000;
+const MOST_HELD_SHARED = 100;
+
+/**
+ * The waiting tasks, and who waits for them: the idle pages of the leased browsers, and the workers that lease browsers. An
+ * input is pulled only while one of them waits, so that nothing is read ahead. Idle pages come first, so that no browser is
+ * leased for a task that an idle page can run.
+ */
+export class TaskQueue<Input, Value, Session extends object> {
+  /** The error that the source threw. */
+  failure: { error: unknown } | undefined;
+
+  readonly #source: InputSource<Input>;
+  readonly #plan: QueuePlan<Input>;
+  readonly #rules: TaskRules<Input, Value, Session>;
+  readonly #ready: HostQueue<Task<Input, Value, Session>>;
+  readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
+  readonly #workers = new Map<LinkedAbort, (reservation: Reservation | undefined) => void>();
+  /** Leases under way, each for one of the ready tasks. */
+  readonly #leasing = new Set<LinkedAbort>();
+  readonly #closed = new LinkedAbort(undefined);
+  #isPulling = false;
+  #isExhausted = false;
+  #pulled = 0;
+  /** Number of tasks that were pulled and have no outcome. */
+  #unfinished = 0;
+  /** Number of outcomes that the loop has not received. */
+  #undelivered = 0;
+  #delayed = 0;
+
+  constructor(source: InputSource<Input>, plan: QueuePlan<Input>, rules: TaskRules<Input, Value, Session>) {
+    this.#source = source;
+    this.#plan = plan;
+    this.#rules = rules;
+    this.#ready = new HostQueue(plan.limits);
+  }
+
+  /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
+  get waiting(): number {
+    return this.#ready.length + this.#delayed;
+  }
+
+  /** Whether no more tasks start. */
+  get isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  /** Whether another task may still come. */
+  get expectsMore(): boolean {
+    return !this.#isExhausted || this.waiting > 0;
+  }
+
+  /** Resolves with the next task for an idle page, or with `undefined` when no task is left or the signal aborts. */
+  claim(signal: AbortSignal): Promise<Task<Input, Value, Session> | undefined> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve(undefined);
+      const answer = (task: Task<Input, Value, Session> | undefined) => {
+        this.#pages.delete(answer);
+        stopListening();
+        resolve(task);
+      };
+      const stopListening = onAbort(signal, () => answer(undefined));
+      this.#pages.add(answer);
+      this.#dispatch();
+    });
+  }
+
+  /**
+   * Resolves when a task needs another browser, or with `undefined` when all tasks are finished.
+   *
+   * @param abort Aborts if the pages of other browsers have claimed all tasks meanwhile.
+   */
+  reserve(abort: LinkedAbort): Promise<Reservation | undefined> {
+    return new Promise((resolve) => {
+      this.#workers.set(abort, resolve);
+      this.#dispatch();
+    });
+  }
+
+  /** Counts an outcome that the loop has received, so that another input can be pulled. */
+  receive(): void {
+    this.#undelivered--;
+    this.#dispatch();
+  }
+
+  /** Starts no more tasks. */
+  close(): void {
+    this.#closed.abort(undefined);
+    this.#dispatch();
+  }
+
+  /** Called by the task. */
+  begin(task: Task<Input, Value, Session>): void {
+    this.#ready.begin(task);
+    this.#dispatch();
+  }
+
+  /** Called by the task. */
+  putBack(task: Task<Input, Value, Session>, pause = 0, hostPause = 0): void {
+    this.#ready.end(task, hostPause);
+    this.#delayed++;
+    const add = () => {
+      this.#delayed--;
+      this.#ready.addFirst(task);
+      this.#dispatch();
+    };
+    if (pause === 0) return add();
+    this.#dispatch();
+    void delay(pause, this.#closed.signal).then(add, add);
+  }
+
+  /** Called by the task. */
+  finish(task: Task<Input, Value, Session>, isDelivered: boolean, hostPause: number): void {
+    this.#ready.end(task, hostPause);
+    this.#unfinished--;
+    if (isDelivered) this.#undelivered++;
+    this.#dispatch();
+  }
+
+  /** Assigns ready tasks to those that wait for one, and pulls inputs while somebody still waits. */
+  #dispatch(): void {
+    const { isClosed } = this;
+    if (!isClosed) this.#assign();
+    if (isClosed || (this.#isExhausted && this.waiting === 0)) {
+      for (const answer of this.#pages) answer(undefined);
+      for (const abort of this.#leasing) abort.abort(NOT_NEEDED);
+    }
+    if (isClosed || (this.#isExhausted && this.#unfinished === 0)) {
+      for (const answer of this.#workers.values()) answer(undefined);
+      this.#workers.clear();
+    }
+    if (this.#pages.size + this.#workers.size > 0) void this.#pull();
+    if (isClosed) this.#ready.stop();
+    else this.#ready.wake(() => this.#dispatch());
+  }
+
+  /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
+  get #isLoopBusy(): boolean {
+    return !this.#plan.ordered && this.#undelivered >= this.#plan.room;
+  }
+
+  #assign(): void {
+    if (this.#isLoopBusy) return;
+    for (const answer of this.#pages) {
+      const task = this.#ready.take();
+      if (!task) break;
+      answer(task);
+    }
+    for (const [abort, answer] of this.#workers) {
+      if (this.#ready.startable <= this.#leasing.size) return;
+      this.#workers.delete(abort);
+      this.#leasing.add(abort);
+      answer(this.#reservation(abort));
+    }
+  }
+
+  #reservation(abort: LinkedAbort): Reservation {
+    return {
+      // No dispatch before the pages wait: another worker would lease a browser for the task that they claim.
+      fulfill: () => void this.#leasing.delete(abort),
+      cancel: (goesBack) => {
+        this.#leasing.delete(abort);
+        if (goesBack) this.#handBack();
+        // Another worker may lease a browser for the task.
+        this.#dispatch();
+      },
+    };
+  }
+
+  /** Hands tasks back to their source for which there is no page and no lease under way. */
+  #handBack(): void {
+    while (this.#ready.length > this.#leasing.size && this.#ready.pop((task) => task.handBack()))
+      this.#unfinished--;
+  }
+
+  /** Tasks that wait for their host take no room from others. */
+  get #hasRoom(): boolean {
+    const held = this.#ready.length - this.#ready.startable;
+    const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
+    return this.#unfinished + this.#undelivered < this.#plan.room + held && held < mostHeld;
+  }
+
+  async #pull(): Promise<void> {
+    if (this.#isPulling || this.#isExhausted || !this.#hasRoom || this.isClosed) return;
+    this.#isPulling = true;
+    try {
+      const next = await this.#source.pull();
+      if (this.isClosed) return;
+      if (next) this.#add(next);
+      else this.#isExhausted = true;
+    } catch (error) {
+      this.#isExhausted = true;
+      this.failure = { error };
+    }
+    this.#isPulling = false;
+    this.#dispatch();
+  }
+
+  #add(next: PulledInput<Input>): void {
+    const host = this.#plan.hostOf(next.input, next.index);
+    this.#unfinished++;
+    this.#ready.add(new Task(next, { position: this.#pulled++, host }, this, this.#rules));
+  }
+}
