@@ -211,7 +211,6 @@ const workerChecks = checksOf<WorkerOptions>()({
 
 const workChecks = checksOf<WorkOptions>()({ ...browserChecks, ...workerChecks });
 
-export type QueueSettings = Checked<typeof queueChecks>;
 export type EnqueueSettings = Checked<typeof enqueueChecks>;
 export type CollectSettings = Checked<typeof collectChecks>;
 export type WorkSettings = MapSettings & Checked<typeof workChecks>;

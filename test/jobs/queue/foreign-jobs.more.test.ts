@@ -141,11 +141,7 @@ describeWithRedis('a list that is begun when the last outcome was collected', ()
   const used = useRedis();
 
   it('is not forgotten', async () => {
-    await using redis = await RedisLink.open({
-      connection: used.redis.url,
-      redisTimeout: 5000,
-      prefix: 'bull',
-    });
+    await using redis = await RedisLink.open({ connection: used.redis.url, redisTimeout: 5000 });
     const queue = await openQueue('begun', redis, { prefix: 'bull' });
     await beginList(queue, 'first');
     await endList(queue, 'first', 1);
