@@ -5,7 +5,7 @@ import type { BrowserSession } from '../services/kernel.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { isRecord, propertyOf } from '../shared/json.js';
 import { TaskResultError } from '../shared/lease-errors.js';
-import { redact, withoutColors } from '../shared/redact.js';
+import { shortened } from '../shared/redact.js';
 
 interface OutcomeFacts<Input, Session extends object> {
   /** Position of the input among all inputs, from 0. */
@@ -141,8 +141,8 @@ export function recordReason(reason: unknown): RecordedReason {
   const code = textOf(reason, 'code');
   const message = textOf(reason, 'message');
   const facts = { ...(name && { name }), ...(code && { code }) };
-  if (message !== undefined) return { ...facts, message: stored(message || messagesIn(reason)) };
-  return { message: stored(typeof reason === 'string' ? reason : shown(reason)) };
+  if (message !== undefined) return { ...facts, message: shortened(message || messagesIn(reason), LONGEST_MESSAGE) };
+  return { message: shortened(typeof reason === 'string' ? reason : shown(reason), LONGEST_MESSAGE) };
 }
 
 /** A property that is a text. The name of a function is not the name of an error. */
@@ -165,12 +165,6 @@ function shown(value: unknown): string {
   } catch {
     return 'a value that cannot be shown';
   }
-}
-
-function stored(text: string): string {
-  // Cut after the redaction, too: no pattern finds a part of a secret.
-  const clean = redact(withoutColors(text.slice(0, 2 * LONGEST_MESSAGE)));
-  return clean.length > LONGEST_MESSAGE ? `${clean.slice(0, LONGEST_MESSAGE)}…` : clean;
 }
 
 export function isOutcomeRecord(value: unknown): value is OutcomeRecord {
