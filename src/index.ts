@@ -34,11 +34,7 @@ export type {
   InputOptions,
   TaskOptions,
 } from './jobs/options.js';
-export {
-  mapPooledBrowsers,
-  readCheckpoint,
-  type Outcomes,
-} from './jobs/map-pooled-browsers.js';
+export { mapPooledBrowsers, readCheckpoint, type Outcomes } from './jobs/map-pooled-browsers.js';
 export type {
   AttemptFacts,
   FulfilledOutcome,
@@ -49,7 +45,13 @@ export type {
   TaskCallback,
   TaskFacts,
 } from './jobs/outcome.js';
-export type { FailedAttempt, HostProgress, MapProgress, MapSummary, RunningAttempt } from './jobs/progress.js';
+export type {
+  FailedAttempt,
+  HostProgress,
+  MapProgress,
+  MapSummary,
+  RunningAttempt,
+} from './jobs/progress.js';
 export type { Callback, LeaseFacts } from './lease/lease.js';
 export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';

@@ -141,7 +141,8 @@ export function recordReason(reason: unknown): RecordedReason {
   const code = textOf(reason, 'code');
   const message = textOf(reason, 'message');
   const facts = { ...(name && { name }), ...(code && { code }) };
-  if (message !== undefined) return { ...facts, message: shortened(message || messagesIn(reason), LONGEST_MESSAGE) };
+  if (message !== undefined)
+    return { ...facts, message: shortened(message || messagesIn(reason), LONGEST_MESSAGE) };
   return { message: shortened(typeof reason === 'string' ? reason : shown(reason), LONGEST_MESSAGE) };
 }
 
