@@ -1,10 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { isatty } from 'node:tty';
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import type { Protocol } from '../connect/connector.js';
 import type { ExposedNetwork } from '../features/exposed-network/exposed-network.js';
 import type { LoopbackEndpoint } from '../connect/loopback-endpoint.js';
 import type { Grant } from '../services/browser-service.js';
+import { environment, SECRET_URLS, SECRET_VARIABLES } from '../shared/environment.js';
 import type { Trust } from '../shared/network.js';
 import { CliError, EXIT, exitCodeOf, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
@@ -35,6 +36,7 @@ export function define(command: Command, interruption: Interruption): void {
       'with --lazy: release the browser after this time without a command',
       time,
     )
+    .option('--pass-env <name>', 'pass a variable with a secret, too: see below; can be repeated', secretName)
     .addHelpText('after', HELP)
     .action(async (pool: string, program: string, args: string[], options: ExecOptions) => {
       const whole = [program, ...args];
@@ -46,6 +48,13 @@ export function define(command: Command, interruption: Interruption): void {
       const code = await (options.lazy ? execLazily : exec)(pool, whole, settings, interruption);
       if (code !== EXIT.ok) throw new ExitStatus(code);
     });
+}
+
+function secretName(name: string, earlier: readonly string[] = []): string[] {
+  if (SECRET_VARIABLES.includes(name) || SECRET_URLS.includes(name)) return [...earlier, name];
+  throw new InvalidArgumentError(
+    `The command gets each variable but ${[...SECRET_VARIABLES, ...SECRET_URLS].join(', ')}.`,
+  );
 }
 
 /** Without `--`, an option of the program to run looks like one of this command. */
@@ -74,6 +83,11 @@ programs that take the URL only as an argument, --local-endpoint opens a CDP add
 with a random path instead of the secret. It works while the command runs. The command finds it in
 BROWSER_POOL_LOCAL_CDP_WS_URL, and in its arguments in place of {endpoint}.
 
+The other variables are passed on, but no secrets of this library and of the services:
+${namesInLines()}
+Neither are REDIS_URL and BROWSER_POOL_BASE_URL, if they contain a password or a query. A command
+that needs one, for example to call pooled-browser itself, gets it with --pass-env NAME.
+
 With --expose-network localhost:3000, the browser reaches that server on this machine while the
 command runs. The rules: localhost:3000, <loopback>, *.internal, 10.0.0.1, *, separated by commas.
 Every page in the browser can send requests to these hosts, also pages of other sites.
@@ -95,9 +109,21 @@ Examples:
       'PLAYWRIGHT_MCP_CDP_ENDPOINT=$BROWSER_POOL_CDP_WS_URL npx @playwright/mcp'
   $ pooled-browser exec agents --lazy -- npx @playwright/mcp --cdp-endpoint {endpoint}`;
 
+/** The names of the secret variables, in lines that fit a terminal. */
+function namesInLines(): string {
+  const lines = [''];
+  for (const name of SECRET_VARIABLES) {
+    const longer = `${lines.at(-1)}  ${name}`;
+    if (longer.length <= 100) lines.splice(-1, 1, longer);
+    else lines.push(`  ${name}`);
+  }
+  return lines.join('\n');
+}
+
 interface ExecOptions extends LeaseCommandOptions {
   localEndpoint?: true;
   lazy?: true;
+  passEnv?: string[];
   /** In ms. */
   idleTimeout?: number;
 }
@@ -133,7 +159,7 @@ async function exec(
       ...(needsHeaders && { BROWSER_POOL_CDP_WS_URL: endpoint?.url }),
       BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint?.url,
     };
-    return await runCommand(command, all, interruption);
+    return await runCommand(command, all, options, interruption);
   } finally {
     await exposed?.stop();
     describeReplays(await lease.end()).forEach(note);
@@ -176,7 +202,7 @@ async function execLazily(
     BROWSER_POOL_LOCAL_CDP_WS_URL: cdp,
   };
   interruption.signal.throwIfAborted();
-  return await runCommand(command, variables, interruption);
+  return await runCommand(command, variables, options, interruption);
 }
 
 /**
@@ -200,11 +226,15 @@ async function variablesOf(grant: Grant, trust: Trust): Promise<NodeJS.ProcessEn
 async function runCommand(
   words: readonly string[],
   variables: NodeJS.ProcessEnv,
+  { passEnv }: ExecOptions,
   interruption: Interruption,
 ): Promise<number> {
   const { BROWSER_POOL_LOCAL_CDP_WS_URL: endpoint } = variables;
   const [command, ...args] = words.map((word) => (endpoint ? word.replaceAll('{endpoint}', endpoint) : word));
-  const child = spawn(command!, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+  const child = spawn(command!, args, {
+    stdio: 'inherit',
+    env: { ...environment.forProgram(passEnv), ...variables },
+  });
   let signals = 0;
   const passOn = (signal: NodeJS.Signals) => {
     signals++;

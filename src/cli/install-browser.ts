@@ -166,7 +166,7 @@ async function runAll(commands: readonly string[][], signal: AbortSignal): Promi
     const child = spawn(words[0]!, words.slice(1), {
       stdio: ['ignore', process.stderr, process.stderr],
       // The installers of packages must not ask questions.
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      env: { ...environment.forProgram(), DEBIAN_FRONTEND: 'noninteractive' },
       timeout: COMMAND_TIMEOUT,
       signal,
     });

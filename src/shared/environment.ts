@@ -36,11 +36,14 @@ export const environment = {
   /** The folders of installed programs on Windows, of the user and of the machine. */
   windowsPrograms: () =>
     ['LOCALAPPDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'].flatMap((name) => read(name) ?? []),
-  /** All variables, for a program that is not Node. */
-  forChild: (): NodeJS.ProcessEnv => {
-    const { NODE_OPTIONS: _options, ...rest } = process.env;
-    return rest;
-  },
+  /** What a browser or a helper process needs, without secrets. Without NODE_OPTIONS, whose loaders belong to this program. */
+  forHelperProgram: (): NodeJS.ProcessEnv => helperVariables(process.env),
+  /**
+   * All variables but those with secrets, for a program of the user.
+   *
+   * @param passed Names of secret variables that the user wants to pass.
+   */
+  forProgram: (passed: readonly string[] = []): NodeJS.ProcessEnv => programVariables(process.env, passed),
   /**
    * The arguments and variables for a Node process that sends requests for this one: with the certificates and proxies
    * of this process, without its loaders and inspectors.
@@ -48,7 +51,7 @@ export const environment = {
   forHelper: (): { args: string[]; env: NodeJS.ProcessEnv } => {
     const options = read('NODE_OPTIONS')?.match(/(?:[^\s"]|"(?:\\.|[^"\\])*")+/g) ?? [];
     const unquoted = options.map((option) => option.replaceAll(/"((?:\\.|[^"\\])*)"/g, '$1'));
-    return { args: networkOptions([...unquoted, ...process.execArgv]), env: environment.forChild() };
+    return { args: networkOptions([...unquoted, ...process.execArgv]), env: environment.forHelperProgram() };
   },
 };
 
@@ -68,4 +71,110 @@ function networkOptions(args: readonly string[]): string[] {
 
 function read(name: string): string | undefined {
   return process.env[name] || undefined;
+}
+
+/**
+ * The variables that the guard, the process of the local browsers, Xvfb and Chromium get, in upper case; `*` stands for any
+ * end of a name. No secret belongs here: these processes outlive the program, or run code of web pages.
+ */
+const HELPER_VARIABLES = [
+  // Programs, users and files.
+  ...[
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'SHELL',
+    'PWD',
+    'TMPDIR',
+    'TMP',
+    'TEMP',
+    'LD_LIBRARY_PATH',
+    'LD_PRELOAD',
+    'DYLD_*',
+  ],
+  // Language, time zone, fonts.
+  ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TZDIR', 'FONTCONFIG_*', '__CF_USER_TEXT_ENCODING'],
+  // Certificates and proxies; the proxies without their passwords.
+  ...[
+    'NODE_EXTRA_CA_CERTS',
+    'NODE_USE_SYSTEM_CA',
+    'NODE_USE_ENV_PROXY',
+    'NODE_TLS_REJECT_UNAUTHORIZED',
+    'OPENSSL_CONF',
+  ],
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'FTP_PROXY', 'NO_PROXY'],
+  // The desktop and its graphics.
+  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_*', 'DBUS_*', 'DESKTOP_SESSION', 'PULSE_SERVER'],
+  ...['LIBGL_*', 'MESA_*', 'VK_*', 'GALLIUM_*', 'LIBVA_*'],
+  // Browsers.
+  ...['CHROME_PATH', 'CHROME_DEVEL_SANDBOX', 'PLAYWRIGHT_BROWSERS_PATH'],
+  // The program of this process may be Electron.
+  ...['ELECTRON_RUN_AS_NODE'],
+  // Windows.
+  ...[
+    'SYSTEMROOT',
+    'SYSTEMDRIVE',
+    'WINDIR',
+    'COMSPEC',
+    'PATHEXT',
+    'OS',
+    'USERNAME',
+    'USERDOMAIN',
+    'USERPROFILE',
+  ],
+  ...['HOMEDRIVE', 'HOMEPATH', 'APPDATA', 'LOCALAPPDATA', 'PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'],
+  ...['PROGRAMW6432', 'COMMONPROGRAMFILES', 'NUMBER_OF_PROCESSORS', 'PROCESSOR_*'],
+];
+
+/** The variables with secrets of this library and of the services, which `exec` gives to no program. */
+export const SECRET_VARIABLES: readonly string[] = [
+  'BROWSER_POOL_ACCESS_TOKEN',
+  'BROWSER_POOL_PROXY_SECRET',
+  'BROWSER_POOL_HANDOFF_WEBHOOK',
+  'ANCHORBROWSER_API_KEY',
+  'ANCHOR_API_KEY',
+  'BROWSERBASE_API_KEY',
+  'BROWSERLESS_API_KEY',
+  'BROWSERLESS_API_TOKEN',
+  'BROWSERLESS_TOKEN',
+  'BROWSER_USE_API_KEY',
+  'HYPERBROWSER_API_KEY',
+  'KERNEL_API_KEY',
+  'STEEL_API_KEY',
+];
+
+/** The variables with a URL. With a password, it is a secret, too. */
+export const SECRET_URLS: readonly string[] = ['BROWSER_POOL_BASE_URL', 'REDIS_URL'];
+
+function helperVariables(all: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const [exact, beginnings] = [new Set<string>(), [] as string[]];
+  for (const name of HELPER_VARIABLES)
+    if (name.endsWith('*')) beginnings.push(name.slice(0, -1));
+    else exact.add(name);
+  const isNeeded = (name: string) =>
+    exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([name]) => isNeeded(name.toUpperCase()))
+      .map(([name, value]) => [
+        name,
+        /_proxy$/i.test(name) ? value?.replace(/^([a-z]+:\/\/)?[^/]*@/i, '$1') : value,
+      ]),
+  );
+}
+
+function programVariables(all: NodeJS.ProcessEnv, passed: readonly string[]): NodeJS.ProcessEnv {
+  const isSecret = (name: string, value = '') =>
+    SECRET_VARIABLES.includes(name) || (SECRET_URLS.includes(name) && hasSecret(value));
+  return Object.fromEntries(
+    Object.entries(all).filter(
+      ([name, value]) => passed.includes(name) || !isSecret(name.toUpperCase(), value),
+    ),
+  );
+}
+
+/** A URL with a password, or with a query, which may hold a token: that of Browserless has one. */
+function hasSecret(url: string): boolean {
+  return /:\/\/[^/]*@|\?/.test(url);
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FakeService, JWT, session } from '../support/fake-service.js';
 import { useLocalPool } from '../support/local.js';
-import { processesOf } from '../support/processes.js';
+import { processesOf, variablesOfProcess } from '../support/processes.js';
 import { startProgram, variablesOf } from '../support/program.js';
 import { Site } from '../support/site.js';
 import { hasTerminals, runHere, startAtTerminal, startCli, startClient } from './support.js';
@@ -16,12 +16,28 @@ const waits = (traps: string) => ['sh', '-c', `${traps} echo runs; while :; do s
 /** Not executable. */
 const FILE = resolve('package.json');
 
-it('runs a command with a browser of this machine, with local as the address', async () => {
-  const command = ['sh', '-c', 'echo $BROWSER_POOL_CDP_WS_URL'];
-  const exec = startCli(['exec', 'any', '--base-url', 'local', '--', ...command]);
+it('runs a command with a browser of this machine, and gives no secret to any other process', async () => {
+  const script =
+    'echo $BROWSER_POOL_CDP_WS_URL; echo "$STEEL_API_KEY-$KERNEL_API_KEY-$REDIS_URL-$MINE"; read line';
+  const args = ['exec', 'any', '--base-url', 'local', '--release-on-crash', '--pass-env', 'KERNEL_API_KEY'];
+  const secrets = { STEEL_API_KEY: 'canary-1', KERNEL_API_KEY: 'canary-2', REDIS_URL: 'redis://:canary-3@h' };
+  const exec = startCli(
+    [...args, '--', 'sh', '-c', script],
+    { ...secrets, MINE: 'canary-4' },
+    { stdin: 'pipe' },
+  );
+  await exec.prints(/canary/);
+  const others = processesOf(exec.folder).filter(
+    ({ pid, command }) => pid !== exec.child.pid && !command.startsWith('sh'),
+  );
+  exec.child.stdin!.end('\n');
   const { code, stdout, stderr } = await exec.ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/browsers\/\w+\/cdp\?jwt=/);
+  expect(stdout).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/browsers\/\w+\/cdp\?jwt=\S+\n-canary-2--canary-4\n$/);
+  // The process that releases, that of the local pool, and those of Chromium.
+  const commands = others.map(({ command }) => command).join('\n');
+  for (const part of ['release-process', 'local-process', 'user-data-dir']) expect(commands).toContain(part);
+  for (const other of others) expect(variablesOfProcess(other)).not.toContain('canary');
   await exec.leavesNothing();
 });
 

@@ -6,6 +6,11 @@ export interface RunningProcess {
   command: string;
 }
 
+/** The variables with which a process started, on Linux; else nothing. */
+export function variablesOfProcess({ pid }: RunningProcess): string {
+  return readProc(String(pid), 'environ');
+}
+
 /**
  * Processes that were started with `folder` as their TMPDIR or that name it in their arguments. A browser whose parent
  * has ended is no longer a child of any test, but its arguments contain the path of its profile.

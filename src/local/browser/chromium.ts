@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { CdpConnection } from '../../net/cdp-connection.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import { environment } from '../../shared/environment.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { beforeProcessEnds } from '../../shared/process-end.js';
 import { redact } from '../../shared/redact.js';
@@ -145,7 +146,7 @@ const LONGEST_TMPDIR = 62;
 /** A killed Chromium leaves folders in TMPDIR: as part of the profile, they are removed too. */
 function chromiumEnvironment(profile: string, screen: Screen | undefined): NodeJS.ProcessEnv {
   const fits = process.platform === 'linux' && profile.length <= LONGEST_TMPDIR;
-  return { ...process.env, ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
+  return { ...environment.forHelperProgram(), ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
 }
 
 /** Kills a process with its children. Synchronous, so that it works while this process exits. */

@@ -106,7 +106,7 @@ function spawnGuarded(program: string, { width, height }: LocalPoolViewport): Ch
   const guard = spawn('/bin/sh', ['-c', GUARD, 'sh', ...xvfb], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
-    env: environment.forChild(),
+    env: environment.forHelperProgram(),
   });
   guard.on('error', () => {});
   guard.stdin!.on('error', () => {});
