@@ -7,12 +7,14 @@ import { reportError } from './terminal.js';
 // A closed stdout or stderr (`| head`, a closed terminal) ends the program. Unhandled, the error would print a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(EXIT.failed));
 
-const code = await run(process.argv.slice(2));
-// Interrupted work must not keep the program alive. The exit handlers end browsers that still run.
-if (code > EXIT.signal) process.exit(code);
-process.exitCode = code;
+// Not awaited here: a bundled command may import a part of this file, and would wait for its end.
+void run(process.argv.slice(2)).then((code) => {
+  // Interrupted work must not keep the program alive. The exit handlers end browsers that still run.
+  if (code > EXIT.signal) process.exit(code);
+  process.exitCode = code;
+});
 
-/** Runs the command line and returns its exit code. */
+/** Runs the command line and returns its exit code. Never rejects. */
 async function run(args: readonly string[]): Promise<number> {
   using interruption = new Interruption();
   const program = await createProgram(args, interruption);
