@@ -77,55 +77,23 @@ function read(name: string): string | undefined {
  * The variables that the guard, the process of the local browsers, Xvfb and Chromium get, in upper case; `*` stands for any
  * end of a name. No secret belongs here: these processes outlive the program, or run code of web pages.
  */
-const HELPER_VARIABLES = [
-  // Programs, users and files.
-  ...[
-    'PATH',
-    'HOME',
-    'USER',
-    'LOGNAME',
-    'SHELL',
-    'PWD',
-    'TMPDIR',
-    'TMP',
-    'TEMP',
-    'LD_LIBRARY_PATH',
-    'LD_PRELOAD',
-    'DYLD_*',
-  ],
-  // Language, time zone, fonts.
-  ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'TZDIR', 'FONTCONFIG_*', '__CF_USER_TEXT_ENCODING'],
-  // Certificates and proxies; the proxies without their passwords.
-  ...[
-    'NODE_EXTRA_CA_CERTS',
-    'NODE_USE_SYSTEM_CA',
-    'NODE_USE_ENV_PROXY',
-    'NODE_TLS_REJECT_UNAUTHORIZED',
-    'OPENSSL_CONF',
-  ],
-  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'FTP_PROXY', 'NO_PROXY'],
-  // The desktop and its graphics.
-  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_*', 'DBUS_*', 'DESKTOP_SESSION', 'PULSE_SERVER'],
-  ...['LIBGL_*', 'MESA_*', 'VK_*', 'GALLIUM_*', 'LIBVA_*'],
-  // Browsers.
-  ...['CHROME_PATH', 'CHROME_DEVEL_SANDBOX', 'PLAYWRIGHT_BROWSERS_PATH'],
-  // The program of this process may be Electron.
-  ...['ELECTRON_RUN_AS_NODE'],
-  // Windows.
-  ...[
-    'SYSTEMROOT',
-    'SYSTEMDRIVE',
-    'WINDIR',
-    'COMSPEC',
-    'PATHEXT',
-    'OS',
-    'USERNAME',
-    'USERDOMAIN',
-    'USERPROFILE',
-  ],
-  ...['HOMEDRIVE', 'HOMEPATH', 'APPDATA', 'LOCALAPPDATA', 'PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)'],
-  ...['PROGRAMW6432', 'COMMONPROGRAMFILES', 'NUMBER_OF_PROCESSORS', 'PROCESSOR_*'],
-];
+const HELPER_VARIABLES = Object.values({
+  programsAndFiles: 'PATH HOME USER LOGNAME SHELL PWD TMPDIR TMP TEMP LD_LIBRARY_PATH LD_PRELOAD DYLD_*',
+  languageAndFonts: 'LANG LANGUAGE LC_* TZ TZDIR FONTCONFIG_* __CF_USER_TEXT_ENCODING',
+  certificates:
+    'NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_TLS_REJECT_UNAUTHORIZED OPENSSL_CONF SSL_CERT_FILE SSL_CERT_DIR',
+  /** Without their passwords. */
+  proxies: 'HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY NODE_USE_ENV_PROXY',
+  desktop: 'DISPLAY WAYLAND_DISPLAY XAUTHORITY XDG_* DBUS_* DESKTOP_SESSION PULSE_SERVER',
+  graphics: 'LIBGL_* MESA_* VK_* GALLIUM_* LIBVA_*',
+  browsers: 'CHROME_PATH CHROME_DEVEL_SANDBOX PLAYWRIGHT_BROWSERS_PATH',
+  /** The program of this process may be Electron. */
+  electron: 'ELECTRON_RUN_AS_NODE',
+  windows:
+    'SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT OS USERNAME USERDOMAIN USERPROFILE HOMEDRIVE HOMEPATH APPDATA ' +
+    'LOCALAPPDATA PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 COMMONPROGRAMFILES ' +
+    'NUMBER_OF_PROCESSORS PROCESSOR_*',
+}).flatMap((names) => names.split(' '));
 
 /** The variables with secrets of this library and of the services, which `exec` gives to no program. */
 export const SECRET_VARIABLES: readonly string[] = [

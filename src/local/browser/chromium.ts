@@ -146,7 +146,11 @@ const LONGEST_TMPDIR = 62;
 /** A killed Chromium leaves folders in TMPDIR: as part of the profile, they are removed too. */
 function chromiumEnvironment(profile: string, screen: Screen | undefined): NodeJS.ProcessEnv {
   const fits = process.platform === 'linux' && profile.length <= LONGEST_TMPDIR;
-  return { ...environment.forHelperProgram(), ...(fits && { TMPDIR: profile }), ...(screen && { DISPLAY: screen.name }) };
+  return {
+    ...environment.forHelperProgram(),
+    ...(fits && { TMPDIR: profile }),
+    ...(screen && { DISPLAY: screen.name }),
+  };
 }
 
 /** Kills a process with its children. Synchronous, so that it works while this process exits. */
