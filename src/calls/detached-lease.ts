@@ -1,5 +1,5 @@
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import { revealSession, sealSession } from '../pool/session.js';
+import { revealSession, sealGrant } from '../pool/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, recordOf } from '../shared/json.js';
 import { hideSecret, INSPECT } from '../shared/redact.js';
@@ -67,7 +67,7 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
       return {
         pool,
         baseUrl,
-        grant: { ...grant, session: sealSession(grant) },
+        grant: sealGrant(grant),
         lease: request as unknown as LeaseRequest,
         isMarkShown: isMarkShown === true,
         earlierReplays: Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined,

@@ -3,6 +3,7 @@ import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
 import { lazy } from '../shared/lazy.js';
 import { readOption, readOptions, type Checks } from '../shared/options.js';
+import { hideProxy } from '../shared/network.js';
 import { namedPools } from '../shared/process-state.js';
 import { hideHeaders, hideOwnSecret, hideParameters } from '../shared/redact.js';
 import { PoolClosedError } from '../shared/service-errors.js';
@@ -80,6 +81,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
     this.#service = service;
     hideParameters(service.secretParameters ?? []);
     hideHeaders(service.headers ?? {});
+    if (proxy) hideProxy(proxy);
     const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
     this[INTERNALS] = createInternals(
       this,

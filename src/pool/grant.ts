@@ -23,7 +23,7 @@ import type { PoolEvent } from './events.js';
 import { heldSessionsOf } from './held-sessions.js';
 import type { PoolWithInternals } from './pool-internals.js';
 import { readAs, readJson, type HttpResponse } from '../net/response.js';
-import { sealSession } from './session.js';
+import { sealGrant } from './session.js';
 import { isSuccess, meaningOf } from '../net/status.js';
 import { ANY_ID, idsIn, isOurs, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
@@ -161,7 +161,7 @@ async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise
     if (error === signal?.reason) throw error;
     return outcomeOf(error as Error, client.service, undefined);
   }
-  const grant = seal(client.service.grant(undefined, lease, addressOf(client)));
+  const grant = sealGrant(client.service.grant(undefined, lease, addressOf(client)));
   return { kind: 'granted', granted: { grant, lease, ticket: undefined, servedAt: undefined } };
 }
 
@@ -185,7 +185,7 @@ function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcom
       if (fault !== undefined) throw new Error(`has a session id that ${fault}`);
       const test = service.owner?.(grant.id, lease);
       const granted = {
-        grant: seal(grant),
+        grant: sealGrant(grant),
         lease,
         ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
         servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
@@ -201,10 +201,6 @@ function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcom
 
 function addressOf({ host, lastToken }: ServiceClient): ServiceAddress {
   return { baseUrl: host.url, token: lastToken };
-}
-
-function seal(grant: Grant): Grant {
-  return { ...grant, session: sealSession(grant) };
 }
 
 /** The meaning of a failed request. */

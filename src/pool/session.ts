@@ -2,6 +2,14 @@ import { isRecord, mapStrings } from '../shared/json.js';
 import { hideSecret, hideValuesIn, INSPECT, redact } from '../shared/redact.js';
 import type { Grant } from '../services/browser-service.js';
 
+/** Hides the secrets of a browser and of its session from `util.inspect`, and those of the session also from JSON. */
+export function sealGrant(grant: Grant): Grant {
+  const { session: _session, ...urls } = grant;
+  const session = sealSession(grant);
+  const shown = { ...(mapStrings(urls, redact) as object), session };
+  return Object.defineProperty({ ...grant, session }, INSPECT, { value: () => shown });
+}
+
 /**
  * Hides the secrets of a session. Fields that contain one return their real value when code reads them by name;
  * `util.inspect`, JSON and enumeration show them redacted or not at all.

@@ -35,12 +35,14 @@ export interface Route {
 export function routeTo(url: URL, { proxy: option, ca }: NetworkSettings): Route {
   if (option === false || url.protocol === 'local:' || isLoopback(url.hostname)) return { ca };
   const proxy = option ?? proxyOfEnvironment(url);
-  if (proxy !== undefined) {
-    const { password } = new URL(proxy);
-    for (const secret of [password, decodeURIComponent(password), credentialsOf(proxy)])
-      hideOwnSecret(secret);
-  }
+  if (proxy !== undefined) hideProxy(proxy);
   return { proxy, ca };
+}
+
+/** Makes the credentials of a proxy secrets. */
+export function hideProxy(proxy: string): void {
+  const { password } = new URL(proxy);
+  for (const secret of [password, decodeURIComponent(password), credentialsOf(proxy)]) hideOwnSecret(secret);
 }
 
 function proxyOfEnvironment(target: URL): string | undefined {

