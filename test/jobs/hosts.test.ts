@@ -1,18 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, vi } from 'vitest';
-import { InvalidOptionError } from '../../src/index.js';
-import { hostNames } from '../../src/jobs/host-limits.js';
-import { iterableSource } from '../../src/jobs/input-source.js';
-import { Progress } from '../../src/jobs/progress.js';
-import { TaskQueue } from '../../src/jobs/task-queue.js';
-import { clock, delay } from '../../src/shared/clock.js';
-import { useFakeClock } from '../support/fake-clock.js';
+import { InvalidOptionError, type LibraryTypes, type MapOptions } from '../../src/index.js';
+import { useFakeClock, useRealClock } from '../support/fake-clock.js';
 import { it } from './it.js';
-import { counted, range } from './support.js';
+import { collect, counted, gate, range, type MapBench } from './support.js';
 
-const UNLIMITED = { hostConcurrency: Number.POSITIVE_INFINITY, hostDelay: 0 };
 /** Duration of a task, in ms. */
 const TASK = 100;
+/** Time that passes in a test with the fake clock, in ms. Less than after which a browser that does not respond is lost. */
+const TIME = 5000;
 
 describe('with the clock of the library', () => {
   interface Started {
@@ -22,143 +18,153 @@ describe('with the clock of the library', () => {
     running: number;
   }
 
-  interface Plan {
-    lanes?: number;
-    /** Time in ms between the moment a lane takes a task and its start. */
-    opens?: (input: string) => number;
+  interface Plan extends MapOptions<LibraryTypes, string> {
+    pages?: number;
     /** `retryAfter` of the task. */
     pauses?: (input: string) => number;
     isDelivered?: boolean;
-    isShared?: boolean;
-    ordered?: boolean;
-    room?: number;
   }
 
   /** Runs tasks for inputs such as `a1`, whose host is `a`, for some fake time. Resolves with their starts. */
   async function play(
+    bench: MapBench,
     inputs: Iterable<string> | AsyncIterable<string>,
-    limits: Partial<typeof UNLIMITED>,
-    { lanes = 4, opens = () => 0, pauses = () => 0, isDelivered = true, ...plan }: Plan = {},
+    { pages = 4, pauses = () => 0, isDelivered = true, ...options }: Plan,
   ): Promise<Started[]> {
-    useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    const source = { ...iterableSource(inputs), isShared: plan.isShared ?? false };
-    const { signal } = new AbortController();
-    const rules = {
-      retries: 0,
-      shouldRetry: undefined,
-      retry: { factor: 1, minTimeout: 1, maxTimeout: 1, randomize: false },
-      progress: new Progress(undefined, undefined, () => 0),
-      signal,
-      deliver: () => isDelivered && queueMicrotask(() => queue.receive()),
-      fail: (error: unknown) => {
-        throw error;
-      },
-    };
-    const queuePlan = {
-      limits: { ...UNLIMITED, ...limits },
-      hostOf: ([host]: string) => (host === '-' ? undefined : host),
-      ordered: plan.ordered ?? false,
-      room: plan.room ?? 2 * lanes,
-    };
-    const queue: TaskQueue<string, unknown, object> = new TaskQueue(source, queuePlan, rules);
-    const began = clock.now();
+    const ready = gate();
     const starts: Started[] = [];
     const running: string[] = [];
-    const work = async () => {
-      for (;;) {
-        const task = await queue.claim(signal);
-        if (!task) return;
-        const { input, host = '-' } = task;
-        if (opens(input) > 0) await delay(opens(input));
-        task.begin();
-        running.push(host);
-        starts.push({ host, at: clock.now() - began, running: running.filter((one) => one === host).length });
-        await delay(TASK);
-        running.splice(running.indexOf(host), 1);
-        await task.end(
-          { status: 'rejected', reason: { retryAfter: pauses(input) } },
-          { session: {}, sessionId: 's1', replays: [] },
-        );
+    let began = 0;
+    let open = 0;
+    // Real time passes until each page is open. After that, nothing leaves this process.
+    async function* all() {
+      yield* range(pages).map(() => '-open');
+      await ready.promise;
+      yield* inputs;
+    }
+    const task = async ({ input }: { input: string }) => {
+      if (input === '-open') {
+        if (++open === pages) {
+          useFakeClock({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+          began = performance.now();
+          ready.open();
+        }
+        return ready.promise;
       }
+      const host = input[0]!;
+      running.push(host);
+      starts.push({
+        host,
+        at: performance.now() - began,
+        running: running.filter((one) => one === host).length,
+      });
+      await new Promise((resolve) => setTimeout(resolve, TASK));
+      running.splice(running.indexOf(host), 1);
+      if (pauses(input) > 0) throw Object.assign(new Error('busy'), { retryAfter: pauses(input) });
+      return undefined;
     };
-    const working = Promise.all(Array.from({ length: lanes }, work));
-    await vi.advanceTimersByTimeAsync(60_000);
-    queue.close();
-    await vi.advanceTimersByTimeAsync(60_000);
-    await working;
+    const outcomes = bench.map(all(), task, {
+      concurrency: 1,
+      pagesPerLease: pages,
+      isolation: 'none',
+      hostOf: ([host]: string) => (host === '-' ? undefined : host),
+      ...options,
+    } as MapOptions);
+    const first = Promise.all(range(pages).map(() => outcomes.next()));
+    await ready.promise;
+    const rest = isDelivered ? first.then(() => collect(outcomes)) : undefined;
+    rest?.catch(() => {});
+    await vi.advanceTimersByTimeAsync(TIME);
+    useRealClock();
+    await outcomes.return!();
     return starts;
   }
 
   const timesOf = (starts: Started[], host: string) =>
     starts.filter((start) => start.host === host).map(({ at }) => Math.round(at));
 
-  it('runs hostConcurrency tasks at once for a host, and those of other hosts meanwhile', async () => {
+  it('runs hostConcurrency tasks at once for a host, and those of other hosts meanwhile', async ({
+    bench,
+  }) => {
     const inputs = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', '-1', '-2', '-3'];
-    const starts = await play(inputs, { hostConcurrency: 2 });
+    const starts = await play(bench, inputs, { hostConcurrency: 2 });
     expect(timesOf(starts, 'a')).toEqual([0, 0, 100, 100, 200]);
-    // Two of four lanes are free. Inputs without a host have no limits.
+    // Two of four pages are free. Inputs without a host have no limits.
     expect(timesOf(starts, 'b')).toEqual([0]);
     expect(timesOf(starts, '-')).toEqual([0, 100, 100]);
     expect(Math.max(...starts.filter(({ host }) => host === 'a').map(({ running }) => running))).toBe(2);
   });
 
-  it('starts the tasks of a host hostDelay apart, also if one of them starts late', async () => {
-    const opens = (input: string) => (input === 'a1' ? 500 : 0);
-    const starts = await play(['a1', 'a2', 'b1', 'a3', 'b2'], { hostDelay: 1000 }, { opens });
+  it('starts the tasks of a host hostDelay apart, also if one of them starts late', async ({ bench }) => {
+    bench.acceptContexts();
+    bench.openPage = (options) =>
+      new Promise((resolve) => (options && 'late' in options ? setTimeout(resolve, 500) : resolve()));
+    const contextOptions = (input: string) => (input === 'a1' ? { late: true } : undefined);
+    const starts = await play(bench, ['a1', 'a2', 'b1', 'a3', 'b2'], { hostDelay: 1000, contextOptions });
     expect(timesOf(starts, 'a')).toEqual([500, 1500, 2500]);
     expect(timesOf(starts, 'b')).toEqual([0, 1000]);
   });
 
-  it('starts no task of a host before the retryAfter of an earlier one, and others meanwhile', async () => {
-    const pauses = (input: string) => (input === 'a1' ? 5000 : 0);
-    const starts = await play(['a1', 'a2', 'b1', 'b2', 'a3'], { hostConcurrency: 1 }, { pauses });
-    expect(timesOf(starts, 'a')).toEqual([0, 5100, 5200]);
+  it('starts no task of a host before the retryAfter of an earlier one, and others meanwhile', async ({
+    bench,
+  }) => {
+    const pauses = (input: string) => (input === 'a1' ? 3000 : 0);
+    const starts = await play(bench, ['a1', 'a2', 'b1', 'b2', 'a3'], { hostConcurrency: 1, pauses });
+    expect(timesOf(starts, 'a')).toEqual([0, 3100, 3200]);
     expect(timesOf(starts, 'b')).toEqual([0, 100]);
   });
 
-  it.for([
-    [false, 1000],
-    [true, 100],
-  ] as const)('shared source: %s: holds back %i inputs of a busy host', async ([isShared, held]) => {
+  it('holds back 1,000 inputs of a busy host', async ({ bench }) => {
     const source = counted(5000);
     async function* inputs() {
-      for await (const input of source.inputs) yield input === held - 1 ? 'b' : 'a';
+      for await (const input of source.inputs) yield input === 999 ? 'b' : 'a';
     }
-    const starts = await play(inputs(), { hostDelay: 1_000_000 }, { isShared, lanes: 2 });
+    const starts = await play(bench, inputs(), { hostDelay: 1_000_000, pages: 2 });
     // The other inputs that were pulled are held back.
     expect(starts.map(({ host }) => host)).toEqual(['a', 'b']);
-    expect(source.pulled).toBe(held + 2);
+    expect(source.pulled).toBe(1002);
   });
 
-  it('starts no held task while the loop is busy, unless its outcome is the next one in order', async () => {
-    const inputs = Array.from({ length: 50 }, (_, index) => `a${index}`);
-    const plan = { isDelivered: false, lanes: 2, room: 4 };
-    const starts = await play(inputs, { hostConcurrency: 1 }, plan);
-    expect(starts.length).toBeLessThanOrEqual(plan.room + plan.lanes);
-    expect(await play(inputs, { hostConcurrency: 1 }, { ...plan, ordered: true })).toHaveLength(50);
+  it('starts no held task while the loop is busy, unless its outcome is the next one in order', async ({
+    bench,
+  }) => {
+    const inputs = range(40).map((index) => `a${index}`);
+    const plan = { hostConcurrency: 1, isDelivered: false, pages: 2 };
+    const starts = await play(bench, inputs, plan);
+    // Four outcomes wait for the loop.
+    expect(starts.length).toBeLessThanOrEqual(4 + 2);
+    expect(await play(bench, inputs, { ...plan, ordered: true })).toHaveLength(40);
   });
 });
 
-it('names the host of a URL, and of an object with one, and otherwise asks for hostOf', () => {
-  const limited = { ...UNLIMITED, hostDelay: 1 };
-  const nameOf = hostNames({ ...limited, hostOf: undefined });
-  const url = 'https://example.com:8443/page';
-  for (const input of [url, new URL(url), { url }, { url: new URL(url) }])
-    expect(nameOf(input, 0)).toBe('example.com:8443');
-  for (const input of ['example.com/page', 'data:text/html,', { id: 1 }, 7, null]) {
-    expect(() => nameOf(input, 3)).toThrow('Input 3 is no URL and has no url');
-    expect(hostNames({ ...UNLIMITED, hostOf: undefined })(input, 0)).toBeUndefined();
-  }
-  const given = hostNames({ ...limited, hostOf: (input) => input as string | undefined });
-  expect([given('shop', 0), given(undefined, 0)]).toEqual(['shop', undefined]);
-  expect(() => given(7, 0)).toThrow('hostOf must return the name of a host');
+const URL_OF_HOST = 'https://example.com:8443/page';
+
+it('finds the host of a URL, and of an object with one', async ({ bench }) => {
+  let running = 0;
+  let most = 0;
+  const task = async () => {
+    most = Math.max(most, ++running);
+    await sleep(5);
+    running--;
+  };
+  const inputs = [URL_OF_HOST, new URL(URL_OF_HOST), { url: URL_OF_HOST }, { url: new URL(URL_OF_HOST) }];
+  const options = { concurrency: 1, pagesPerLease: 4, hostConcurrency: 1 };
+  expect(await bench.run(inputs, task, options)).toHaveLength(4);
+  expect(most).toBe(1);
 });
 
-it('ends the job with the error of an input without a host', async ({ bench }) => {
-  const run = bench.run(['nowhere'], () => {}, { hostConcurrency: 1 });
-  await expect(run).rejects.toBeInstanceOf(InvalidOptionError);
-});
-
+it.for([['example.com/page'], ['data:text/html,'], [{ id: 1 }], [7], [null]])(
+  'needs hostOf for %j, if hosts have limits',
+  async ([input], { bench }) => {
+    const limited = bench.run([input], () => {}, { hostDelay: 1 });
+    await expect(limited).rejects.toThrow('Input 0 is no URL and has no url');
+    await expect(limited).rejects.toBeInstanceOf(InvalidOptionError);
+    expect(await bench.run([input], () => {}, { hostDelay: 1, hostOf: () => undefined })).toHaveLength(1);
+    expect(await bench.run([input], () => {})).toHaveLength(1);
+    const wrong = bench.run([input], () => {}, { hostDelay: 1, hostOf: () => 7 as never });
+    await expect(wrong).rejects.toThrow('hostOf must return the name of a host');
+  },
+);
 it('limits and spaces the tasks of each host of a job, and honours the retryAfter of a task', async ({
   bench,
 }) => {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { Isolation } from '../../src/index.js';
 import { it } from './it.js';
-import { collect, counted, gate, range, valuesOf } from './support.js';
+import { collect, counted, gate, range, valuesOf, type FakePage } from './support.js';
 
 it('yields one outcome for every input, with its index, value, session and attempts', async ({ bench }) => {
   const inputs = ['a', 'b', 'c', 'd', 'e'];
@@ -181,3 +182,28 @@ it('releases a browser that is idle for idleTimeout, and leases one for the next
   later.open();
   expect(await valuesOf(outcomes)).toEqual(['s2']);
 });
+
+it.for<[Isolation, locales: string, opened: number]>([
+  // Prepared after each of the first two tasks, and after the fourth: the last one is not used.
+  ['context', 'de de fr fr', 6],
+  // Only the first task has none before it that differs.
+  ['context', 'de fr de fr', 5],
+  ['storage', 'de de fr fr de', 3],
+  ['none', 'de de fr fr de', 3],
+])(
+  '%s: a task has a context with its own options, and that of the next task is prepared if it can be known (%s)',
+  async ([isolation, locales, opened], { bench }) => {
+    bench.acceptContexts();
+    const inputs = locales.split(' ');
+    const task = async ({ page }: { page: FakePage }) => {
+      expect(page.isClosed).toBe(false);
+      await sleep(5);
+      return (page.options as { locale: string }).locale;
+    };
+    const contextOptions = (input: unknown) => ({ locale: input });
+    const options = { isolation, contextOptions, concurrency: 1, ordered: true };
+    expect(await valuesOf(bench.map(inputs, task, options))).toEqual(inputs);
+    // Each connection adds one page.
+    expect(bench.pages).toHaveLength(1 + opened);
+  },
+);

@@ -17,6 +17,8 @@ import { PlayedBrowser } from '../support/played-browser.js';
 export interface FakePage {
   id: number;
   isClosed: boolean;
+  /** Of its context. */
+  options?: object | undefined;
 }
 
 export interface Handles {
@@ -38,7 +40,7 @@ export class MapBench implements AsyncDisposable {
   /** Maximum number of browsers that were leased at once. */
   mostLeased = 0;
   /** Replace this function to make pages fail to open. */
-  openPage: () => Promise<void> = async () => {};
+  openPage: (contextOptions?: object) => Promise<void> = async () => {};
   /** Time until the browser answers a ping, in ms. */
   roundTrip = 0;
   /** Replace this function to make pages slow to reset. */
@@ -77,6 +79,11 @@ export class MapBench implements AsyncDisposable {
   /** Ends the connection to the browser. */
   lose(sessionId: string): void {
     this.#open.get(sessionId)!.terminate();
+  }
+
+  /** Lets the automation library accept any options of a context. */
+  acceptContexts(): void {
+    this.connector = { ...this.connector, checkContext: () => {} };
   }
 
   map<Input, Value>(
@@ -126,7 +133,7 @@ export class MapBench implements AsyncDisposable {
   }
 
   /** The automation library of this bench, for calls that `map` does not make. */
-  readonly connector: Connector<Handles> = {
+  connector: Connector<Handles> = {
     library: 'fake',
     refusal: () => undefined,
     load: async () => {},
@@ -135,9 +142,9 @@ export class MapBench implements AsyncDisposable {
       void socket.ended.then(() => (isConnected = false));
       return {
         handles: { page: this.#newPage() },
-        openWorkspace: async (isolation) => {
-          await this.openPage();
-          const page = this.#newPage();
+        openWorkspace: async (isolation, contextOptions) => {
+          await this.openPage(contextOptions);
+          const page = Object.assign(this.#newPage(), { options: contextOptions });
           return {
             handles: { page },
             reset: async () => {

@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest';
-import { returningData } from '../../src/jobs/task-value.js';
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TaskResultError } from '../../src/index.js';
+import { MapBench } from './support.js';
 
 class Price {
   readonly amount: number;
@@ -18,7 +21,18 @@ class Keyboard {
 const CYCLIC: Record<string, unknown> = { name: 'a' };
 CYCLIC['self'] = CYCLIC;
 
-const run = async (value: unknown): Promise<unknown> => returningData(() => value)({} as never);
+const checkpoint = join(tmpdir(), 'values.jsonl');
+let bench: MapBench;
+beforeAll(async () => void (bench = await MapBench.start()));
+afterAll(() => bench[Symbol.asyncDispose]());
+
+/** Returns a value from a task whose outcome is stored. */
+async function run(value: unknown): Promise<unknown> {
+  rmSync(checkpoint, { force: true });
+  const [outcome] = await bench.run([1], () => value, { checkpoint });
+  if (outcome!.status === 'rejected') throw outcome!.reason;
+  return outcome!.value;
+}
 
 it.each<[unknown, string]>([
   [() => {}, 'a function. Return data that JSON can hold'],
