@@ -26,7 +26,7 @@ export {
 } from './shared/errors.js';
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
-export type { Stage, StageTrace } from './shared/telemetry.js';
+export type { StageTrace } from './shared/telemetry.js';
 export type {
   CheckpointOptions,
   LaneOptions,
@@ -52,39 +52,27 @@ export type {
   MapSummary,
   RunningAttempt,
 } from './jobs/progress.js';
-export type { Callback, LeaseFacts } from './lease/lease.js';
-export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './lease/events.js';
+export type { Callback, LeaseFacts } from './lease/plan.js';
+export type { ProxyEvent, ProxySteps, RunEvent, RunStep, Steps as RunSteps } from './calls/events.js';
 export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
 export { DetachedLease } from './calls/detached-lease.js';
 export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './calls/lease-browser.js';
 export type {
   AcquireSettings,
-  ArtifactsOptions,
   AttachOptions,
   ConnectSettings,
-  DownloadsOptions,
   HeldLeaseOptions,
   LeaseOptions,
-  LibraryTypes,
   ProxyOptions,
-  ReconnectSettings,
-  RecordingOptions,
   ReleaseSettings,
-  RetryOptions,
   RunOptions,
-} from './lease/options.js';
-export {
-  runOf,
-  type Download,
-  type FailedRun,
-  type LeaseOutcome,
-  type ReleaseChoice,
-  type ReplayStatus,
-  type Released,
-  type Run,
-  type RunSummary,
-  type Timings,
-} from './lease/run.js';
+} from './calls/options.js';
+export type { LibraryTypes, ReconnectSettings, RetryOptions } from './lease/options.js';
+export type { ArtifactsOptions } from './features/artifacts/options.js';
+export type { Download, DownloadsOptions } from './features/downloads/options.js';
+export type { RecordingOptions, ReplayStatus } from './features/replays/options.js';
+export { runOf, type FailedRun, type Run, type RunSummary, type Stage, type Timings } from './calls/run.js';
+export type { LeaseOutcome, ReleaseChoice, Released } from './lease/summary.js';
 export { BrowserPool } from './pool/browser-pool.js';
 export type { BrowserService, Replay, ReplayRequest } from './services/browser-service.js';
 export type { DownloadedReplay } from './pool/download-replay.js';

@@ -1,25 +1,19 @@
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
+import type { Handover } from '../lease/plan.js';
 import { revealSession, sealGrant } from '../pool/session.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, recordOf } from '../shared/json.js';
 import { hideSecret, INSPECT } from '../shared/redact.js';
 import { pathSegmentFault } from '../shared/urls.js';
 
-const PREFIX = 'pooled-browser-lease-2.';
+const PREFIX = 'pooled-browser-lease-3.';
 
 /** The data with which another process continues a lease, without the access token. */
-export interface LeaseRecord {
+export interface LeaseRecord<Session extends object = object> extends Handover<Session> {
   /** Id or name of the pool. */
-  pool: string;
+  readonly pool: string;
   /** Address of the service. */
-  baseUrl: string;
-  grant: Grant;
-  /** The request that leased the browser. */
-  lease: LeaseRequest;
-  /** The service showed the mark of the lease when it leased the browser. */
-  isMarkShown: boolean;
-  /** Ids of the session's recordings from before the lease, if they are known. */
-  earlierReplays?: readonly string[] | undefined;
+  readonly baseUrl: string;
 }
 
 /** A lease without a connection. The caller of `attachBrowser` must release it. */
@@ -57,20 +51,27 @@ export class DetachedLease {
   }
 }
 
-/** Reads a detached lease, or its secret. */
-export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
+/** Reads a detached lease, or its secret. The caller names the type of the session. */
+export function readDetachedLease<Session extends object>(
+  lease: DetachedLease | string,
+): LeaseRecord<Session> {
   const secret = lease instanceof DetachedLease ? lease.secret : lease;
   if (typeof secret === 'string' && secret.startsWith(PREFIX)) {
     const text = Buffer.from(secret.slice(PREFIX.length), 'base64url').toString();
-    const { pool, baseUrl, grant, lease: request, isMarkShown, earlierReplays } = recordOf(text);
-    if (typeof pool === 'string' && typeof baseUrl === 'string' && isGrant(grant) && isRecord(request)) {
+    const { pool, baseUrl, grant, lease: request, isMarkShown, features } = recordOf(text);
+    if (
+      typeof pool === 'string' &&
+      typeof baseUrl === 'string' &&
+      isGrant<Session>(grant) &&
+      isRecord(request)
+    ) {
       return {
         pool,
         baseUrl,
         grant: sealGrant(grant),
         lease: request as unknown as LeaseRequest,
         isMarkShown: isMarkShown === true,
-        earlierReplays: Array.isArray(earlierReplays) ? earlierReplays.map(String) : undefined,
+        features: isRecord(features) ? features : {},
       };
     }
   }
@@ -80,6 +81,6 @@ export function readDetachedLease(lease: DetachedLease | string): LeaseRecord {
   );
 }
 
-function isGrant(value: unknown): value is Grant {
+function isGrant<Session extends object>(value: unknown): value is Grant<Session> {
   return isRecord(value) && pathSegmentFault(value['id']) === undefined && isRecord(value['session']);
 }

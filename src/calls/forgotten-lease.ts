@@ -1,5 +1,5 @@
 import { clock } from '../shared/clock.js';
-import type { Lease } from '../lease/lease.js';
+import type { Link } from '../lease/link.js';
 
 /** Milliseconds between two looks. Two in a row must find nothing to do. */
 const INTERVAL = 5000;
@@ -8,14 +8,21 @@ const OUTPUT = /^(PipeWrap|TTYWrap)$/;
 const MOST_OUTPUTS = 2;
 const SOCKET = /^(TCPSocketWrap|TCPServerWrap|TLSWrap)$/;
 
-/** The leases of this process that a caller must release. */
-const held = new Set<Lease<unknown>>();
+/** A lease that a caller must release. */
+interface Held {
+  readonly sessionId: string;
+  readonly link: Pick<Link<unknown>, 'connection'>;
+  /** Resolves when the release begins. */
+  readonly releasing: Promise<void>;
+}
+
+const held = new Set<Held>();
 
 /**
  * Warns, once, if only the connections of leases keep this process alive and no call is pending: nobody is left to release
  * the browser, and the process would wait in silence. The event `beforeExit` never comes then.
  */
-export function warnIfForgotten(lease: Lease<unknown>): void {
+export function warnIfForgotten(lease: Held): void {
   let looks = 0;
   held.add(lease);
   const look = () => {
@@ -29,7 +36,7 @@ export function warnIfForgotten(lease: Lease<unknown>): void {
     );
   };
   const timer = clock.setInterval(look, INTERVAL).unref();
-  void lease.disconnected.then(() => {
+  void lease.releasing.then(() => {
     held.delete(lease);
     clock.clearInterval(timer);
   });

@@ -1,17 +1,20 @@
 import type { Connector } from '../connect/connector.js';
+import type { Callback, LeaseFacts } from '../lease/plan.js';
+import type { Download } from '../features/downloads/options.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { Replay } from '../services/browser-service.js';
-import type { BrowserSession } from '../services/kernel.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { withAbortGrace } from '../shared/abort.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callback, readOption } from '../shared/options.js';
-import { readDetachedLease, type DetachedLease } from './detached-lease.js';
-import type { Callback, Lease, LeaseFacts, LeasePlan } from '../lease/lease.js';
+import { DetachedLease, readDetachedLease } from './detached-lease.js';
 import { warnIfForgotten } from './forgotten-lease.js';
+import type { CallPlan, PooledLease } from './open-lease.js';
 import {
   attachChecks,
   heldLeaseChecks,
+  readConnector,
   readLeaseOptions,
   runChecks,
   sessionLeaseChecks,
@@ -19,11 +22,12 @@ import {
   type HeldLeaseOptions,
   type RunOptions,
   type SessionLeaseOptions,
-} from '../lease/options.js';
-import type { Download, Run, RunSummary } from '../lease/run.js';
+} from './options.js';
+import type { LibraryTypes } from '../lease/options.js';
+import type { Run, RunSummary } from './run.js';
 
 /** Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
-export const loadLease = lazy(() => import('../lease/lease.js'));
+export const loadLease = lazy(() => import('./open-lease.js'));
 
 /**
  * Leases a browser, connects to it, calls `fn` once, always releases the browser, and returns the result of `fn` with the
@@ -38,32 +42,33 @@ export const loadLease = lazy(() => import('../lease/lease.js'));
 export async function withPooledBrowser<Handles, Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   fn: (lease: Handles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
-  options: RunOptions & { connector: Connector<Handles> },
+  options: RunOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<Run<Value, Session>> {
   const fromHere = callSite();
-  const { connector, ...rest } = options;
+  const caller = 'withPooledBrowser';
+  const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
   readOption(callback(), 'fn', fn);
-  const settings = readLeaseOptions(runChecks, rest, { caller: 'withPooledBrowser', connector });
-  const plan = { pool: resolvePool(pool), settings, connector };
-  const running = run(plan, fn as Callback<Handles, Value>);
-  return fromHere(withAbortGrace(settings.signal, running)) as Promise<Run<Value, Session>>;
+  const settings = readLeaseOptions(runChecks, rest, { caller, connector });
+  const running = run({ pool: resolvePool(pool), settings, connector }, fn);
+  return fromHere(withAbortGrace(settings.signal, running));
 }
 
-async function run<Handles, Value>(
-  plan: LeasePlan<Handles>,
-  fn: Callback<Handles, Value>,
-): Promise<Run<Value, object>> {
-  const { Lease } = await loadLease();
-  const lease = await Lease.open(plan);
+async function run<Handles, Value, Session extends object>(
+  plan: CallPlan<Handles, Session>,
+  fn: Callback<Handles, Value, Session>,
+): Promise<Run<Value, Session>> {
+  const { openLease } = await loadLease();
+  const lease = await openLease(plan);
+  let work: Awaited<ReturnType<typeof lease.begin>> | undefined;
   let value: Value;
   try {
-    await lease.observeAll();
+    work = await lease.begin({ kind: 'run', handles: lease.handles, scope: 'browser' });
     value = await lease.call(fn);
   } catch (error) {
-    await lease.end({ status: 'failed', error });
+    await lease.end({ status: 'failed', error, work });
     throw error;
   }
-  const summary = await lease.end({ status: 'ok' });
+  const summary = await lease.end({ status: 'ok', work });
   plan.settings.signal?.throwIfAborted();
   return { value, ...summary };
 }
@@ -107,24 +112,25 @@ export type PooledBrowser<Handles, Session extends object = BrowserSession> = Ha
  */
 export async function leaseBrowser<Handles, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  options: HeldLeaseOptions & { connector: Connector<Handles> },
+  options: HeldLeaseOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const { connector, ...rest } = options;
-  const settings = readLeaseOptions(heldLeaseChecks, rest, { caller: 'leaseBrowser', connector });
+  const caller = 'leaseBrowser';
+  const { connector, rest } = readConnector<Handles, typeof options>(options, caller);
+  const settings = readLeaseOptions(heldLeaseChecks, rest, { caller, connector });
   const plan = { pool: resolvePool(pool), settings, connector, addedNames: NAMES };
-  const opening = loadLease().then(({ Lease }) => Lease.open(plan));
+  const opening = loadLease().then(({ openLease }) => openLease(plan));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
 /** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
-export async function leaseSession(
-  pool: BrowserPool<object>,
-  options: SessionLeaseOptions,
-): Promise<Lease<unknown>> {
+export async function leaseSession<Session extends object>(
+  pool: BrowserPool<Session>,
+  options: SessionLeaseOptions<Session>,
+): Promise<PooledLease<unknown, Session>> {
   const settings = readLeaseOptions(sessionLeaseChecks, options, { caller: 'leaseSession' });
-  const { Lease } = await loadLease();
-  return Lease.open({ pool, settings });
+  const { openLease } = await loadLease();
+  return openLease({ pool, settings });
 }
 
 /**
@@ -137,13 +143,15 @@ export async function leaseSession(
  */
 export async function attachBrowser<Handles, Session extends object = BrowserSession>(
   lease: DetachedLease | string,
-  options: AttachOptions & { connector: Connector<Handles> },
+  options: AttachOptions<LibraryTypes, Session> & { connector: Connector<Handles> },
 ): Promise<PooledBrowser<Handles, Session>> {
   const fromHere = callSite();
-  const { connector, pool: given, ...rest } = options;
-  const settings = readLeaseOptions(attachChecks, rest, { caller: 'attachBrowser', connector });
-  const { pool: idOrName, baseUrl, ...record } = readDetachedLease(lease);
-  const pool = resolvePool(given ?? idOrName);
+  const caller = 'attachBrowser';
+  const { connector, rest: all } = readConnector<Handles, typeof options>(options, caller);
+  const { pool: given, ...rest } = all;
+  const settings = readLeaseOptions(attachChecks, rest, { caller, connector });
+  const { pool: idOrName, baseUrl, ...handover } = readDetachedLease<Session>(lease);
+  const pool = resolvePool<Session>(given ?? idOrName);
   // The access token must not be sent to another service that the lease names.
   if (pool.baseUrl !== baseUrl) {
     throw new InvalidOptionError(
@@ -152,7 +160,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
     );
   }
   const plan = { pool, settings, connector, addedNames: NAMES };
-  const attaching = loadLease().then(({ Lease }) => Lease.attach(plan, record));
+  const attaching = loadLease().then(({ attachLease }) => attachLease(plan, handover));
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, attaching)));
 }
 
@@ -160,8 +168,10 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
 const LEASE: unique symbol = Symbol.for('pooled-browser.lease');
 
 /** Returns the lease behind its public object, for the fixtures. */
-export function leaseOf<Handles>(browser: object): Lease<Handles> {
-  const { [LEASE]: lease } = browser as { [LEASE]?: Lease<Handles> };
+export function leaseOf<Handles, Session extends object>(
+  browser: PooledBrowser<Handles, Session>,
+): PooledLease<Handles, Session> {
+  const { [LEASE]: lease } = browser as { [LEASE]?: PooledLease<Handles, Session> };
   if (lease) return lease;
   throw new InvalidOptionError('leaseBrowser', 'leaseBrowser must return a browser of pooled-browser.');
 }
@@ -181,23 +191,27 @@ const NAMES = Object.keys({
 
 /** The public object of a lease. Its handles are always those of the present connection. */
 function pooledBrowser<Handles, Session extends object>(
-  lease: Lease<Handles>,
+  lease: PooledLease<Handles, Session>,
 ): PooledBrowser<Handles, Session> {
-  const { session, signal, link, grant } = lease;
-  warnIfForgotten(lease);
+  const { link, features, browser: held } = lease;
+  const { session, sessionId, signal, grant } = lease.context;
+  warnIfForgotten({ sessionId, link, releasing: held.releasing });
   const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   const browser = {
     session,
     signal,
     use: <Value>(fn: (handles: Handles) => Value | PromiseLike<Value>) => link.use(fn),
     reconnect: () => link.renew(),
-    downloads: lease.downloads?.files ?? [],
-    replays: async () => (await lease.replays?.soFar()) ?? [],
-    detach: () => lease.detach(),
+    downloads: features.downloads.files,
+    replays: () => features.replays.soFar(),
+    detach: async () => {
+      const { idOrName: pool, baseUrl } = held.pool;
+      return new DetachedLease({ pool, baseUrl, ...(await lease.detach()) });
+    },
     release,
     [Symbol.asyncDispose]: async () => void (await release()),
   };
-  for (const name of Object.keys(lease.handles as object)) {
+  for (const name of Object.keys(lease.handles)) {
     const get = () => lease.handles[name as keyof Handles];
     Object.defineProperty(browser, name, { get, enumerable: true });
   }

@@ -9,9 +9,10 @@ import {
   withPooledBrowser as run,
   type PooledBrowser,
 } from './lease-browser.js';
-import type { LeaseFacts } from '../lease/lease.js';
-import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from '../lease/options.js';
-import type { Run } from '../lease/run.js';
+import type { LibraryTypes } from '../lease/options.js';
+import type { LeaseFacts } from '../lease/plan.js';
+import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { Run } from './run.js';
 
 /** The types of Playwright's options. */
 export interface PlaywrightTypes extends LibraryTypes {
@@ -20,11 +21,14 @@ export interface PlaywrightTypes extends LibraryTypes {
   protocol: 'cdp';
 }
 /** Options of `withPooledBrowser` for Playwright. */
-export interface PlaywrightRunOptions extends RunOptions<PlaywrightTypes>, PlaywrightOptions {}
+export interface PlaywrightRunOptions<Session extends object = BrowserSession>
+  extends RunOptions<PlaywrightTypes, Session>, PlaywrightOptions {}
 /** Options of `leaseBrowser` for Playwright. */
-export interface PlaywrightLeaseOptions extends HeldLeaseOptions<PlaywrightTypes>, PlaywrightOptions {}
+export interface PlaywrightLeaseOptions<Session extends object = BrowserSession>
+  extends HeldLeaseOptions<PlaywrightTypes, Session>, PlaywrightOptions {}
 /** Options of `attachBrowser` for Playwright. */
-export interface PlaywrightAttachOptions extends AttachOptions<PlaywrightTypes>, PlaywrightOptions {}
+export interface PlaywrightAttachOptions<Session extends object = BrowserSession>
+  extends AttachOptions<PlaywrightTypes, Session>, PlaywrightOptions {}
 
 /**
  * Leases a browser, connects Playwright to it, calls `fn` once, always releases the browser, and returns the result of `fn`
@@ -40,7 +44,7 @@ export interface PlaywrightAttachOptions extends AttachOptions<PlaywrightTypes>,
 export async function withPooledBrowser<Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>,
-  options: PlaywrightRunOptions = {},
+  options: PlaywrightRunOptions<Session> = {},
 ): Promise<Run<Value, Session>> {
   const { chromium, ...rest } = options;
   return run(pool, fn, { ...rest, connector: playwright({ chromium }) });
@@ -54,7 +58,7 @@ export async function withPooledBrowser<Value, Session extends object = BrowserS
  */
 export async function leaseBrowser<Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  options: PlaywrightLeaseOptions = {},
+  options: PlaywrightLeaseOptions<Session> = {},
 ): Promise<PooledBrowser<PlaywrightHandles, Session>> {
   const { chromium, ...rest } = options;
   return lease(pool, { ...rest, connector: playwright({ chromium }) });
@@ -69,7 +73,7 @@ export async function leaseBrowser<Session extends object = BrowserSession>(
  */
 export async function attachBrowser<Session extends object = BrowserSession>(
   detached: DetachedLease | string,
-  options: PlaywrightAttachOptions = {},
+  options: PlaywrightAttachOptions<Session> = {},
 ): Promise<PooledBrowser<PlaywrightHandles, Session>> {
   const { chromium, ...rest } = options;
   return attach(detached, { ...rest, connector: playwright({ chromium }) });

@@ -7,14 +7,16 @@ import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../shared/abort.js
 import { clock, startTimer } from '../shared/clock.js';
 import { duration } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
-import type { ProxyEvent } from '../lease/events.js';
-import { Lease } from '../lease/lease.js';
-import type { LeaseSettings } from '../lease/options.js';
+import type { ProxyEvent } from './events.js';
+import { openLease, type PooledLease } from './open-lease.js';
+import type { CallSettings } from '../lease/options.js';
+import type { AllSettings } from './options.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
-  readonly settings: LeaseSettings & {
+  readonly open: (how: HowToOpen) => Promise<Connected>;
+  readonly settings: CallSettings & {
     readonly port: number;
     readonly secret: boolean;
     readonly keep: number;
@@ -37,7 +39,20 @@ interface BrowserPlan {
 export const IDLE = new Error('The browser was idle.');
 const NO_CLIENT = new Error('The client has disconnected.');
 
-type Connected = Lease<RelayHandles>;
+/** The part of a lease that a proxy uses. */
+type Connected = Pick<PooledLease<RelayHandles>, 'handles' | 'context' | 'end'>;
+type HowToOpen = Pick<CallSettings, 'protocol' | 'reconnect' | 'signal'>;
+
+/** Leases a browser of a pool for the clients of a proxy. */
+export function openFor<Session extends object>(
+  pool: BrowserPool<Session>,
+  settings: AllSettings<Session> & { readonly secret: boolean },
+): ProxyPlan['open'] {
+  // Without a secret, a client can be another user's.
+  const connector = relay(settings.secret);
+  return (how) => openLease({ pool, connector, settings: { ...settings, ...how } });
+}
+
 interface HowToServe {
   readonly protocol: Protocol;
   readonly signal: AbortSignal;
@@ -94,7 +109,7 @@ export class ProxiedBrowser {
       this.over.throwIfAborted();
       isIdle = this.#isKept
         ? await this.#serveApart(lease, how, use)
-        : await use(lease.handles.socket, lease.sessionId);
+        : await use(lease.handles.socket, lease.context.sessionId);
     } finally {
       this.#leave(isIdle);
     }
@@ -112,13 +127,16 @@ export class ProxiedBrowser {
     const cut = () => socket.cut('closed-by-us');
     // Before the browser is cleaned: the client may have paused its pages.
     const stopListening = onAbort(this.over, cut);
-    return use(socket, lease.sessionId).finally(() => {
+    return use(socket, lease.context.sessionId).finally(() => {
       stopListening();
       cut();
     });
   }
 
-  async #openApart({ sessionId, handles }: Connected, { signal, protocol }: HowToServe): Promise<AnySocket> {
+  async #openApart(
+    { context: { sessionId }, handles }: Connected,
+    { signal, protocol }: HowToServe,
+  ): Promise<AnySocket> {
     const { settings } = this.#plan;
     const limit = new LinkedAbort(signal, settings.connectTimeout);
     try {
@@ -150,32 +168,27 @@ export class ProxiedBrowser {
     if (!this.isLeased) this.#waiting.abort(reason);
     const lease = await this.#lease.catch(() => undefined);
     if (!lease) return;
-    const { aborted, reason: error } = lease.signal;
+    const { signal, sessionId } = lease.context;
+    const { aborted, reason: error } = signal;
     const summary = await lease.end(aborted ? { status: 'failed', error } : { status: 'ok' });
     const elapsed = Math.round(clock.now() - this.#leasedAt);
-    this.#emit({ type: 'released', sessionId: lease.sessionId, elapsed, summary });
+    this.#emit({ type: 'released', sessionId, elapsed, summary });
   }
 
   async #open(protocol: Protocol, notice: string | undefined): Promise<Connected> {
-    const { pool, settings } = this.#plan;
+    const { open } = this.#plan;
     const { signal } = this.#waiting;
     // The connection that holds a browser between its clients may break without a loss.
     const reconnect = this.#isKept ? 'eager' : false;
-    // Without a secret, a client can be another user's.
-    const plan = {
-      pool,
-      connector: relay(settings.secret),
-      settings: { ...settings, protocol, reconnect, signal } as const,
-    };
-    const lease = await Lease.open(plan);
+    const lease = await open({ protocol, reconnect, signal });
     this.#waiting.dispose();
     this.isLeased = true;
-    const { sessionId, grant } = lease;
+    const { sessionId, grant, signal: over } = lease.context;
     this.#leasedAt = clock.now();
     const waited = Math.round(this.#leasedAt - this.#began);
     const { liveViewUrl } = grant;
     this.#emit({ type: 'leased', sessionId, waited, ...(liveViewUrl !== undefined && { liveViewUrl }) });
-    onAbort(lease.signal, () => void this.end(lease.signal.reason));
+    onAbort(over, () => void this.end(over.reason));
     if (notice !== undefined && protocol === 'cdp') await show(lease.handles.socket, notice);
     return lease;
   }

@@ -16,7 +16,6 @@ import { isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
-import type { PoolProxy } from './serve-proxy.js';
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
 const PATH =
@@ -60,7 +59,7 @@ interface Place {
 }
 
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
-export class ProxyServer implements PoolProxy {
+export class ProxyServer implements AsyncDisposable {
   readonly #plan: ProxyPlan;
   readonly #server = createServer();
   /** The beginning of each path, which nobody can guess. */

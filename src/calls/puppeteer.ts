@@ -11,9 +11,10 @@ import {
   withPooledBrowser as run,
   type PooledBrowser,
 } from './lease-browser.js';
-import type { Callback, LeaseFacts } from '../lease/lease.js';
-import type { AttachOptions, HeldLeaseOptions, LibraryTypes, RunOptions } from '../lease/options.js';
-import type { Run } from '../lease/run.js';
+import type { LibraryTypes } from '../lease/options.js';
+import type { Callback, LeaseFacts } from '../lease/plan.js';
+import type { AttachOptions, HeldLeaseOptions, RunOptions } from './options.js';
+import type { Run } from './run.js';
 
 /** The types of Puppeteer's options. */
 export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> extends LibraryTypes {
@@ -22,14 +23,23 @@ export interface PuppeteerTypes<Choice extends ContextChoice = ContextChoice> ex
   context: Choice;
 }
 /** Options of `withPooledBrowser` for Puppeteer. */
-export interface PuppeteerRunOptions<Choice extends ContextChoice = ContextChoice>
-  extends RunOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+export interface PuppeteerRunOptions<
+  Choice extends ContextChoice = ContextChoice,
+  Session extends object = BrowserSession,
+>
+  extends RunOptions<PuppeteerTypes<Choice>, Session>, PuppeteerOptions {}
 /** Options of `leaseBrowser` for Puppeteer. */
-export interface PuppeteerLeaseOptions<Choice extends ContextChoice = ContextChoice>
-  extends HeldLeaseOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+export interface PuppeteerLeaseOptions<
+  Choice extends ContextChoice = ContextChoice,
+  Session extends object = BrowserSession,
+>
+  extends HeldLeaseOptions<PuppeteerTypes<Choice>, Session>, PuppeteerOptions {}
 /** Options of `attachBrowser` for Puppeteer. */
-export interface PuppeteerAttachOptions<Choice extends ContextChoice = ContextChoice>
-  extends AttachOptions<PuppeteerTypes<Choice>>, PuppeteerOptions {}
+export interface PuppeteerAttachOptions<
+  Choice extends ContextChoice = ContextChoice,
+  Session extends object = BrowserSession,
+>
+  extends AttachOptions<PuppeteerTypes<Choice>, Session>, PuppeteerOptions {}
 
 /** @inline */
 interface OwnContext {
@@ -51,7 +61,7 @@ interface OwnContext {
 export function withPooledBrowser<Value, Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
   fn: (lease: PuppeteerHandles<'new'> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
-  options: PuppeteerRunOptions<'new'> & OwnContext,
+  options: PuppeteerRunOptions<'new', Session> & OwnContext,
 ): Promise<Run<Value, Session>>;
 export function withPooledBrowser<
   Value,
@@ -60,12 +70,12 @@ export function withPooledBrowser<
 >(
   pool: BrowserPool<Session> | string,
   fn: (lease: PuppeteerHandles<Choice> & LeaseFacts<Session>) => Value | PromiseLike<Value>,
-  options?: PuppeteerRunOptions<Choice>,
+  options?: PuppeteerRunOptions<Choice, Session>,
 ): Promise<Run<Value, Session>>;
 export async function withPooledBrowser<Value, Session extends object>(
   pool: BrowserPool<Session> | string,
   fn: Callback<never, Value, Session>,
-  { puppeteer: library, ...options }: PuppeteerRunOptions = {},
+  { puppeteer: library, ...options }: PuppeteerRunOptions<ContextChoice, Session> = {},
 ): Promise<Run<Value, Session>> {
   // The handles have a context exactly if the options ask for a new one.
   const callback = fn as Callback<PuppeteerHandles, Value, Session>;
@@ -80,18 +90,18 @@ export async function withPooledBrowser<Value, Session extends object>(
  */
 export function leaseBrowser<Session extends object = BrowserSession>(
   pool: BrowserPool<Session> | string,
-  options: PuppeteerLeaseOptions<'new'> & OwnContext,
+  options: PuppeteerLeaseOptions<'new', Session> & OwnContext,
 ): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
 export function leaseBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
   pool: BrowserPool<Session> | string,
-  options?: PuppeteerLeaseOptions<Choice>,
+  options?: PuppeteerLeaseOptions<Choice, Session>,
 ): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
 export async function leaseBrowser<Session extends object>(
   pool: BrowserPool<Session> | string,
-  { puppeteer: library, ...options }: PuppeteerLeaseOptions = {},
+  { puppeteer: library, ...options }: PuppeteerLeaseOptions<ContextChoice, Session> = {},
 ): Promise<PooledBrowser<PuppeteerHandles, Session>> {
   return lease(pool, { ...options, connector: puppeteer({ puppeteer: library }) });
 }
@@ -105,18 +115,18 @@ export async function leaseBrowser<Session extends object>(
  */
 export function attachBrowser<Session extends object = BrowserSession>(
   detached: DetachedLease | string,
-  options: PuppeteerAttachOptions<'new'> & OwnContext,
+  options: PuppeteerAttachOptions<'new', Session> & OwnContext,
 ): Promise<PooledBrowser<PuppeteerHandles<'new'>, Session>>;
 export function attachBrowser<
   Choice extends ContextChoice = 'default',
   Session extends object = BrowserSession,
 >(
   detached: DetachedLease | string,
-  options?: PuppeteerAttachOptions<Choice>,
+  options?: PuppeteerAttachOptions<Choice, Session>,
 ): Promise<PooledBrowser<PuppeteerHandles<Choice>, Session>>;
 export async function attachBrowser<Session extends object>(
   detached: DetachedLease | string,
-  { puppeteer: library, ...options }: PuppeteerAttachOptions = {},
+  { puppeteer: library, ...options }: PuppeteerAttachOptions<ContextChoice, Session> = {},
 ): Promise<PooledBrowser<PuppeteerHandles, Session>> {
   return attach(detached, { ...options, connector: puppeteer({ puppeteer: library }) });
 }

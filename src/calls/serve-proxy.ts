@@ -1,11 +1,15 @@
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callListener } from '../shared/telemetry.js';
-import type { ProxyEvent } from '../lease/events.js';
-import { proxyChecks, readLeaseOptions, type ProxyOptions } from '../lease/options.js';
+import type { ProxyEvent } from './events.js';
+import { proxyChecks, readLeaseOptions, type ProxyOptions } from './options.js';
 
-const loadServer = lazy(() => import('./proxy-server.js'));
+const loadServer = lazy(async () => ({
+  ...(await import('./proxy-server.js')),
+  ...(await import('./proxied-browser.js')),
+}));
 
 /** The address at which clients use a pool. The holder must call `close()`. */
 export interface PoolProxy extends AsyncDisposable {
@@ -31,16 +35,19 @@ export interface PoolProxy extends AsyncDisposable {
  *   of browsers that are leased at once.
  * @throws `InvalidOptionError`, also if the port is in use.
  */
-export async function serveProxy(
-  pool: BrowserPool<object> | string,
-  options: ProxyOptions = {},
+export async function serveProxy<Session extends object = BrowserSession>(
+  pool: BrowserPool<Session> | string,
+  options: ProxyOptions<Session> = {},
 ): Promise<PoolProxy> {
   const fromHere = callSite();
   const settings = readLeaseOptions(proxyChecks, options, { caller: 'serveProxy' });
   if (settings.name !== undefined && !settings.share) throw new InvalidOptionError('name', NAME_OF_MANY);
   const emit = (event: ProxyEvent) => callListener(settings.onClient, event, 'onClient');
-  const plan = { pool: resolvePool(pool), settings, emit };
-  return fromHere(loadServer().then(({ ProxyServer }) => ProxyServer.start(plan)));
+  const resolved = resolvePool(pool);
+  const starting = loadServer().then(({ ProxyServer, openFor }) =>
+    ProxyServer.start({ pool: resolved, settings, emit, open: openFor(resolved, settings) }),
+  );
+  return fromHere(starting);
 }
 
 const NAME_OF_MANY =

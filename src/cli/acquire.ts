@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Grant } from '../services/browser-service.js';
 import { EXIT, ExitStatus } from './errors.js';
 import type { Interruption } from './interruption.js';
-import type { RunSummary } from '../lease/run.js';
+import type { RunSummary } from '../calls/run.js';
 import { ABOUT_TOKEN, addLeaseOptions, type LeaseCommandOptions } from './options.js';
 import { openPool } from './service.js';
 import { formatTable, note, printJson } from './terminal.js';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { PoolServiceError } from '../shared/service-errors.js';
-import type { RunOptions } from '../lease/options.js';
-import type { Run } from '../lease/run.js';
+import type { RunOptions } from '../calls/options.js';
+import type { Run } from '../calls/run.js';
 import { routeTo } from '../shared/network.js';
 import { checkBaseUrl } from '../shared/urls.js';
 import type { BrowserPool } from '../pool/browser-pool.js';

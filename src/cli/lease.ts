@@ -1,6 +1,6 @@
-import type { RunEvent } from '../lease/events.js';
+import type { RunEvent } from '../calls/events.js';
 import { leaseSession as acquireSession } from '../calls/lease-browser.js';
-import type { RunSummary } from '../lease/run.js';
+import type { RunSummary } from '../calls/run.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, Replay } from '../services/browser-service.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -37,7 +37,7 @@ export async function leaseSession(
   });
   acquiring.dispose();
   const end = () => lease.end({ status: 'ok' });
-  return { grant: lease.grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
+  return { grant: lease.context.grant, end, [Symbol.asyncDispose]: async () => void (await end()) };
 }
 
 const INTERRUPTED =

@@ -1,6 +1,6 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
-import type { RunEvent } from '../lease/events.js';
+import type { RunEvent } from '../calls/events.js';
 import type { OutcomeRecord } from '../jobs/outcome.js';
 import { describeReplays } from './lease.js';
 import { LiveLines } from './live-lines.js';

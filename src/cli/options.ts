@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
-import type { AcquireSettings, ReleaseSettings } from '../lease/options.js';
+import type { AcquireSettings, ReleaseSettings } from '../calls/options.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
-import type { ProxyEvent, RunEvent } from '../lease/events.js';
+import type { ProxyEvent, RunEvent } from '../calls/events.js';
 import type { PoolProxy } from '../calls/serve-proxy.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { duration } from '../shared/errors.js';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Connector } from '../connect/connector.js';
 import { playwright } from '../connect/playwright.js';
 import { puppeteer } from '../connect/puppeteer.js';
-import { prepareFolder } from '../features/artifacts/artifact-files.js';
+import { prepareFolder } from '../features/files.js';
 import type { MapOptions } from '../jobs/options.js';
 import { faultOfAddress } from '../jobs/queue/redis.js';
 import { environment } from '../shared/environment.js';

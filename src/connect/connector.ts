@@ -94,6 +94,9 @@ export interface Connector<Handles = unknown> {
   connect(request: ConnectRequest): Promise<Connection<Handles>>;
 }
 
+/** The parts of a connector that check options. */
+export type CheckingConnector = Pick<Connector, 'library' | 'refusal' | 'canTrace' | 'checkContext'>;
+
 /** A connection of an automation library to a leased browser. */
 export interface Connection<Handles> {
   /** The library's part of the callback's argument: browser, page, context. */

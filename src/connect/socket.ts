@@ -7,7 +7,7 @@ import { messageOfBody } from '../net/response.js';
 import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
-import { PendingCalls } from '../features/pending-calls/pending-calls.js';
+import { PendingCalls } from './pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';

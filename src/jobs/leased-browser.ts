@@ -1,7 +1,6 @@
 import type { Workspace } from '../connect/connector.js';
-import type { DownloadPage } from '../connect/downloads.js';
-import type { Download } from '../lease/run.js';
-import type { Callback, Lease } from '../lease/lease.js';
+import type { PooledLease } from '../calls/open-lease.js';
+import type { Callback } from '../lease/plan.js';
 import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { InvalidOptionError } from '../shared/errors.js';
@@ -42,11 +41,8 @@ interface Attempt<Value> {
   readonly hasTimedOut: boolean;
 }
 
-/** What the features of a lease collect of one attempt. */
-interface Collected {
-  readonly artifacts: readonly string[];
-  readonly downloads: readonly Download[];
-}
+/** The work of one attempt, for the features of a lease. */
+type Collecting = Awaited<ReturnType<PooledLease<object>['begin']>>;
 
 /**
  * A leased browser with its page slots. A slot runs one task after another; the slots of a browser run at the same time.
@@ -55,7 +51,7 @@ interface Collected {
  */
 export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   readonly #work: BrowserWork<Handles, Input, Value, Session>;
-  readonly #lease: Lease<Handles>;
+  readonly #lease: PooledLease<Handles, Session>;
   /** Aborts the lease. */
   readonly #abort: LinkedAbort;
   /** Aborts when no other task may start in this browser. */
@@ -65,16 +61,20 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   #idle: NodeJS.Timeout | undefined;
   #fault: Error | undefined;
 
-  constructor(work: BrowserWork<Handles, Input, Value, Session>, lease: Lease<Handles>, abort: LinkedAbort) {
+  constructor(
+    work: BrowserWork<Handles, Input, Value, Session>,
+    lease: PooledLease<Handles, Session>,
+    abort: LinkedAbort,
+  ) {
     this.#work = work;
     this.#lease = lease;
     this.#abort = abort;
-    this.#retired = new LinkedAbort(lease.signal, work.settings.maxLeaseAge);
+    this.#retired = new LinkedAbort(lease.context.signal, work.settings.maxLeaseAge);
   }
 
   /** Resolves when the release of the browser begins. */
   async work(): Promise<BrowserEnd> {
-    const { signal } = this.#lease;
+    const { signal } = this.#lease.context;
     const { pagesPerLease } = this.#work.settings;
     this.#countTask(0);
     await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runSlot()));
@@ -86,7 +86,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     else if (!signal.aborted) this.#abort.dispose();
     const error: unknown = signal.reason;
     const released = this.#lease.end({ status: signal.aborted ? 'failed' : 'ok', error });
-    await this.#lease.disconnected;
+    await this.#lease.browser.releasing;
     const fault = this.#fault ?? (error instanceof Error ? error : undefined);
     return { begun: this.#begun, error: fault, released };
   }
@@ -95,7 +95,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     const { settings, tasks } = this.#work;
     const slot = new PageSlot<Handles>({
       isolation: settings.isolation,
-      open: (isolation, contextOptions) => this.#lease.openWorkspace(isolation, contextOptions),
+      open: (isolation, contextOptions) => this.#lease.link.openWorkspace(isolation, contextOptions),
       expectsMore: () => !this.#retired.signal.aborted && tasks.expectsMore,
     });
     try {
@@ -105,7 +105,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
         this.#countTask(1);
         await this.#runTask(task, slot).finally(() => this.#countTask(-1));
       }
-      await raceAbort(slot.end(), this.#lease.signal);
+      await raceAbort(slot.end(), this.#lease.context.signal);
     } catch (cause) {
       this.#retire(cause);
     }
@@ -129,10 +129,10 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       return this.#refuse(task, reason);
     }
     let workspace: Workspace<Handles>;
-    let collect: (attempt: Attempt<Value>) => Promise<Collected>;
+    let collecting: Collecting;
     try {
-      workspace = await raceAbort(slot.workspace(context), this.#lease.signal);
-      collect = await this.#begin(workspace, task);
+      workspace = await raceAbort(slot.workspace(context), this.#lease.context.signal);
+      collecting = await this.#begin(workspace);
     } catch (error) {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof settings.contextOptions === 'function')
@@ -141,15 +141,16 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       throw error;
     }
     // The browser may have been retired while the page was opened.
-    if (this.#retired.signal.aborted) return task.putBack();
+    if (this.#retired.signal.aborted) {
+      await collecting.end(undefined);
+      return task.putBack();
+    }
     if (++this.#begun >= settings.tasksPerLease) this.#retired.abort(undefined);
     task.begin();
     const running = this.#attempt(task, workspace.handles);
     slot.prepare();
     const attempt = await running;
-    const { artifacts, downloads } = await collect(attempt);
-    task.artifacts.push(...artifacts);
-    task.downloads.push(...downloads);
+    await this.#collect(collecting, task, attempt);
     // The outcome does not wait until the page is closed.
     await Promise.all([task.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
   }
@@ -161,49 +162,44 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   get #place(): AttemptPlace<Session> {
-    const { session, sessionId, replays } = this.#lease;
-    return { session: session as object as Session, sessionId, replays: replays?.started ?? [] };
+    const { context, features } = this.#lease;
+    const { session, sessionId } = context;
+    return { session, sessionId, replays: features.replays.started };
   }
 
-  /** Begins to collect what the options ask for. Resolves with a function that ends it. */
-  async #begin(
-    { handles }: Workspace<Handles>,
+  /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
+  #begin({ handles }: Workspace<Handles>): Promise<Collecting> {
+    const { isolation, pagesPerLease } = this.#work.settings;
+    const scope = isolation === 'none' ? 'page' : 'context';
+    return this.#lease.begin({
+      kind: 'task',
+      handles: handles as object,
+      scope,
+      isShared: pagesPerLease > 1,
+    });
+  }
+
+  /** Adds what was collected of an attempt to its task. */
+  async #collect(
+    collecting: Collecting,
     task: Task<Input, Value, Session>,
-  ): Promise<(attempt: Attempt<Value>) => Promise<Collected>> {
-    const { name, isolation, pagesPerLease } = this.#work.settings;
-    const lease = this.#lease;
-    const { connection } = lease.link;
-    // Without isolation, other tasks may use the same context.
-    const collector = await lease.observe({ handles, scope: isolation === 'none' ? 'page' : 'context' });
-    // With several pages, each download is the task's of its page.
-    const isShared = lease.downloads !== undefined && pagesPerLease > 1;
-    const pageId = isShared
-      ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
-      : undefined;
-    const owns = (page: DownloadPage | undefined) => {
-      if (!page || pageId === undefined) return false;
-      if (isolation === 'none') return page.ids.includes(pageId);
-      return page.contextId === connection.downloads?.pageOf(pageId).contextId;
-    };
-    return async ({ result, hasTimedOut }) => {
-      const request = { isCut: hasTimedOut, owns: isShared ? owns : undefined };
-      const part = {
-        name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
-        failed: result.status === 'rejected',
-        isReachable: !lease.signal.aborted,
-      };
-      const [artifacts = [], downloads = []] = await Promise.all([
-        collector?.collect(part),
-        lease.downloads?.settle(connection, request),
-      ]);
-      return { artifacts, downloads };
-    };
+    { result, hasTimedOut }: Attempt<Value>,
+  ): Promise<void> {
+    const { name } = this.#work.settings;
+    const { artifacts = [], downloads = [] } = await collecting.end({
+      name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
+      failed: result.status === 'rejected',
+      isReachable: !this.#lease.context.signal.aborted,
+      isCut: hasTimedOut,
+    });
+    task.artifacts.push(...artifacts);
+    task.downloads.push(...downloads);
   }
 
   /** Prepares the slot for its next task. After the last task, the end of the lease closes everything. */
   async #clear(slot: PageSlot<Handles>, { hasTimedOut }: Attempt<Value>): Promise<void> {
     if (this.#retired.signal.aborted) return;
-    await raceAbort(slot.clear({ reusable: !hasTimedOut }), this.#lease.signal);
+    await raceAbort(slot.clear({ reusable: !hasTimedOut }), this.#lease.context.signal);
   }
 
   async #attempt(task: Task<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
@@ -214,7 +210,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     const call: Callback<Handles, Value, Session> = async ({ session, signal: leaseSignal }) => {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
-      const { sessionId } = this.#lease;
+      const { sessionId } = this.#lease.context;
       const timer = startTimer(taskTimeout, () => {
         hasTimedOut = !signal.aborted;
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
@@ -227,14 +223,12 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
         abort.dispose();
       }
     };
-    const [result] = await Promise.allSettled([
-      this.#lease.call(call as Callback<Handles, Value>, { index }),
-    ]);
+    const [result] = await Promise.allSettled([this.#lease.call(call, { index })]);
     return { result, hasTimedOut };
   }
 
   #retire(cause: unknown): void {
-    const { signal, sessionId } = this.#lease;
+    const { signal, sessionId } = this.#lease.context;
     // If the browser was lost or the caller ended the job, the lease's signal has the reason.
     if (!signal.aborted) {
       const message = `The browser of session ${sessionId} no longer opens or closes pages.`;

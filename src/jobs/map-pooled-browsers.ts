@@ -1,4 +1,5 @@
 import type { Connector } from '../connect/connector.js';
+import { readConnector } from '../calls/options.js';
 import type { LibraryTypes } from '../lease/options.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel.js';
@@ -45,9 +46,9 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: MapOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
+  options: MapOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
-  const { connector, ...rest } = options;
+  const { connector, rest } = readConnector<Handles, typeof options>(options, 'mapPooledBrowsers');
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const settings = readMapOptions(rest, connector);
   return startLater({ pool: resolvePool(pool), connector, fn, settings, source: iterableSource(inputs) });

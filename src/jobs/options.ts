@@ -1,14 +1,8 @@
-import type { Isolation } from '../connect/connector.js';
-import {
-  artifactsCheck,
-  leaseChecks,
-  readLeaseOptions,
-  type ArtifactsOptions,
-  type CheckingConnector,
-  type LeaseOptions,
-  type LeaseSettings,
-  type LibraryTypes,
-} from '../lease/options.js';
+import { leaseChecks, readLeaseOptions, type AllSettings, type LeaseOptions } from '../calls/options.js';
+import type { CheckingConnector, Isolation } from '../connect/connector.js';
+import { artifactsChecks, type ArtifactsOptions } from '../features/artifacts/options.js';
+import type { LibraryTypes } from '../lease/options.js';
+import type { BrowserSession } from '../services/kernel-api.js';
 import { leaseName } from '../pool/pool-options.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord } from '../shared/json.js';
@@ -158,16 +152,20 @@ export interface TaskOptions extends LaneOptions {
  * With `name`, the leases are named `<name>-1`, `<name>-2`, and so on. `retry` is also the backoff between the attempts
  * of a task. `isolation` replaces `context`.
  */
-export interface MapOptions<Library extends LibraryTypes = LibraryTypes, Input = unknown>
+export interface MapOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Input = unknown,
+  Session extends object = BrowserSession,
+>
   extends
-    Omit<LeaseOptions<Library>, 'context' | 'contextOptions'>,
+    Omit<LeaseOptions<Library, Session>, 'context' | 'contextOptions'>,
     InputOptions<Library['contextOptions'], Input>,
     TaskOptions {}
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
 
 export const laneChecks = checksOf<LaneOptions>()({
-  ...artifactsCheck,
+  ...artifactsChecks,
   concurrency: optional(wholeNumber(1), 4),
   pagesPerLease: optional(wholeNumber(1), 1),
   isolation: optional(oneOf('context', 'storage', 'none'), 'context'),
@@ -209,10 +207,10 @@ const taskChecks = checksOf<TaskOptions>()({
 const { context: _context, ...eachLease } = leaseChecks;
 /** The options of each browser of a job, besides those of its tasks. */
 export const browserChecks = { ...eachLease, ...inputChecks };
-const mapChecks = checksOf<MapOptions>()({ ...browserChecks, ...taskChecks });
+const mapChecks = checksOf<MapOptions<LibraryTypes, unknown, never>>()({ ...browserChecks, ...taskChecks });
 
 /** The checked options with their defaults: those of each lease, and those of the tasks. */
-export type MapSettings = Omit<LeaseSettings, 'contextOptions'> &
+export type MapSettings = Omit<AllSettings, 'contextOptions'> &
   Checked<typeof taskChecks> &
   Checked<typeof inputChecks>;
 
@@ -228,7 +226,7 @@ const LAST_LEASE = 999_999;
 
 /** Refuses options that exclude each other in a job. */
 export function refuseCombinations(
-  settings: LeaseSettings & Checked<typeof laneChecks>,
+  settings: AllSettings & Checked<typeof laneChecks>,
   connector: CheckingConnector,
 ): void {
   const { name, artifacts, downloads, isolation, pagesPerLease, protocol } = settings;

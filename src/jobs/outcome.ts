@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import type { Replay } from '../services/browser-service.js';
-import type { Download } from '../lease/run.js';
+import type { Download } from '../features/downloads/options.js';
 import type { BrowserSession } from '../services/kernel.js';
 import { InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { isRecord, propertyOf } from '../shared/json.js';

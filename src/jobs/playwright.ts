@@ -7,8 +7,8 @@ import type { MapOptions } from './options.js';
 import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Playwright. */
-export interface PlaywrightMapOptions<Input = unknown>
-  extends MapOptions<PlaywrightTypes, Input>, PlaywrightOptions {}
+export interface PlaywrightMapOptions<Input = unknown, Session extends object = BrowserSession>
+  extends MapOptions<PlaywrightTypes, Input, Session>, PlaywrightOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Playwright, and yields the outcome of each input. A failed
@@ -28,7 +28,7 @@ export function mapPooledBrowsers<Input, Value, Session extends object = Browser
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: PlaywrightHandles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: PlaywrightMapOptions<Input> = {},
+  options: PlaywrightMapOptions<Input, Session> = {},
 ): Outcomes<Input, Value, Session> {
   const { chromium, ...rest } = options;
   return map(pool, inputs, fn, { ...rest, connector: playwright({ chromium }) });

@@ -8,8 +8,8 @@ import type { MapOptions } from './options.js';
 import type { TaskFacts } from './outcome.js';
 
 /** Options of `mapPooledBrowsers` for Puppeteer. */
-export interface PuppeteerMapOptions<Input = unknown>
-  extends MapOptions<PuppeteerTypes, Input>, PuppeteerOptions {}
+export interface PuppeteerMapOptions<Input = unknown, Session extends object = BrowserSession>
+  extends MapOptions<PuppeteerTypes, Input, Session>, PuppeteerOptions {}
 
 /**
  * Calls `fn` for every input, on browsers leased from a pool with Puppeteer, and yields the outcome of each input. A failed
@@ -30,7 +30,7 @@ export function mapPooledBrowsers<Input, Value, Session extends object = Browser
   pool: BrowserPool<Session> | string,
   inputs: Iterable<Input> | AsyncIterable<Input>,
   fn: (task: PuppeteerHandles<'new'> & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: PuppeteerMapOptions<Input> = {},
+  options: PuppeteerMapOptions<Input, Session> = {},
 ): Outcomes<Input, Value, Session> {
   const { puppeteer: library, ...rest } = options;
   // Every workspace has a context.

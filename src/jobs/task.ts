@@ -1,4 +1,4 @@
-import type { Download } from '../lease/run.js';
+import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { backoff, type Backoff } from '../shared/clock.js';
 import { retryAfterOf } from './host-limits.js';

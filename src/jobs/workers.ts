@@ -1,5 +1,5 @@
 import type { Connector } from '../connect/connector.js';
-import { Lease } from '../lease/lease.js';
+import { openLease, type PooledLease } from '../calls/open-lease.js';
 import { isTransientError } from '../net/status.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
@@ -77,7 +77,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
 
   /** Leases a browser and runs tasks there. Never rejects: `error` is why the lease failed or ended early. */
   async #useLease(reservation: Reservation, abort: LinkedAbort): Promise<BrowserEnd> {
-    let lease: Lease<Handles>;
+    let lease: PooledLease<Handles, Session>;
     try {
       lease = await this.#lease(abort.signal);
     } catch (error) {
@@ -94,7 +94,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     return { ...end, released: end.released.then(noteEnd) };
   }
 
-  #lease(signal: AbortSignal): Promise<Lease<Handles>> {
+  #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
     const { pool, connector, work } = this.#plan;
     const { settings } = work;
     this.#leases++;
@@ -102,7 +102,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return Lease.open({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
+    return openLease({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
   }
 
   #count(change: 1 | -1): void {

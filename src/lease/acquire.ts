@@ -1,27 +1,32 @@
+import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
-import { leaseMark } from '../pool/lease-mark.js';
-import { requestGrant, type AcquireOutcome, type Granted } from '../pool/grant.js';
+import { requestGrant, ticketOf, type AcquireOutcome, type Granted } from '../pool/grant.js';
+import { leaseRequest } from '../pool/lease-request.js';
 import { INTERNALS } from '../pool/pool-internals.js';
 import { unreachable } from '../net/reachability.js';
-import type { LinkedAbort } from '../shared/abort.js';
+import type { LeaseRequest } from '../services/browser-service.js';
+import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, sentence } from '../shared/errors.js';
-import { AcquireTimeoutError, LeaseNameTakenError } from '../shared/lease-errors.js';
+import { AcquireTimeoutError, ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
 import { withRetries } from '../shared/retry.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
-import type { Lease } from './lease.js';
+import type { CallContext } from './context.js';
+import type { LeaseStep } from './events.js';
+import type { Handover } from './plan.js';
 
 /** If the service decides how long a request waits, an answer within this number of ms counts as early. */
 const EARLY = 1000;
 
-/** A browser, and the function that ends its place among the leases of this process. */
-export interface Acquired extends Granted {
+/** A browser, its pool, and the function that ends its place among the leases of this process. */
+export interface Acquired<Session extends object> extends Granted<Session> {
+  readonly pool: BrowserPool<Session>;
   readonly leave: () => void;
 }
 
 /** Thrown for each request that leased no browser. */
 class NotLeased extends Error {
-  readonly outcome: Exclude<AcquireOutcome, { kind: 'granted' }>;
+  readonly outcome: Exclude<AcquireOutcome<object>, { kind: 'granted' }>;
   /** The service has waited as requested: the next request follows at once, and counts as no retry. */
   readonly hasWaited: boolean;
 
@@ -33,61 +38,93 @@ class NotLeased extends Error {
 }
 
 /**
- * Sends acquire requests until the pool leases a browser, under the deadline of the call. The caller must release the
- * session. If the service leases a browser after this function has thrown, the pool releases it.
+ * The browser of a lease that another process began.
  *
- * @param keepAlive Another program, or a new connection, uses the session after its first connection.
+ * @throws ConnectError if another lease of this process uses the browser.
  */
-export async function acquireBrowser(
-  call: Lease<unknown>,
-  deadline: LinkedAbort,
-  keepAlive: boolean,
-): Promise<Acquired> {
-  const { pool, settings } = call;
-  const client = clientOf(pool);
+export function joinLease<Session extends object>(
+  pool: BrowserPool<Session>,
+  handover: Omit<Handover<Session>, 'features'>,
+): Acquired<Session> {
+  const { id: sessionId } = handover.grant;
+  // Built here: the token must not be sent where a record from outside wants it.
+  const ticket = ticketOf(sessionId, { pool, lease: handover.lease }, handover.isMarkShown);
   const { limit } = pool[INTERNALS];
-  const { signal } = deadline;
-  const queue = client.queueOf(pool.idOrName);
-  const wait = new AcquireWait(call, deadline);
-  // Also ends the wait of a caller in the queue, which sends no request.
-  const timeToReach = () => client.host.reachability.timeLeft(settings.unreachableTimeout);
-  let patience: NodeJS.Timeout | undefined;
-  const watch = () => {
-    const left = timeToReach();
-    if (left > 0) patience = startTimer(left, watch);
-    else if (patience) deadline.abort(new Error('The service was never reached.'));
-  };
-  let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
-  try {
-    watch();
-    if (queue.isFull(limit)) call.emit({ type: 'queued', ahead: queue.length });
-    place = await queue.enter(limit, signal);
-    const mayRetry = async (error: Error) => {
-      if (!(error instanceof NotLeased) || signal.aborted || timeToReach() <= 0) return false;
-      if (!wait.mayRepeat(error)) return false;
-      await wait.pauseAfter(error);
-      return !signal.aborted;
-    };
-    // With the signal, p-retry would reject even if the attempt has just leased a browser.
-    const granted = await withRetries(() => wait.request(keepAlive), mayRetry);
-    return { ...granted, leave: place.released };
-  } catch (error) {
-    place?.released();
-    // Its response is still to come, and may lease a browser.
-    if (wait.isOpen) call.counts.unknownAcquires++;
-    throw wait.explain(error);
-  } finally {
-    clock.clearTimeout(patience);
-    place?.acquired();
+  const leave = clientOf(pool).queueOf(pool.idOrName).join(sessionId, { limit, isAlone: !ticket });
+  if (leave) return { ...handover, pool, ticket, servedAt: undefined, leave };
+  const message = 'Another lease of this process uses the browser: release that lease first.';
+  throw new ConnectError(message, { sessionId });
+}
+
+/** What a call wants of its acquire requests. */
+export interface AcquirePlan<Session extends object> {
+  readonly call: CallContext<LeaseStep>;
+  /** The pools that may lease the browser, in their order. */
+  readonly pools: readonly BrowserPool<Session>[];
+  /** The session must survive a lost connection: another program, or a new connection, uses it. */
+  readonly keepAlive: boolean;
+  /** What the features add to each request. */
+  readonly added: Partial<LeaseRequest>;
+  /** Sentences for the error if no browser becomes available. */
+  readonly advise: () => readonly (string | undefined)[];
+  /** Called with the pool of the requests that follow. */
+  readonly onPool: (pool: BrowserPool<Session>) => void;
+}
+
+/** The acquire requests of one call, under its deadline. The holder must call `dispose`. */
+export class Acquisition<Session extends object> {
+  readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
+  readonly deadline: LinkedAbort;
+  readonly plan: AcquirePlan<Session>;
+
+  constructor(plan: AcquirePlan<Session>) {
+    this.plan = plan;
+    this.deadline = new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout);
+  }
+
+  /**
+   * Sends acquire requests until a pool leases a browser. If no request to a pool can succeed, the next pool is asked. The caller
+   * must release the session. If the service leases a browser after this function has thrown, the pool releases it.
+   */
+  async acquire(): Promise<Acquired<Session>> {
+    const { pools, onPool } = this.plan;
+    for (const [index, pool] of pools.entries()) {
+      onPool(pool);
+      try {
+        return await new AcquireWait(this, pool).acquire();
+      } catch (error) {
+        if (index === pools.length - 1 || this.deadline.signal.aborted) throw error;
+      }
+    }
+    throw new Error('There is no pool.');
+  }
+
+  /**
+   * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
+   *
+   * @param refusals Number of refused connections of this call.
+   * @throws AcquireTimeoutError
+   */
+  async pauseAfterRefusal(pool: BrowserPool<Session>, error: Error, refusals: number): Promise<void> {
+    await new AcquireWait(this, pool).pauseAfterRefusal(error, refusals);
+  }
+
+  dispose(): void {
+    this.deadline.dispose();
   }
 }
 
-/** The requests of one wait for a browser, and what they have shown so far. */
-export class AcquireWait {
-  /** A request has been sent, and its response has not been read. */
-  isOpen = false;
-  readonly #call: Lease<unknown>;
+/** The requests to one pool until it leases a browser, and what they have shown so far. */
+class AcquireWait<Session extends object> {
+  readonly #acquisition: Acquisition<Session>;
+  readonly #pool: BrowserPool<Session>;
+  readonly #call: CallContext<LeaseStep>;
   readonly #deadline: LinkedAbort;
+  readonly #counts: Acquisition<Session>['counts'];
+  /** A request has been sent, and its response has not been read. */
+  #isOpen = false;
+  /** The last request, if it leased no browser. */
+  #latest: NotLeased | undefined;
   /** Failures in a row. */
   #failures = 0;
   /** Requests that failed or were answered too early. */
@@ -98,84 +135,45 @@ export class AcquireWait {
   #lastError: Error | undefined;
   #isFailing = false;
 
-  constructor(call: Lease<unknown>, deadline: LinkedAbort) {
-    this.#call = call;
-    this.#deadline = deadline;
+  constructor(acquisition: Acquisition<Session>, pool: BrowserPool<Session>) {
+    this.#acquisition = acquisition;
+    this.#pool = pool;
+    this.#call = acquisition.plan.call;
+    this.#deadline = acquisition.deadline;
+    this.#counts = acquisition.counts;
   }
 
-  /** Sends one request, in turn with other callers while the service has an outage. @throws NotLeased */
-  async request(keepAlive: boolean): Promise<Granted> {
-    const { pool, settings, counts, emit } = this.#call;
-    const client = clientOf(pool);
+  async acquire(): Promise<Acquired<Session>> {
+    const { emit } = this.#call;
+    const { limit } = this.#pool[INTERNALS];
     const { signal } = this.#deadline;
-    let sentAt = 0;
-    let wait: number | undefined;
-    // Clocks and rounding differ: half of the requested time counts as waited.
-    const hasWaited = () => clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
-    const send = async () => {
-      const { timeLeft } = this.#deadline;
-      const { name, tags, startUrl, releaseOnCrash: onCrash, replays } = settings;
-      wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
-      sentAt = clock.now();
-      emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
-      counts.acquireAttempts++;
-      const id = globalThis.crypto.randomUUID();
-      const what = { name, tags, startUrl, wait, keepAlive, record: replays === 'record' };
-      const lease = { pool: pool.idOrName, id, mark: leaseMark(), ...what };
-      const onSend = () => (this.isOpen = true);
-      const outcome = await requestGrant({ pool, lease, signal, emit, onCrash, onSend });
-      this.isOpen = false;
-      return outcome;
+    const queue = this.#queue;
+    // Also ends the wait of a caller in the queue, which sends no request.
+    let patience: NodeJS.Timeout | undefined;
+    const watch = () => {
+      const left = this.#timeToReach;
+      if (left > 0) patience = startTimer(left, watch);
+      else if (patience) this.#deadline.abort(new Error('The service was never reached.'));
     };
-    const outageIn = (outcome: AcquireOutcome) =>
-      'error' in outcome && outcome.isOutage && !hasWaited()
-        ? { retryAfter: retryAfterOf(outcome.error) }
-        : undefined;
-    const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
-    if (outcome.kind === 'granted') return outcome.granted;
-    if (outcome.kind === 'unknown') counts.unknownAcquires++;
-    if (outcome.kind === 'released') this.#brokenGrants++;
-    const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
-    throw new NotLeased(outcome, isNone && hasWaited());
+    let place: Awaited<ReturnType<typeof queue.enter>> | undefined;
+    try {
+      watch();
+      if (queue.isFull(limit)) emit({ type: 'queued', ahead: queue.length });
+      place = await queue.enter(limit, signal);
+      // With the signal, p-retry would reject even if the attempt has just leased a browser.
+      const granted = await withRetries(() => this.#attempt(), this.#mayRepeat);
+      return { ...granted, pool: this.#pool, leave: place.released };
+    } catch (error) {
+      place?.released();
+      // Its response is still to come, and may lease a browser.
+      if (this.#isOpen) this.#counts.unknownAcquires++;
+      throw this.#explain(error);
+    } finally {
+      clock.clearTimeout(patience);
+      place?.acquired();
+    }
   }
 
-  /** Whether another request may be sent after one that leased no browser. */
-  mayRepeat({ outcome, hasWaited }: NotLeased): boolean {
-    const { settings, counts } = this.#call;
-    const { name, retry } = settings;
-    if (!hasWaited && ++this.#retries > retry.retries) return false;
-    if (outcome.kind === 'none') return true;
-    // A success that can't be read most likely leased a browser: another request would lease a second one.
-    if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
-    // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
-    if (outcome.kind === 'unknown') return counts.unknownAcquires <= 1;
-    // The name of a browser that is still being released is in use: a request for it would be refused.
-    if (outcome.kind === 'released') return name === undefined && this.#brokenGrants <= 1;
-    return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
-  }
-
-  /** Waits before the next request: as long as the service asks, otherwise by the backoff. */
-  async pauseAfter({ outcome, hasWaited }: NotLeased): Promise<void> {
-    const error = 'error' in outcome ? outcome.error : undefined;
-    if (error) this.#lastError = error;
-    this.#isFailing = error !== undefined;
-    this.#failures = hasWaited ? 0 : this.#failures + 1;
-    this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
-    const { service } = clientOf(this.#call.pool);
-    // The outage gate makes the pause, for all callers together.
-    if ('error' in outcome && outcome.isOutage && !hasWaited) return;
-    const retryAfter = retryAfterOf(error);
-    if (hasWaited && retryAfter === undefined) return;
-    // A service that refuses at once may have a browser as soon as this process releases one.
-    await this.#pause(retryAfter, { untilRelease: service.waits === 'never' });
-  }
-
-  /**
-   * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
-   *
-   * @param refusals Number of refused connections of this call.
-   * @throws AcquireTimeoutError
-   */
   async pauseAfterRefusal(error: Error, refusals: number): Promise<void> {
     const { emit, settings } = this.#call;
     emit({ type: 'waiting', ...this.#progress(), error });
@@ -186,23 +184,98 @@ export class AcquireWait {
       if (refusals > settings.retry.retries) throw error;
       await this.#pause(undefined, { untilRelease: true });
     } catch {
-      throw this.explain(error);
+      throw this.#explain(error);
     }
   }
 
+  /** Sends one request, after the pause that follows the one before. @throws NotLeased */
+  async #attempt(): Promise<Granted<Session>> {
+    if (this.#latest) await this.#pauseAfter(this.#latest);
+    this.#deadline.signal.throwIfAborted();
+    return this.#request();
+  }
+
+  /** Sends one request, in turn with other callers while the service has an outage. */
+  async #request(): Promise<Granted<Session>> {
+    const { settings, emit } = this.#call;
+    const { keepAlive, added } = this.#acquisition.plan;
+    const pool = this.#pool;
+    const client = clientOf(pool);
+    const { signal } = this.#deadline;
+    let sentAt = 0;
+    let wait: number | undefined;
+    // Clocks and rounding differ: half of the requested time counts as waited.
+    const hasWaited = () => clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
+    const send = async () => {
+      const { timeLeft } = this.#deadline;
+      const { name, tags, startUrl, releaseOnCrash: onCrash } = settings;
+      wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
+      sentAt = clock.now();
+      emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
+      this.#counts.acquireAttempts++;
+      const lease = leaseRequest(pool, { name, tags, startUrl, wait, keepAlive, ...added });
+      const onSend = () => (this.#isOpen = true);
+      const outcome = await requestGrant({ pool, lease, signal, emit, onCrash, onSend });
+      this.#isOpen = false;
+      return outcome;
+    };
+    const outageIn = (outcome: AcquireOutcome<Session>) =>
+      'error' in outcome && outcome.isOutage && !hasWaited()
+        ? { retryAfter: retryAfterOf(outcome.error) }
+        : undefined;
+    const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
+    if (outcome.kind === 'granted') return outcome.granted;
+    if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
+    if (outcome.kind === 'released') this.#brokenGrants++;
+    const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
+    this.#latest = new NotLeased(outcome, isNone && hasWaited());
+    throw this.#latest;
+  }
+
+  /** Whether another request may be sent after one that leased no browser. */
+  readonly #mayRepeat = (error: Error): boolean => {
+    const { name, retry } = this.#call.settings;
+    if (!(error instanceof NotLeased) || this.#deadline.signal.aborted || this.#timeToReach <= 0)
+      return false;
+    const { outcome, hasWaited } = error;
+    if (!hasWaited && ++this.#retries > retry.retries) return false;
+    if (outcome.kind === 'none') return true;
+    // A success that can't be read most likely leased a browser: another request would lease a second one.
+    if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
+    // A call repeats at most one request with an unknown outcome, and at most one with a broken response.
+    if (outcome.kind === 'unknown') return this.#counts.unknownAcquires <= 1;
+    // The name of a browser that is still being released is in use: a request for it would be refused.
+    if (outcome.kind === 'released') return name === undefined && this.#brokenGrants <= 1;
+    return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
+  };
+
+  /** Waits before the next request: as long as the service asks, otherwise by the backoff. */
+  async #pauseAfter({ outcome, hasWaited }: NotLeased): Promise<void> {
+    const error = 'error' in outcome ? outcome.error : undefined;
+    if (error) this.#lastError = error;
+    this.#isFailing = error !== undefined;
+    this.#failures = hasWaited ? 0 : this.#failures + 1;
+    this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
+    const { service } = clientOf(this.#pool);
+    // The outage gate makes the pause, for all callers together.
+    if ('error' in outcome && outcome.isOutage && !hasWaited) return;
+    const retryAfter = retryAfterOf(error);
+    if (hasWaited && retryAfter === undefined) return;
+    // A service that refuses at once may have a browser as soon as this process releases one.
+    await this.#pause(retryAfter, { untilRelease: service.waits === 'never' });
+  }
+
   /** Returns the error that the call throws. */
-  explain(error: unknown): unknown {
-    const { signal, settings, counts, pool } = this.#call;
+  #explain(error: unknown): unknown {
+    const { signal, settings } = this.#call;
     if (signal.aborted) return signal.reason;
     const { timedOut } = this.#deadline;
-    const { reachability } = clientOf(pool).host;
-    if (!timedOut && reachability.timeLeft(settings.unreachableTimeout) <= 0)
-      return this.#neverReachedError();
+    if (!timedOut && this.#timeToReach <= 0) return this.#neverReachedError();
     const outcome = error instanceof NotLeased ? error.outcome : undefined;
     if (timedOut || outcome?.kind === 'none') return this.#timeoutError();
     const cause = outcome ? outcome.error : error;
     const { name } = settings;
-    if (name === undefined || counts.unknownAcquires === 0 || !isNameTaken(cause)) return cause;
+    if (name === undefined || this.#counts.unknownAcquires === 0 || !isNameTaken(cause)) return cause;
     const message =
       `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
       'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
@@ -211,11 +284,11 @@ export class AcquireWait {
 
   /** No connection to the service was opened within `unreachableTimeout`. */
   #neverReachedError(): PoolConnectionError {
-    const { pool, settings } = this.#call;
-    const { host } = clientOf(pool);
+    const { unreachableTimeout } = this.#call.settings;
+    const { host } = clientOf(this.#pool);
     const { message, cause } = unreachable(host.url, host.reachability.lastFailure, {});
     const more =
-      `No connection was opened for ${duration(settings.unreachableTimeout)}. ` +
+      `No connection was opened for ${duration(unreachableTimeout)}. ` +
       'If the service needs longer to start, increase unreachableTimeout.';
     const facts = { ...this.#facts, cause, isPermanent: true };
     return new PoolConnectionError(`${message} ${more}`, 'ERR_POOL_UNREACHABLE', facts);
@@ -223,7 +296,7 @@ export class AcquireWait {
 
   /** No browser became available in time. If the last request failed, the message begins with its error. */
   #timeoutError(): AcquireTimeoutError {
-    const { settings, nestedIn } = this.#call;
+    const { settings } = this.#call;
     const { pool, attempts } = this.#facts;
     const cause = this.#lastError;
     const failure = this.#isFailing ? cause : undefined;
@@ -236,29 +309,37 @@ export class AcquireWait {
       // A larger pool does not help if the service can't be reached.
       !(failure instanceof PoolConnectionError) &&
         `${advice}, enlarge the pool, or look for leases that are not released.`,
-      nestedIn,
+      ...this.#acquisition.plan.advise(),
     ];
     return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), { ...this.#facts, cause });
   }
 
   async #pause(retryAfter: number | undefined, { untilRelease }: { untilRelease: boolean }): Promise<void> {
-    const { pool, settings } = this.#call;
-    const queue = clientOf(pool).queueOf(pool.idOrName);
-    const wake = (resolve: () => void) => queue.onRelease(resolve);
-    const pause = retryAfter ?? backoff(settings.retry, this.#failures);
+    const wake = (resolve: () => void) => this.#queue.onRelease(resolve);
+    const pause = retryAfter ?? backoff(this.#call.settings.retry, this.#failures);
     await delay(pause, this.#deadline.signal, untilRelease ? wake : undefined);
+  }
+
+  /** Milliseconds in which the service must be reached for the first time. */
+  get #timeToReach(): number {
+    const { reachability } = clientOf(this.#pool).host;
+    return reachability.timeLeft(this.#call.settings.unreachableTimeout);
+  }
+
+  get #queue() {
+    return clientOf(this.#pool).queueOf(this.#pool.idOrName);
   }
 
   #progress(further = 0) {
     return {
-      attempt: this.#call.counts.acquireAttempts + further,
+      attempt: this.#counts.acquireAttempts + further,
       waited: Math.round(this.#deadline.elapsed),
     };
   }
 
   get #facts() {
-    const { pool, counts } = this.#call;
-    return { pool: pool.idOrName, attempts: counts.acquireAttempts, elapsed: this.#deadline.elapsed };
+    const { idOrName: pool } = this.#pool;
+    return { pool, attempts: this.#counts.acquireAttempts, elapsed: this.#deadline.elapsed };
   }
 }
 

@@ -1,28 +1,38 @@
 import type { OpenConnection } from '../connect/connect-session.js';
-import type { Connector } from '../connect/connector.js';
+import type { Connector, Isolation, Workspace } from '../connect/connector.js';
 import type { ConnectAddition } from '../connect/extension.js';
-import type { SocketEnd } from '../connect/socket.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { hasAcquireRequest } from '../services/browser-service.js';
 import { meaningOf } from '../net/status.js';
-import { LinkedAbort, raceAbort, raceEnd, raceTimeout } from '../shared/abort.js';
+import { LinkedAbort, raceAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
-import { duration, InvalidOptionError } from '../shared/errors.js';
+import { InvalidOptionError } from '../shared/errors.js';
 import {
   BrowserLostError,
   ConnectError,
   ConnectionDroppedError,
+  LeaseOverError,
   type LossReason,
 } from '../shared/lease-errors.js';
 import { lazy } from '../shared/lazy.js';
-import type { Lease } from './lease.js';
+import type { LeaseContext } from './context.js';
+import type { LeaseStep } from './events.js';
 
 /** The event `session-expiring` is emitted this time before the end of the session, in ms, or after half of its time. */
 const EXPIRY_WARNING = 10_000;
 
 /** Loaded while the acquire request waits, with the automation library. */
 export const loadConnect = lazy(() => import('../connect/connect-session.js'));
+
+/** How a lease connects. */
+export interface LinkPlan<Handles> {
+  readonly connector: Connector<Handles>;
+  /** What the features add to a connect. */
+  readonly additions: () => readonly ConnectAddition[];
+  /** Names that are added to the handles of the connector, which must not have them. */
+  readonly addedNames: readonly string[];
+}
 
 /** Pauses between two attempts to connect again. */
 const RECONNECT = { factor: 2, minTimeout: 200, maxTimeout: 2000, randomize: true };
@@ -44,12 +54,10 @@ export async function prepareConnect(pool: BrowserPool<object>, connector: Conne
  * and are not repeated. Without it the browser is lost with its connection.
  */
 export class Link<Handles> {
-  readonly #lease: Lease<unknown>;
-  readonly #connector: Connector<Handles>;
+  readonly #lease: LeaseContext<LeaseStep>;
+  readonly #plan: LinkPlan<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
   #abort!: LinkedAbort;
-  /** The hosts of `exposeNetwork` that were reported. */
-  readonly #exposed = new Set<string>();
   #connection!: OpenConnection<Handles>;
   /** Aborts when the present connection ends, or with the lease. */
   #current!: LinkedAbort;
@@ -58,17 +66,26 @@ export class Link<Handles> {
   #expiry: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  static async open<Handles>(lease: Lease<unknown>, connector: Connector<Handles>): Promise<Link<Handles>> {
-    const link = new Link(lease, connector);
+  static async open<Handles>(
+    lease: LeaseContext<LeaseStep>,
+    plan: LinkPlan<Handles>,
+  ): Promise<Link<Handles>> {
+    const link = new Link(lease, plan);
     const connection = await link.#connect(lease.signal);
+    const taken = plan.addedNames.find((name) => Object.hasOwn(connection.handles as object, name));
+    if (taken !== undefined) {
+      connection.cut();
+      const message = `The connector ${plan.connector.library} has a handle ${taken}, which is a name of this library. Rename the handle.`;
+      throw new InvalidOptionError('connector', message);
+    }
     link.#abort = new LinkedAbort(lease.signal);
     link.#setConnection(connection);
     return link;
   }
 
-  private constructor(lease: Lease<unknown>, connector: Connector<Handles>) {
+  private constructor(lease: LeaseContext<LeaseStep>, plan: LinkPlan<Handles>) {
     this.#lease = lease;
-    this.#connector = connector;
+    this.#plan = plan;
   }
 
   /** The present connection, or the last one. */
@@ -78,6 +95,7 @@ export class Link<Handles> {
 
   /** Waits for a connection and calls `fn` with its handles. Rejects if that connection ends. */
   async use<Value>(fn: (handles: Handles) => Value | PromiseLike<Value>): Promise<Value> {
+    if (this.#isClosed) throw this.#overError();
     if (this.#current.signal.aborted) await this.renew();
     const { signal } = this.#current;
     const connection = this.#connection;
@@ -87,9 +105,18 @@ export class Link<Handles> {
   }
 
   /** Replaces the connection, whether or not it has ended. */
-  renew(): Promise<void> {
+  async renew(): Promise<void> {
+    if (this.#isClosed) throw this.#overError();
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
     return this.#renewing;
+  }
+
+  /** Opens a page for tasks. */
+  async openWorkspace(isolation: Isolation, contextOptions?: object): Promise<Workspace<Handles>> {
+    const connection = this.#connection;
+    if (connection.openWorkspace) return connection.openWorkspace(isolation, contextOptions);
+    const message = 'The connector has no openWorkspace, which mapPooledBrowsers needs.';
+    throw new InvalidOptionError('connector', message);
   }
 
   /** Checks the library's side, which detects earlier than the socket that the callback closed the connection. */
@@ -101,9 +128,11 @@ export class Link<Handles> {
   close(): void {
     this.#isClosed = true;
     clock.clearTimeout(this.#expiry);
-    this.#abort.abort(new DOMException('The lease has ended', 'AbortError'));
-    this.#abort.dispose();
-    this.#current.dispose();
+    const over = this.#overError();
+    for (const abort of [this.#abort, this.#current]) {
+      abort.abort(over);
+      abort.dispose();
+    }
     const { host } = clientOf(this.#lease.pool);
     host.open().then(
       ({ spare }) => spare.renew(),
@@ -178,10 +207,10 @@ export class Link<Handles> {
     pageUrl?: string,
     grant = this.#lease.grant,
   ): Promise<OpenConnection<Handles>> {
-    const { settings, emit, pool, sessionId, downloads, noteOwnContext } = this.#lease;
-    const { library } = this.#connector;
+    const { settings, emit, pool, sessionId, noteOwnContext } = this.#lease;
+    const { connector, additions } = this.#plan;
     return this.#lease.time('connect', async () => {
-      emit({ type: 'connecting', sessionId, library, protocol: settings.protocol });
+      emit({ type: 'connecting', sessionId, library: connector.library, protocol: settings.protocol });
       try {
         const { host, trust } = clientOf(pool);
         const plan = {
@@ -190,12 +219,12 @@ export class Link<Handles> {
           spare: (await host.open()).spare,
           pageUrl,
           signal,
-          additions: [this.#exposeNetwork(), downloads ? { needsCdp: 'downloads', downloads } : {}],
+          additions: additions(),
           onOwnContextUsed: noteOwnContext,
           onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
         };
         const { connectSession } = await loadConnect();
-        const connection = await connectSession(this.#connector, grant, plan);
+        const connection = await connectSession(connector, grant, plan);
         emit({ type: 'connected', sessionId });
         return connection;
       } catch (error) {
@@ -203,27 +232,6 @@ export class Link<Handles> {
         throw error;
       }
     });
-  }
-
-  #exposeNetwork(): ConnectAddition {
-    const { settings, emit, sessionId } = this.#lease;
-    const { exposeNetwork: hosts } = settings;
-    if (hosts === undefined) return {};
-    const onRequest = (host: string) => {
-      if (this.#exposed.has(host)) return;
-      this.#exposed.add(host);
-      emit({ type: 'host-exposed', sessionId, host });
-    };
-    return {
-      needsCdp: 'exposeNetwork',
-      extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
-        const { ExposedNetwork } = await import('../features/exposed-network/exposed-network.js');
-        // An option of Puppeteer.
-        const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
-        const acceptsInsecureCerts = acceptInsecureCerts === true;
-        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, onRequest, onLost });
-      },
-    };
   }
 
   #warnBeforeExpiry(): void {
@@ -245,6 +253,10 @@ export class Link<Handles> {
     this.#lease.abort(error);
   }
 
+  #overError(): LeaseOverError {
+    return new LeaseOverError('The lease has ended.', this.#facts);
+  }
+
   get #facts() {
     return { pool: this.#lease.pool.idOrName, sessionId: this.#lease.sessionId };
   }
@@ -260,7 +272,7 @@ const LOSSES: Readonly<Record<LossReason, string>> = {
 };
 
 /** Throws if the session ends with its connection. */
-export function expectLasting({ grant, pool }: Pick<Lease<unknown>, 'grant' | 'pool'>, action: string): void {
+export function expectLasting({ grant, pool }: Pick<LeaseContext, 'grant' | 'pool'>, action: string): void {
   if (grant.endsWithConnection !== true) return;
   const { name } = clientOf(pool).service;
   throw new InvalidOptionError(
@@ -268,15 +280,4 @@ export function expectLasting({ grant, pool }: Pick<Lease<unknown>, 'grant' | 'p
     `${action} is not possible: session ${grant.id} of the service ${name} ends with its connection. ` +
       "If the service can keep sessions alive, pass reconnect: 'eager', or the option of the service.",
   );
-}
-
-/** Does work that needs the browser, and rejects when its connection ends: not every library notices that. */
-export function inTime<T>(
-  { ended }: Pick<OpenConnection<unknown>, 'ended'>,
-  milliseconds: number,
-  work: () => Promise<T>,
-): Promise<T> {
-  const dropped = (how: SocketEnd) => new Error(`The WebSocket ended (${how}).`);
-  const late = () => new Error(`The browser did not respond within ${duration(milliseconds)}.`);
-  return raceTimeout(milliseconds, () => raceEnd(work(), ended, dropped), late);
 }

@@ -18,6 +18,7 @@ import {
 import type { SendOptions } from './client.js';
 import type { DownloadedReplay } from './download-replay.js';
 import { leaseMark } from './lease-mark.js';
+import { leaseRequest } from './lease-request.js';
 import { addressOf, serviceOfEnvironment, serviceUrl, tokenOf } from './named-service.js';
 import { createInternals, INTERNALS, type ClientSettings, type PoolInternals } from './pool-internals.js';
 import {
@@ -57,7 +58,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
   /** Address of the service; `local:<pool>` for browsers of this machine. */
   readonly baseUrl: string;
   /** @internal */
-  readonly [INTERNALS]: PoolInternals;
+  readonly [INTERNALS]: PoolInternals<Session>;
 
   readonly #service: BrowserService;
   #closed: Promise<void> | undefined;
@@ -74,6 +75,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     const { service, baseUrl } = given.service
       ? { service: given.service, baseUrl: given.baseUrl ?? addressOf(given.service) }
       : serviceOfEnvironment(given.baseUrl);
+    // The caller names the type of the sessions of the environment's service.
+    const typed = service as BrowserService<Session>;
     const url = serviceUrl(baseUrl, idOrName, { insecure });
     const token = given.token ?? tokenOf(service, url);
     if (typeof token === 'string') hideOwnSecret(token);
@@ -82,7 +85,8 @@ export class BrowserPool<Session extends object = BrowserSession> {
     hideParameters(service.secretParameters ?? []);
     hideHeaders(service.headers ?? {});
     if (proxy) hideProxy(proxy);
-    const settings: ClientSettings = { service, url, token, insecure, local, network: { proxy, ca } };
+    const network = { proxy, ca };
+    const settings: ClientSettings<Session> = { service: typed, url, token, insecure, local, network };
     this[INTERNALS] = createInternals(
       this,
       settings,
@@ -107,11 +111,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
       tags,
       start_url: startUrl,
     } = readOptions(acquireRequestChecks, request, 'acquire');
-    const { signal, onEvent } = readOptions(acquireChecks, options, 'acquire');
+    const { signal, onEvent, owner } = readOptions(acquireChecks, options, 'acquire');
     if (this.#closed) throw new PoolClosedError(this.#facts());
-    const id = globalThis.crypto.randomUUID();
-    const what = { name, tags, startUrl, wait, keepAlive: true, record: false };
-    const lease = { pool: this.idOrName, id, mark: leaseMark(), ...what };
+    const mark = owner ? leaseMark() : undefined;
+    const lease = leaseRequest(this, { name, tags, startUrl, wait, mark, keepAlive: true });
     const { requestGrant, beginCall, LinkedAbort } = await loadRequests();
     const abort = new LinkedAbort(signal);
     const endCall = beginCall(this, (error) => abort.abort(error));
@@ -125,7 +128,7 @@ export class BrowserPool<Session extends object = BrowserSession> {
       endCall();
       abort.dispose();
     });
-    if (outcome.kind === 'granted') return outcome.granted.grant.session as Session;
+    if (outcome.kind === 'granted') return outcome.granted.grant.session;
     if (outcome.kind === 'none') return null;
     throw outcome.error;
   }

@@ -21,19 +21,21 @@ import type { ServiceClient } from './client.js';
 import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
 import { heldSessionsOf } from './held-sessions.js';
-import type { PoolWithInternals } from './pool-internals.js';
+import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { readAs, readJson, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
 import { isSuccess, meaningOf } from '../net/status.js';
 import { ANY_ID, idsIn, isOurs, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** A browser that an acquire request leased, and how to release it. */
-export interface Granted {
-  readonly grant: Grant;
+export interface Granted<Session extends object> {
+  readonly grant: Grant<Session>;
   /** The request that leased it. */
   readonly lease: LeaseRequest;
   /** Undefined if the end of the connection releases the browser. */
   readonly ticket: ReleaseTicket | undefined;
+  /** Whether the service showed the mark of the lease in its response. */
+  readonly isMarkShown: boolean;
   /** Time of the response by the service's clock, in ms, in steps of a second. Undefined if the service does not send it. */
   readonly servedAt: number | undefined;
 }
@@ -45,8 +47,8 @@ export interface Granted {
  * - `released`: one was leased in a broken response, and is being released;
  * - `unknown`: nobody can say whether one was leased.
  */
-export type AcquireOutcome =
-  | { readonly kind: 'granted'; readonly granted: Granted }
+export type AcquireOutcome<Session extends object> =
+  | { readonly kind: 'granted'; readonly granted: Granted<Session> }
   | { readonly kind: 'none' }
   | {
       readonly kind: 'unavailable' | 'refused' | 'released' | 'unknown';
@@ -70,8 +72,8 @@ const LOST =
 /** Timeout of a search in ms. */
 const SEARCH_TIMEOUT = 5000;
 
-interface GrantRequest {
-  readonly pool: PoolWithInternals;
+interface GrantRequest<Session extends object = object> {
+  readonly pool: PoolWithInternals<Session>;
   readonly lease: LeaseRequest;
   readonly signal: AbortSignal | undefined;
   readonly emit: (event: PoolEvent) => void;
@@ -87,7 +89,9 @@ interface GrantRequest {
  *
  * @throws The signal's reason after an abort.
  */
-export async function requestGrant(request: GrantRequest): Promise<AcquireOutcome> {
+export async function requestGrant<Session extends object>(
+  request: GrantRequest<Session>,
+): Promise<AcquireOutcome<Session>> {
   const { pool, signal } = request;
   signal?.throwIfAborted();
   const outcome = send(request);
@@ -100,7 +104,7 @@ export async function requestGrant(request: GrantRequest): Promise<AcquireOutcom
   });
 }
 
-async function send(request: GrantRequest): Promise<AcquireOutcome> {
+async function send<S extends object>(request: GrantRequest<S>): Promise<AcquireOutcome<S>> {
   const { pool, lease, signal, emit } = request;
   const client = clientOf(pool);
   const held = heldSessionsOf(pool);
@@ -153,7 +157,11 @@ async function send(request: GrantRequest): Promise<AcquireOutcome> {
 }
 
 /** The connection itself will be the lease. */
-async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise<AcquireOutcome> {
+async function leaseByConnection<Session extends object>({
+  pool,
+  lease,
+  signal,
+}: GrantRequest<Session>): Promise<AcquireOutcome<Session>> {
   const client = clientOf(pool);
   try {
     await client.prepareToken({ facts: { pool: pool.idOrName }, signal });
@@ -161,15 +169,22 @@ async function leaseByConnection({ pool, lease, signal }: GrantRequest): Promise
     if (error === signal?.reason) throw error;
     return outcomeOf(error as Error, client.service, undefined);
   }
-  const grant = sealGrant(client.service.grant(undefined, lease, addressOf(client)));
-  return { kind: 'granted', granted: { grant, lease, ticket: undefined, servedAt: undefined } };
+  const { service } = pool[INTERNALS].settings();
+  const grant = sealGrant(service.grant(undefined, lease, addressOf(client)));
+  return {
+    kind: 'granted',
+    granted: { grant, lease, ticket: undefined, isMarkShown: false, servedAt: undefined },
+  };
 }
 
 /** Reads a response that leased a browser, or refused to. A browser in a broken response is released. */
-function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcome {
+function readGrant<Session extends object>(
+  response: HttpResponse,
+  request: GrantRequest<Session>,
+): AcquireOutcome<Session> {
   const { pool, lease } = request;
   const client = clientOf(pool);
-  const { service } = client;
+  const { service } = pool[INTERNALS].settings();
   const sessionId = isSuccess(response.status) ? findId(response.body, service.idField) : undefined;
   const facts = { pool: pool.idOrName, sessionId };
   // Also those of a response that is not a session: its browser may have been leased.
@@ -184,10 +199,12 @@ function readGrant(response: HttpResponse, request: GrantRequest): AcquireOutcom
       // The library could not release a browser with such an id.
       if (fault !== undefined) throw new Error(`has a session id that ${fault}`);
       const test = service.owner?.(grant.id, lease);
+      const isMarkShown = Boolean(test && isOurs(json, test));
       const granted = {
         grant: sealGrant(grant),
         lease,
-        ticket: ticketOf(grant.id, request, Boolean(test && isOurs(json, test))),
+        ticket: ticketOf(grant.id, request, isMarkShown),
+        isMarkShown,
         servedAt: Number.isNaN(servedAt) ? undefined : servedAt,
       };
       return { kind: 'granted', granted };
@@ -208,7 +225,7 @@ function outcomeOf(
   error: Error,
   service: BrowserService,
   response: HttpResponse | undefined,
-): Extract<AcquireOutcome, { error: Error }> {
+): Extract<AcquireOutcome<never>, { error: Error }> {
   if (error instanceof PoolServiceError) {
     const meaning = meaningOf(error.status);
     const kind = service.meaning?.(error.status, jsonOf(response!.body)) ?? meaning.acquire;

@@ -1,10 +1,16 @@
 import { raceAbort } from '../shared/abort.js';
 
+/** A caller who waits for a place. */
+interface Waiting {
+  /** Its limit: callers of pools with different limits can share the places. */
+  readonly most: number;
+  readonly enter: (leave: () => void) => void;
+}
+
 /** A semaphore that serves its callers in order. */
 export class Places {
   taken = 0;
-  #most = Number.POSITIVE_INFINITY;
-  readonly #queue = new Set<(leave: () => void) => void>();
+  readonly #queue = new Set<Waiting>();
 
   /**
    * Waits for a place. The returned function frees it, once.
@@ -12,12 +18,12 @@ export class Places {
    * @param most Number of places.
    */
   async take(most: number, signal: AbortSignal): Promise<() => void> {
-    this.#most = most;
     if (this.taken < most) return this.add();
-    let call!: (leave: () => void) => void;
-    const turn = new Promise<() => void>((resolve) => (call = resolve));
-    this.#queue.add(call);
-    return raceAbort(turn, signal, (leave) => leave()).finally(() => this.#queue.delete(call));
+    let enter!: (leave: () => void) => void;
+    const turn = new Promise<() => void>((resolve) => (enter = resolve));
+    const waiting = { most, enter };
+    this.#queue.add(waiting);
+    return raceAbort(turn, signal, (leave) => leave()).finally(() => this.#queue.delete(waiting));
   }
 
   /** Takes a place without waiting, also beyond the limit. The returned function frees it, once. */
@@ -28,19 +34,18 @@ export class Places {
       if (!isTaken) return;
       isTaken = false;
       this.taken--;
-      if (this.taken < this.#most) this.#callNext();
+      const next = [...this.#queue].find(({ most }) => this.taken < most);
+      if (next) this.#admit(next);
     };
   }
 
   /** Gives a place to all who wait. */
   admitAll(): void {
-    while (this.#queue.size > 0) this.#callNext();
+    for (const waiting of this.#queue) this.#admit(waiting);
   }
 
-  #callNext(): void {
-    const [next] = this.#queue;
-    if (!next) return;
-    this.#queue.delete(next);
-    next(this.add());
+  #admit(waiting: Waiting): void {
+    this.#queue.delete(waiting);
+    waiting.enter(this.add());
   }
 }

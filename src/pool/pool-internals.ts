@@ -6,8 +6,8 @@ import type { LocalOptions, Token } from './pool-options.js';
 export const INTERNALS: unique symbol = Symbol('pooled-browser.internals');
 
 /** Where a client sends its requests. */
-export interface ClientSettings {
-  readonly service: BrowserService;
+export interface ClientSettings<Session extends object = object> {
+  readonly service: BrowserService<Session>;
   /** Address of the service; `local:<pool>` for browsers of this machine. */
   readonly url: URL;
   readonly token: Token | undefined;
@@ -17,9 +17,9 @@ export interface ClientSettings {
 }
 
 /** What the modules of a lease share. An import of the library loads neither the client nor the release. */
-export interface PoolInternals {
+export interface PoolInternals<Session extends object = object> {
   /** A function, because `inspect` must not show the token. */
-  readonly settings: () => ClientSettings;
+  readonly settings: () => ClientSettings<Session>;
   /** Most leases of this process at once. */
   readonly limit: number;
   /** Returns what `create` creates for the pool, which happens once: see `clientOf`. */
@@ -27,16 +27,16 @@ export interface PoolInternals {
 }
 
 /** A pool, as far as its requests need it. */
-export interface PoolWithInternals {
+export interface PoolWithInternals<Session extends object = object> {
   readonly idOrName: string;
-  readonly [INTERNALS]: PoolInternals;
+  readonly [INTERNALS]: PoolInternals<Session>;
 }
 
-export function createInternals(
-  pool: PoolWithInternals,
-  settings: ClientSettings,
+export function createInternals<Session extends object>(
+  pool: PoolWithInternals<Session>,
+  settings: ClientSettings<Session>,
   limit: number,
-): PoolInternals {
+): PoolInternals<Session> {
   const parts = new Map<unknown, object>();
   const part = <Part extends object>(create: (pool: PoolWithInternals) => Part) => {
     const created = parts.get(create) ?? create(pool);

@@ -94,6 +94,12 @@ export interface RequestOptions {
 export interface AcquireOptions extends RequestOptions {
   /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
   onEvent?: ((event: PoolEvent) => void) | undefined;
+  /**
+   * `false`: without the tag `pooled-browser-owner`, which has the host name and the process id, by which the command `leases`
+   * finds the leases of a crashed machine.
+   * @default true
+   */
+  owner?: boolean | undefined;
 }
 
 /** Options of `BrowserPool.release`. */
@@ -198,6 +204,7 @@ export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abort
 export const acquireChecks = checksOf<AcquireOptions>()({
   ...requestChecks,
   onEvent: optional(callback<(event: PoolEvent) => void>()),
+  owner: optional(flag(), true),
 });
 
 export const releaseChecks = checksOf<ReleaseOptions>()({

@@ -3,7 +3,7 @@ import { hideSecret, hideValuesIn, INSPECT, redact } from '../shared/redact.js';
 import type { Grant } from '../services/browser-service.js';
 
 /** Hides the secrets of a browser and of its session from `util.inspect`, and those of the session also from JSON. */
-export function sealGrant(grant: Grant): Grant {
+export function sealGrant<Session extends object>(grant: Grant<Session>): Grant<Session> {
   const { session: _session, ...urls } = grant;
   const session = sealSession(grant);
   const shown = { ...(mapStrings(urls, redact) as object), session };
@@ -14,7 +14,12 @@ export function sealGrant(grant: Grant): Grant {
  * Hides the secrets of a session. Fields that contain one return their real value when code reads them by name;
  * `util.inspect`, JSON and enumeration show them redacted or not at all.
  */
-export function sealSession({ session: fields, secretFields = [], headers = {}, ...urls }: Grant): object {
+export function sealSession<Session extends object>({
+  session: fields,
+  secretFields = [],
+  headers = {},
+  ...urls
+}: Grant<Session>): Session {
   Object.values(headers).forEach(hideSecret);
   for (const field of secretFields) {
     const value = isRecord(fields) ? fields[field] : undefined;
@@ -22,7 +27,8 @@ export function sealSession({ session: fields, secretFields = [], headers = {}, 
   }
   // Without the names of this library: one of them can be the name of a secret field of a service.
   hideValuesIn(JSON.stringify([fields, Object.values(urls)]));
-  const session = {};
+  // It has the same fields: some are only hidden.
+  const session = {} as Session;
   const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(fields)) {
     const clean = mapStrings(value, redact);

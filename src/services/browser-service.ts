@@ -390,6 +390,11 @@ export function headersFault(headers: unknown): string | undefined {
   return wrong && `a header ${JSON.stringify(wrong[0])} that can't be sent`;
 }
 
+/** Whether a session can belong to one lease after another: then its browser can be reused. */
+export function leasesAgain({ owner }: BrowserService): boolean {
+  return owner !== undefined;
+}
+
 /** Whether a browser is leased by a request, and not by the connection alone. */
 export function hasAcquireRequest({ acquire }: BrowserService): boolean {
   return acquire(SAMPLE) !== undefined;

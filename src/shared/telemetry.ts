@@ -36,9 +36,6 @@ async function emitWarning(what: string, error: unknown): Promise<void> {
   process.emitWarning(`${what}: ${redact(inspect(error))}`, 'PooledBrowserWarning');
 }
 
-/** The stages of a lease, in their usual order. */
-export type Stage = 'acquire' | 'connect' | 'callback' | 'cleanup' | 'replays' | 'release';
-
 /**
  * The message on the tracing channels `tracing:pooled-browser:<stage>:<event>`, with Node's events `start`, `end`,
  * `asyncStart`, `asyncEnd` and `error`. All events of a stage share one object. It contains no secrets, and no result.
@@ -64,7 +61,7 @@ export interface StageTrace {
  * @param work May add facts to the trace.
  */
 export async function traceStage<T>(
-  stage: Stage,
+  stage: string,
   trace: StageTrace,
   work: (trace: StageTrace) => Promise<T>,
 ): Promise<T> {

@@ -14,7 +14,7 @@ const WHOLE = {
   lease: { pool: 'pool', id: 'lease-1' },
 };
 
-function secretOf(record: object, prefix = 'pooled-browser-lease-2.'): string {
+function secretOf(record: object, prefix = 'pooled-browser-lease-3.'): string {
   return prefix + Buffer.from(JSON.stringify(record)).toString('base64url');
 }
 
@@ -75,9 +75,9 @@ describe('attachBrowser', () => {
     ['a session', secretOf({ ...WHOLE, grant: { id: 'session-1' } })],
     ['the session id', secretOf({ ...WHOLE, grant: { ...WHOLE.grant, id: '..' } })],
     ['the request that leased it', secretOf({ ...WHOLE, lease: undefined })],
-    ['this version', secretOf(WHOLE, 'pooled-browser-lease-1.')],
-    ['JSON', 'pooled-browser-lease-2.e30e30'],
-    ['a record', 'pooled-browser-lease-2.'],
+    ['this version', secretOf(WHOLE, 'pooled-browser-lease-2.')],
+    ['JSON', 'pooled-browser-lease-3.e30e30'],
+    ['a record', 'pooled-browser-lease-3.'],
     ['a secret', ''],
     ['the type of a text', undefined as unknown as string],
   ])('refuses a secret without %s, and says what to pass', async (_what, secret) => {

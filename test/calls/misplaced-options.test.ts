@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { leaseChecks, readLeaseOptions } from '../../src/lease/options.js';
+import { leaseChecks, readLeaseOptions } from '../../src/calls/options.js';
 
 it.each([
   ['viewport', 'contextOptions: { viewport }'],

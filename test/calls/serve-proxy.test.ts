@@ -30,7 +30,10 @@ afterEach(async () => {
   await played[Symbol.asyncDispose]();
 });
 
-async function start(options: ProxyOptions = {}, pool: BrowserPool<object> = played.pool): Promise<void> {
+async function start(
+  options: ProxyOptions<object> = {},
+  pool: BrowserPool<object> = played.pool,
+): Promise<void> {
   const retry = { minTimeout: 10, maxTimeout: 20 };
   proxy = await serveProxy(pool, { retry, onClient: (event) => events.push(event), ...options });
 }

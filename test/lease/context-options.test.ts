@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { InvalidOptionError, type Connector } from '../../src/index.js';
 import { playwright } from '../../src/playwright.js';
 import { puppeteer } from '../../src/puppeteer.js';
-import { leaseChecks, readLeaseOptions } from '../../src/lease/options.js';
+import { leaseChecks, readLeaseOptions } from '../../src/calls/options.js';
 import { plainConnector } from '../support/plain-connector.js';
 
 function read(connector: Connector, contextOptions: object, options: object = {}) {

@@ -199,7 +199,10 @@ describe('reconnect()', () => {
   it('rejects after the end of the lease', async () => {
     await using held = await hold();
     await held.lease.release();
-    expect(await rejection(held.lease.reconnect())).toMatchObject({ name: 'AbortError' });
+    expect(await rejection(held.lease.reconnect())).toMatchObject({
+      code: 'ERR_LEASE_OVER',
+      sessionId: 'session-1',
+    });
     expect(held.played.requests).toHaveLength(1);
   });
 });

@@ -75,7 +75,8 @@ it('detects that the browser of a lost response is not searched for', async () =
 it('detects a browser that is released during its callback, and prints the log of that world', async () => {
   const { call } = Lease.prototype;
   vi.spyOn(Lease.prototype, 'call').mockImplementation(async function (this: Lease<unknown>, ...args) {
-    await this.pool.release(this.sessionId);
+    const { pool, sessionId } = this.context;
+    await pool.release(sessionId);
     return call.apply(this, args);
   });
   const { seed, rules } = await brokenRules();

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import type { LeaseFacts, LeaseOptions, PooledBrowser, Run, RunEvent, RunSummary } from '../../src/index.js';
+import type { LeaseFacts, PooledBrowser, ReleaseChoice, Run, RunEvent, RunSummary } from '../../src/index.js';
 import type { PoolEvent } from '../../src/pool/events.js';
 import { simulatedConnector, type SimulatedHandles } from './simulated-connector.js';
 import { callOf } from './simulated-replays.js';
@@ -315,7 +315,7 @@ export class Caller {
     return options;
   }
 
-  readonly #onEvent = (event: RunEvent | PoolEvent): void => {
+  readonly #onEvent = (event: RunEvent<object> | PoolEvent): void => {
     if (this.#world.story)
       this.#world.tell(`call ${this.number}: ${event.type} ${'error' in event ? String(event.error) : ''}`);
     if (event.type === 'outcome-unknown') this.unknown++;
@@ -389,7 +389,7 @@ function idOf(session: object): string {
 function drawOptions({ random }: World) {
   const release = random.chance(0.03)
     ? 'leave'
-    : random.pick<LeaseOptions['release']>(['auto', 'auto', 'reuse', 'destroy']);
+    : random.pick<'auto' | ReleaseChoice>(['auto', 'auto', 'reuse', 'destroy']);
   return {
     acquireTimeout: random.pick([1000, 10_000, 60_000, 300_000]),
     pollTimeout: random.pick<number | false>([false, 1000, 5000, 25_000]),

@@ -105,8 +105,8 @@ export class PlayedLease implements AsyncDisposable {
     return this.leaseIn(this.pool, options);
   }
 
-  leaseIn<Session extends object>(pool: BrowserPool<Session>, options: LeaseOptions = {}) {
-    return leaseBrowser(pool, this.#with(options));
+  leaseIn(pool: BrowserPool<object>, options: LeaseOptions = {}) {
+    return leaseBrowser(pool as BrowserPool, this.#with(options));
   }
 
   /** The events of one type. */

@@ -1,38 +1,69 @@
 import type { OpenConnection } from '../../connect/connect-session.js';
-import type { Observation, ObserveRequest } from '../../connect/connector.js';
+import type { Observation } from '../../connect/connector.js';
+import { inTime } from '../../connect/in-time.js';
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
 import type { ArtifactFolder } from './artifact-files.js';
 import { ConsoleLog } from './console-log.js';
-import type { Lease } from '../../lease/lease.js';
-import { inTime } from '../../lease/link.js';
-import { NO_TRACE, type ArtifactsSettings } from '../../lease/options.js';
+import { NO_TRACE, type ArtifactsResult, type ArtifactsSettings, type ArtifactsSteps } from './options.js';
 
 /** Time for everything that needs the browser, in ms. */
 const BROWSER_TIMEOUT = 10_000;
 /** Time with the disk, in ms: a disk that does not respond must not delay the release. */
 const TIMEOUT = 15_000;
 
-/** Which pages are observed. */
-export type ObservedPart<Handles> = Omit<ObserveRequest<Handles>, 'onReport'>;
+/** Time in ms of a hook, which the feature's own timeouts must not exceed: a trace is stopped, and files are written. */
+const HOOK_TIMEOUT = 2 * TIMEOUT;
 
-/** The end of the run, task or test whose artifacts are collected. */
-export interface ArtifactEnd {
-  /** Part of the name of the folder. */
-  readonly name: string;
-  readonly failed: boolean;
-  /** False if the browser was lost: then only the console log is collected. */
-  readonly isReachable: boolean;
+type Lease = LeaseContext<StepOf<ArtifactsSteps>>;
+
+/** The option `artifacts`: files that show what happened in the browser, of a run, a task or a test. */
+export class Artifacts implements LeaseFeature {
+  readonly name = 'artifacts';
+  readonly timeout = HOOK_TIMEOUT;
+  readonly #options: ArtifactsSettings | undefined;
+  /** Of the run. */
+  readonly #paths: string[] = [];
+  readonly summary: ArtifactsResult = { artifacts: this.#paths };
+
+  constructor(options: ArtifactsSettings | undefined) {
+    this.#options = options;
+  }
+
+  async prepare(): Promise<void> {
+    if (!this.#options) return;
+    // The root entry loads no file functions.
+    const { prepareFolder } = await import('../files.js');
+    await prepareFolder(this.#options.folder, 'artifacts.folder');
+  }
+
+  /** @param own The option of a test, which has its own. */
+  async begin(
+    work: Work<StepOf<ArtifactsSteps>>,
+    own: { readonly artifacts?: ArtifactsSettings | undefined } = {},
+  ) {
+    const options = own.artifacts ?? this.#options;
+    const collector = options && (await ArtifactCollector.begin(work, options));
+    if (!collector) return undefined;
+    return async (end: WorkEnd | undefined): Promise<ArtifactsResult> => {
+      const artifacts = await collector.collect(end);
+      if (work.kind === 'run') this.#paths.push(...artifacts);
+      return { artifacts };
+    };
+  }
 }
 
 /**
  * Observes pages during one run, task or test, and collects its artifacts. Its holder must call `collect`. A failure is
  * in `cleanupErrors` of the lease, and never fails the run.
  */
-export class ArtifactCollector {
-  readonly #lease: Lease<unknown>;
+class ArtifactCollector {
+  readonly #lease: Lease;
   readonly #connection: OpenConnection<unknown>;
   readonly #options: ArtifactsSettings;
   readonly #observation: Observation;
@@ -41,19 +72,18 @@ export class ArtifactCollector {
   #isTracing = false;
 
   /** Resolves to undefined if the connector does not observe pages, or fails to. */
-  static async begin<Handles>(
-    lease: Lease<unknown>,
-    connection: OpenConnection<Handles>,
+  static async begin(
+    work: Work<StepOf<ArtifactsSteps>>,
     options: ArtifactsSettings,
-    part: ObservedPart<Handles>,
   ): Promise<ArtifactCollector | undefined> {
+    const { lease, connection } = work;
     if (!connection.observe) return undefined;
     let collector: ArtifactCollector;
     try {
-      collector = new ArtifactCollector(lease, connection, options, part);
+      collector = new ArtifactCollector(work, options);
     } catch (cause) {
       const message = `There are no artifacts, because the pages cannot be observed: ${(cause as Error).message}`;
-      lease.cleanupErrors.push(new ArtifactError(message, { sessionId: lease.sessionId, cause }));
+      lease.addError(new ArtifactError(message, { sessionId: lease.sessionId, cause }));
       return undefined;
     }
     if (options.trace) await collector.#startTrace();
@@ -61,32 +91,28 @@ export class ArtifactCollector {
   }
 
   private constructor(
-    lease: Lease<unknown>,
-    connection: OpenConnection<unknown>,
+    { lease, connection, handles, scope }: Work<StepOf<ArtifactsSteps>>,
     options: ArtifactsSettings,
-    part: ObservedPart<unknown>,
   ) {
     this.#lease = lease;
     this.#connection = connection;
     this.#options = options;
-    this.#observation = connection.observe!({
-      ...part,
-      onReport: options.console ? this.#log.add : undefined,
-    });
+    const onReport = options.console ? this.#log.add : undefined;
+    this.#observation = connection.observe!({ handles, scope, onReport });
   }
 
-  /** Ends the observation, and resolves with the paths of the files. Never rejects. */
-  async collect(end: ArtifactEnd): Promise<readonly string[]> {
-    const isWanted = end.failed || this.#options.on === 'always';
+  /** Ends the observation, and resolves with the paths of the files. Never rejects. @param end Undefined: no file is wanted. */
+  async collect(end: WorkEnd | undefined): Promise<readonly string[]> {
+    const isWanted = end && (end.failed || this.#options.on === 'always');
     const paths = isWanted ? await this.#write(end) : [];
     if (!isWanted && this.#isTracing)
       await this.#inTime(() => this.#observation.trace!.stop()).catch(() => {});
     try {
       this.#observation.stop();
     } catch (cause) {
-      const { sessionId, cleanupErrors } = this.#lease;
+      const { sessionId, addError } = this.#lease;
       const message = `The pages may still be observed: ${(cause as Error).message}`;
-      cleanupErrors.push(new ArtifactError(message, { sessionId, cause }));
+      addError(new ArtifactError(message, { sessionId, cause }));
     }
     return paths;
   }
@@ -100,17 +126,17 @@ export class ArtifactCollector {
     });
   }
 
-  async #write(end: ArtifactEnd): Promise<readonly string[]> {
-    const { sessionId, cleanupErrors, emit } = this.#lease;
+  async #write(end: WorkEnd): Promise<readonly string[]> {
+    const { sessionId, addError, emit } = this.#lease;
     const late = () => new Error(`the disk did not respond within ${duration(TIMEOUT)}`);
     const write = () => raceTimeout(TIMEOUT, () => this.#writeFiles(end), late);
     const paths = (await this.#attempt('folder', write)) ?? [];
-    cleanupErrors.push(...this.#errors);
+    this.#errors.forEach(addError);
     emit({ type: 'artifacts-collected', sessionId, paths, errors: this.#errors });
     return paths;
   }
 
-  async #writeFiles({ name, isReachable }: ArtifactEnd): Promise<readonly string[]> {
+  async #writeFiles({ name, isReachable }: WorkEnd): Promise<readonly string[]> {
     // The root entry loads no file functions.
     const { ArtifactFolder } = await import('./artifact-files.js');
     const folder = await ArtifactFolder.create(this.#options.folder, name);

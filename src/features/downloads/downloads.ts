@@ -1,13 +1,16 @@
 import type { OpenConnection } from '../../connect/connect-session.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/downloads.js';
+import type { ConnectAddition } from '../../connect/extension.js';
+import { inTime } from '../../connect/in-time.js';
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { LeaseEnding, LeaseFeature, Work, WorkEnd } from '../../lease/feature.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { delay } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
 import { DownloadError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
-import type { Lease } from '../../lease/lease.js';
-import type { DownloadsSettings } from '../../lease/options.js';
-import type { Download } from '../../lease/run.js';
+import type { Download, DownloadsResult, DownloadsSettings, DownloadsSteps } from './options.js';
 
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
@@ -17,10 +20,14 @@ const MOST_CHECKS = 20;
 const CHECK_INTERVAL = 25;
 /** The beginning of a `data:` URL, in characters: the rest is the content of the file. */
 const LONGEST_DATA_URL = 100;
+/** Time to remove the files on the browser's machine, in ms. */
+const REMOVAL_TIMEOUT = 5000;
+/** Time in ms for what has no timeout of its own. */
+const SLACK = 15_000;
 
 interface SettleRequest {
   readonly owns?: ((page: DownloadPage | undefined) => boolean) | undefined;
-  readonly isCut?: boolean;
+  readonly isCut?: boolean | undefined;
   readonly leaves?: boolean;
 }
 
@@ -33,22 +40,86 @@ interface Running {
   readonly end: () => void;
 }
 
-/**
- * The downloads of a lease, with the option `downloads`. Their files arrive in its folder, also while the callback runs. A failure
- * is in `cleanupErrors`, and never fails the run.
- */
-export class LeaseDownloads implements DownloadListener {
+type Context = LeaseContext<StepOf<DownloadsSteps>>;
+
+/** The downloads of a lease: with the option `downloads`, their files arrive on this machine. */
+export class Downloads implements LeaseFeature {
+  readonly name = 'downloads';
+  readonly timeout: number;
   /** The files that have arrived so far. */
   readonly files: Download[] = [];
+  readonly summary: DownloadsResult = { downloads: this.files };
+  readonly #options: DownloadsSettings | undefined;
+  /** Since the pool leased a browser, with the option. */
+  #arriving: ArrivingFiles | undefined;
+
+  constructor(options: DownloadsSettings | undefined) {
+    this.#options = options;
+    this.timeout = (options?.timeout ?? 0) + SLACK;
+  }
+
+  async prepare(): Promise<void> {
+    if (!this.#options) return;
+    // The root entry loads no file functions.
+    const { prepareFolder } = await import('../files.js');
+    await prepareFolder(this.#options.folder, 'downloads');
+  }
+
+  leased(lease: Context): void {
+    if (this.#options) this.#arriving = new ArrivingFiles(lease, this.#options, this.files);
+  }
+
+  connect(): ConnectAddition {
+    return this.#arriving ? { needsCdp: 'downloads', downloads: this.#arriving } : {};
+  }
+
+  /** Where several tasks run in a browser at the same time, each download is the task's of its page. */
+  async begin({ kind, lease, connection, handles, scope, isShared }: Work) {
+    const arriving = this.#arriving;
+    if (!arriving || kind === 'run') return undefined;
+    const pageId = isShared
+      ? await raceAbort(connection.pageId?.(handles) ?? Promise.resolve(undefined), lease.signal)
+      : undefined;
+    const owns = (page: DownloadPage | undefined) => {
+      if (!page || pageId === undefined) return false;
+      if (scope === 'page') return page.ids.includes(pageId);
+      return page.contextId === connection.downloads?.pageOf(pageId).contextId;
+    };
+    return async (end: WorkEnd | undefined): Promise<DownloadsResult> => {
+      const how = { isCut: end?.isCut ?? !end, owns: isShared ? owns : undefined };
+      return { downloads: await arriving.settle(connection, how) };
+    };
+  }
+
+  /** Waits for the running downloads, and removes what is left of all on the browser's machine. */
+  async collect({ lease, connection, leaves }: LeaseEnding): Promise<void> {
+    if (!connection) return;
+    await this.#arriving?.settle(connection, { leaves });
+    if (lease.signal.aborted || !connection.downloads) return;
+    try {
+      await inTime(connection, REMOVAL_TIMEOUT, () => connection.downloads!.leaveNothing());
+    } catch (cause) {
+      lease.preventReuse("Not all downloaded files could be removed from the browser's machine.", cause);
+    }
+  }
+}
+
+/**
+ * The files that the browser of a lease downloads. Their files arrive in its folder, also while the callback runs. A failure
+ * is in `cleanupErrors`, and never fails the run.
+ */
+class ArrivingFiles implements DownloadListener {
+  readonly #files: Download[];
   readonly maxSize: number;
-  readonly #lease: Lease<unknown>;
+  readonly #lease: Context;
   readonly #options: DownloadsSettings;
   readonly #running = new Map<BrowserDownload, Running>();
   /** The files that no task has received yet. */
   #unclaimed: { readonly file: Download; readonly download: BrowserDownload }[] = [];
 
-  constructor(lease: Lease<unknown>, options: DownloadsSettings) {
+  constructor(lease: Context, options: DownloadsSettings, files: Download[]) {
     this.#lease = lease;
+    this.#files = files;
     this.#options = options;
     this.maxSize = options.maxSize;
   }
@@ -73,13 +144,12 @@ export class LeaseDownloads implements DownloadListener {
   }
 
   async arrived(download: BrowserDownload, from: string, isShared: boolean): Promise<void> {
-    // The root entry loads no file functions.
-    const { placeFile } = await import('../artifacts/artifact-files.js');
+    const { placeFile } = await import('../files.js');
     const { suggestedFilename } = download;
     const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, isShared });
     const { sessionId, url } = this.#factsOf(download);
     const file: Download = { ...placed, url, suggestedFilename };
-    this.files.push(file);
+    this.#files.push(file);
     this.#unclaimed.push({ file, download });
     this.#lease.emit({ type: 'downloaded', sessionId, download: file });
     this.#end(download);
@@ -90,7 +160,7 @@ export class LeaseDownloads implements DownloadListener {
     const { sessionId, url, suggestedFilename } = this.#factsOf(download);
     const message = `The download "${excerpt(suggestedFilename, 100)}" did not arrive: ${excerpt(cause.message, 500)}.`;
     const error = new DownloadError(message, suggestedFilename, { sessionId, cause });
-    this.#lease.cleanupErrors.push(error);
+    this.#lease.addError(error);
     this.#lease.emit({ type: 'download-failed', sessionId, url, error });
     this.#end(download);
   }

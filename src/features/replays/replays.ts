@@ -1,13 +1,16 @@
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { LeaseFeature } from '../../lease/feature.js';
+import type { LeaseRequest, Replay } from '../../services/browser-service.js';
 import { clientOf } from '../../pool/client.js';
-import type { Replay } from '../../services/browser-service.js';
 import { isTransientError } from '../../net/status.js';
-import { LinkedAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
+import { LinkedAbort, onAbort, raceAbort, raceTimeout } from '../../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
 import { PoolServiceError } from '../../shared/service-errors.js';
-import type { RunStep } from '../../lease/events.js';
-import type { Lease } from '../../lease/lease.js';
-import type { ReplayResult, ReplayStatus } from '../../lease/run.js';
+import type { ReplaysResult, ReplaysSettings, ReplaysSteps, ReplayStatus } from './options.js';
+
+type Step = StepOf<ReplaysSteps>;
 
 /** Pauses between two lists while the service writes a video. */
 const WRITING = { factor: 1.5, minTimeout: 100, maxTimeout: 2000, randomize: false };
@@ -16,20 +19,105 @@ const RETRY = { factor: 2, minTimeout: 200, maxTimeout: 1000, randomize: true };
 const MOST_RETRIES = 2;
 /** A recording that began this number of ms before the service answered can be the service's own for our lease. */
 const LONGEST_START = 1000;
+/** Time in ms after which the hooks of this feature are given up although they have a timeout themselves. */
+const SLACK = 5000;
+
+/** A list of recordings, and why it is missing or may be out of date. */
+interface Listed extends ReplaysResult {
+  readonly error?: Error;
+}
+
+/** The recordings of a lease: lists them, and with `replays: 'record'` makes one. */
+export class Replays implements LeaseFeature {
+  readonly name = 'replays';
+  readonly stage = 'replays';
+  readonly timeout: number;
+  readonly #settings: ReplaysSettings;
+  /** Ids of the recordings from before the lease, if another process began it. */
+  #known: readonly string[] | undefined;
+  /** Hooks are missing where they have nothing to do: a stage that was not reached has no time. */
+  readonly stop?: () => Promise<void>;
+  readonly cleaning?: () => Promise<void>;
+  readonly released?: () => Promise<void>;
+  #lease: LeaseContext<Step> | undefined;
+  /** Since the pool leased a browser, without `replays: 'off'`. */
+  #recordings: Recordings | undefined;
+  /** Since the end of the lease. */
+  #listed: Listed | undefined;
+  readonly #none: ReplaysResult;
+
+  constructor(settings: ReplaysSettings) {
+    this.#settings = settings;
+    this.#none = { replays: [], replayStatus: settings.replays === 'off' ? 'off' : 'none' };
+    // All steps share `replaysTimeout`, and report what is late.
+    this.timeout = settings.replaysTimeout + SLACK;
+    if (settings.replays === 'off') return;
+    this.cleaning = async () => this.#note(await this.#recordings!.collect());
+    if (settings.replays !== 'record') return;
+    this.stop = () => this.#recordings!.stopRecording();
+    this.released = async () => {
+      if (this.#listed) this.#note(await this.#recordings!.finish(this.#listed));
+    };
+  }
+
+  request(): Partial<LeaseRequest> {
+    return { record: this.#settings.replays === 'record' };
+  }
+
+  leased(lease: LeaseContext<Step>): void {
+    this.#lease = lease;
+    if (this.#settings.replays === 'off') return;
+    const recordings = new Recordings(lease, this.#settings, this.#known);
+    this.#recordings = recordings;
+    onAbort(lease.givenUp, () => recordings.stop());
+  }
+
+  get summary(): ReplaysResult {
+    const { replays, replayStatus } = this.#listed ?? this.#none;
+    return { replays, replayStatus };
+  }
+
+  /** The recording of this lease, once it has started. */
+  get started(): readonly Replay[] {
+    return this.#recordings?.started ?? [];
+  }
+
+  /** Ids of the recordings from before this lease, once they are known. */
+  save(): readonly string[] | undefined {
+    return this.#recordings?.earlier;
+  }
+
+  restore(earlier: unknown): void {
+    if (Array.isArray(earlier)) this.#known = earlier.map(String);
+  }
+
+  /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
+  async soFar(): Promise<readonly Replay[]> {
+    return this.#recordings?.soFar() ?? [];
+  }
+
+  #note(listed: Listed): void {
+    if (listed === this.#listed) return;
+    this.#listed = listed;
+    const { replays, replayStatus: status, error } = listed;
+    const { sessionId, addError, emit } = this.#lease!;
+    if (error) addError(error);
+    emit({ type: 'replays', sessionId, replays, status, ...(error && { error }) });
+  }
+}
 
 /**
  * The recordings of one lease. A browser can keep its session id from lease to lease, and the service lists the recordings of
  * all of them; so the recordings that exist at the start are removed from the list at the end. Both lists are requested
  * while the browser is leased.
  */
-export class LeaseReplays {
-  readonly #lease: Lease<unknown>;
+class Recordings {
+  readonly #lease: LeaseContext<Step>;
+  readonly #settings: ReplaysSettings;
   /** The recordings at the beginning of the lease. */
   readonly #first: Promise<readonly Replay[]>;
   /** A recording that the service seems to have started by itself for this lease. */
   #own: Replay | undefined;
-  /** When the service leased the browser, by its clock. */
-  readonly #servedAt: number | undefined;
   readonly #abort = new LinkedAbort();
   readonly #started: Promise<void>;
   /** The recording that this lease started, as the service described it at its start. */
@@ -37,18 +125,11 @@ export class LeaseReplays {
   #earlierIds: readonly string[] | undefined;
   #timeLeft: number;
 
-  /**
-   * Lists the earlier recordings, and starts a recording if the options say so.
-   *
-   * @param facts Ids of the earlier recordings, if they are known; and when the service leased the browser, by its clock.
-   */
-  constructor(
-    lease: Lease<unknown>,
-    { earlier, servedAt }: { earlier?: readonly string[] | undefined; servedAt?: number | undefined },
-  ) {
+  /** Lists the earlier recordings, and starts a recording if the options say so. */
+  constructor(lease: LeaseContext<Step>, settings: ReplaysSettings, earlier: readonly string[] | undefined) {
     this.#lease = lease;
-    this.#timeLeft = lease.settings.replaysTimeout;
-    this.#servedAt = servedAt;
+    this.#settings = settings;
+    this.#timeLeft = settings.replaysTimeout;
     const known = earlier?.map((id): Replay => ({ replay_id: id }));
     // Otherwise, a session of this service has one lease.
     const isShared = clientOf(lease.pool).service.owner !== undefined;
@@ -64,7 +145,7 @@ export class LeaseReplays {
 
   /** Whether this lease records. */
   get isRecording(): boolean {
-    return this.#lease.settings.replays === 'record';
+    return this.#settings.replays === 'record';
   }
 
   /** The recording of this lease, once it has started. */
@@ -83,7 +164,7 @@ export class LeaseReplays {
   }
 
   /** Lists the recordings of this lease, before the release. Never rejects. */
-  async collect(): Promise<ReplayResult> {
+  async collect(): Promise<Listed> {
     try {
       return await this.#inTime(() => this.#current());
     } catch (error) {
@@ -94,7 +175,7 @@ export class LeaseReplays {
 
   /** Lists the recordings of this lease so far, within `replaysTimeout`. Never rejects. */
   async soFar(): Promise<readonly Replay[]> {
-    return raceTimeout(this.#lease.settings.replaysTimeout, () => this.#current()).then(
+    return raceTimeout(this.#settings.replaysTimeout, () => this.#current()).then(
       ({ replays }) => replays,
       () => this.started,
     );
@@ -104,7 +185,7 @@ export class LeaseReplays {
    * Waits until the videos of these recordings are written, after the release. Other recordings in the list belong to
    * later leases and are ignored. Never rejects.
    */
-  async finish(result: ReplayResult): Promise<ReplayResult> {
+  async finish(result: Listed): Promise<Listed> {
     if (!this.isRecording || result.replays.length === 0 || result.replayStatus === 'ready') return result;
     const limit = new LinkedAbort(this.#lease.settings.signal, this.#timeLeft);
     const { signal } = limit;
@@ -129,7 +210,7 @@ export class LeaseReplays {
     this.#abort.abort(new Error('The lease has ended, so its recordings are no longer needed.'));
   }
 
-  async #current(): Promise<ReplayResult> {
+  async #current(): Promise<Listed> {
     // In this order: if the second list overtook the first, a recording in between would count as earlier.
     const first = await this.#first;
     const all = await this.#list();
@@ -144,10 +225,10 @@ export class LeaseReplays {
   #earlierIn(first: readonly Replay[], latest: readonly Replay[]): string[] {
     const ours = this.#recording && identify(this.#recording);
     // The service's date has whole seconds: what began a second later began in this lease, also if the first list came late.
-    const began = (this.#servedAt ?? Number.NaN) + 1000;
+    const began = (this.#lease.servedAt ?? Number.NaN) + 1000;
     // This lease's recording may have started before the first list.
     const others = first.filter((replay) => identify(replay) !== ours && !(startOf(replay) >= began));
-    const own = ownOf(others, this.#servedAt);
+    const own = ownOf(others, this.#lease.servedAt);
     // While the lease lasts, its own recording runs: such a one was still being written for the lease before. One that is
     // still unfinished at the end can belong to either lease: nothing that the service shows tells them apart.
     this.#own = own && endedBefore(latestOf(own, latest), began) ? undefined : own;
@@ -160,7 +241,7 @@ export class LeaseReplays {
     return isOwn === true && endedBefore(replay, startOf(this.#recording));
   }
 
-  async #refresh(result: ReplayResult, signal: AbortSignal): Promise<ReplayResult> {
+  async #refresh(result: Listed, signal: AbortSignal): Promise<Listed> {
     try {
       const all = await this.#list(signal);
       const latest = result.replays.map((replay) => latestOf(replay, all));
@@ -187,11 +268,11 @@ export class LeaseReplays {
   }
 
   async #start(): Promise<void> {
-    const { pool, settings, sessionId, emit } = this.#lease;
+    const { pool, sessionId, emit } = this.#lease;
     const { replays } = clientOf(pool).service;
     // Such a service records from the beginning, if the acquire request says so.
     if (replays && !replays.start) return;
-    const { frameRate, maxDuration } = settings.recording ?? {};
+    const { frameRate, maxDuration } = this.#settings.recording ?? {};
     const maxSeconds = maxDuration === undefined ? undefined : Math.ceil(maxDuration / 1000);
     const { signal } = this.#abort;
     try {
@@ -220,8 +301,8 @@ export class LeaseReplays {
     }
   }
 
-  #fail(error: Error, event: RunStep): void {
-    this.#lease.cleanupErrors.push(error);
+  #fail(error: Error, event: Step): void {
+    this.#lease.addError(error);
     this.#lease.emit(event);
   }
 
@@ -235,7 +316,7 @@ export class LeaseReplays {
   /** All steps share `replaysTimeout`. */
   async #inTime<T>(work: () => Promise<T>): Promise<T> {
     const began = clock.now();
-    const { replaysTimeout } = this.#lease.settings;
+    const { replaysTimeout } = this.#settings;
     const late = () =>
       new Error(
         `The recordings were not available within ${duration(replaysTimeout)} (option replaysTimeout).`,

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import {
-  readLeaseOptions,
-  type CheckingConnector,
-  type LeaseOptions,
-  type LibraryTypes,
-} from '../../lease/options.js';
+import { readLeaseOptions, type LeaseOptions } from '../../calls/options.js';
+import type { CheckingConnector } from '../../connect/connector.js';
+import type { LibraryTypes } from '../../lease/options.js';
+import type { BrowserSession } from '../../services/kernel-api.js';
 import {
   abortSignal,
   callback,
@@ -154,9 +152,13 @@ interface WorkerOptions extends LaneOptions, QueueOptions {
  *
  * With `name`, the leases are named `<name>-<random>-1`, and so on: all workers can have the same options.
  */
-export interface WorkOptions<Library extends LibraryTypes = LibraryTypes, Input = unknown>
+export interface WorkOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Input = unknown,
+  Session extends object = BrowserSession,
+>
   extends
-    Omit<LeaseOptions<Library>, 'context' | 'contextOptions' | keyof WorkerOptions>,
+    Omit<LeaseOptions<Library, Session>, 'context' | 'contextOptions' | keyof WorkerOptions>,
     InputOptions<object, Input>,
     WorkerOptions {}
 
@@ -209,7 +211,10 @@ const workerChecks = checksOf<WorkerOptions>()({
   maxStalledCount: optional(wholeNumber(0), 5),
 });
 
-const workChecks = checksOf<WorkOptions>()({ ...browserChecks, ...workerChecks });
+const workChecks = checksOf<WorkOptions<LibraryTypes, unknown, never>>()({
+  ...browserChecks,
+  ...workerChecks,
+});
 
 export type EnqueueSettings = Checked<typeof enqueueChecks>;
 export type CollectSettings = Checked<typeof collectChecks>;

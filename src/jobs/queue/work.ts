@@ -1,4 +1,5 @@
 import type { Connector } from '../../connect/connector.js';
+import { readConnector } from '../../calls/options.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
 import type { BrowserSession } from '../../services/kernel.js';
@@ -37,9 +38,9 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   queueName: string,
   pool: BrowserPool<Session> | string,
   fn: (task: Handles & TaskFacts<Input, Session>) => Value | PromiseLike<Value>,
-  options: WorkOptions<LibraryTypes, Input> & { connector: Connector<Handles> },
+  options: WorkOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
-  const { connector, ...rest } = options;
+  const { connector, rest } = readConnector<Handles, typeof options>(options, 'workPooledBrowsers');
   if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
   const queue = readQueueName(queueName);
   const settings = readWorkOptions(rest, connector);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PendingCalls } from '../../../src/features/pending-calls/pending-calls.js';
+import { PendingCalls } from '../../src/connect/pending-calls.js';
 
 const frame = (message: object) => Buffer.from(JSON.stringify(message));
 const large = 'x'.repeat(1000);

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { placeFile } from '../../../src/features/artifacts/artifact-files.js';
+import { placeFile } from '../../src/features/files.js';
 
 const LONG = 'x'.repeat(300);
 

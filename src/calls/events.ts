@@ -1,0 +1,42 @@
+import type { FeatureSteps } from '../features/options.js';
+import type { EventFacts, LeaseSteps, StepOf } from '../lease/events.js';
+import type { PoolEvent } from '../pool/events.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+import type { FailedRun, RunSummary } from './run.js';
+
+/** The events of a call and their facts, by `type`. */
+export interface Steps<Session extends object = BrowserSession>
+  extends Omit<LeaseSteps<Session>, 'ended'>, FeatureSteps {
+  /** The call is over; `error` is what it throws. With `awaitRelease: false` the event of the release follows. */
+  ended: { status: 'ok' | 'failed'; summary: FailedRun<Session>; error?: unknown };
+}
+
+/** An event of a call, without the fields that all events share. The types and their facts are in {@link Steps}. */
+export type RunStep<Session extends object = BrowserSession> = StepOf<Steps<Session>> | PoolEvent;
+
+/**
+ * The argument of `onEvent`, and the message on the diagnostics channel `pooled-browser:event`, with the pool, the number
+ * of the call in this process, and the milliseconds since the call began.
+ */
+export type RunEvent<Session extends object = BrowserSession> = RunStep<Session> & EventFacts;
+
+/** The events of the clients of `serveProxy` and their facts, by `type`. `name` is the name in the path of the client. */
+export interface ProxySteps {
+  /** A client waits for a browser. */
+  waiting: object;
+  /** A browser was leased, after `waited` ms. The URL of its live view contains a secret. */
+  leased: { sessionId: string; liveViewUrl?: string; waited: number };
+  /** A client uses a browser. */
+  connected: { sessionId: string };
+  /** A client has disconnected; `isIdle`: the proxy has disconnected it, because it sent no command for `idleTimeout`. */
+  disconnected: { sessionId: string; isIdle: boolean };
+  /** The lease of `elapsed` ms has ended. */
+  released: { sessionId: string; elapsed: number; summary: RunSummary<object> };
+  /** A client was refused with this HTTP status. */
+  refused: { status: number; reason: string };
+}
+
+/** An event of a client of `serveProxy`. */
+export type ProxyEvent = {
+  [Type in keyof ProxySteps]: { type: Type; name?: string } & ProxySteps[Type];
+}[keyof ProxySteps];

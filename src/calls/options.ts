@@ -1,0 +1,283 @@
+import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
+import type { CheckingConnector, Connector } from '../connect/connector.js';
+import { artifactsChecks, type ArtifactsOption } from '../features/artifacts/options.js';
+import { downloadsChecks, type DownloadsOption } from '../features/downloads/options.js';
+import { exposeNetworkChecks, type ExposeNetworkOption } from '../features/exposed-network/options.js';
+import { featureChecks, verifyFeatures, type FeatureSettings } from '../features/options.js';
+import { ownerChecks, type OwnerOption } from '../features/owner/options.js';
+import { replaysChecks, type ReplaysOptions } from '../features/replays/options.js';
+import {
+  acquireChecks as heartAcquireChecks,
+  attemptChecks,
+  callbackChecks,
+  connectionChecks,
+  endChecks,
+  heartChecks,
+  impliedContext,
+  reconnectChecks,
+  verifyConnection,
+  type AcquireSettings as HeartAcquireSettings,
+  type AttemptSettings,
+  type CallbackSettings,
+  type ConnectionSettings,
+  type EndSettings,
+  type LeaseSettings,
+  type LibraryTypes,
+  type ReconnectSettings,
+  type ReleaseOption,
+} from '../lease/options.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+import { InvalidOptionError } from '../shared/errors.js';
+import { isRecord, showValue } from '../shared/json.js';
+import {
+  callback,
+  checksOf,
+  flag,
+  milliseconds,
+  optional,
+  readOptions,
+  wholeNumber,
+  type Checked,
+  type Checks,
+} from '../shared/options.js';
+import type { ProxyEvent, RunEvent } from './events.js';
+
+/** How a browser is acquired. */
+export interface AcquireSettings extends HeartAcquireSettings, OwnerOption {}
+
+/** How the library connects, and what the browser reaches and downloads. */
+export interface ConnectSettings<Library extends LibraryTypes = LibraryTypes>
+  extends ConnectionSettings<Library>, ExposeNetworkOption, DownloadsOption {}
+
+/** How a lease ends, and what is reported. */
+export interface ReleaseSettings<Session extends object = BrowserSession>
+  extends EndSettings<Session>, ReplaysOptions {
+  /** Called with every event of the call. */
+  onEvent?: ((event: RunEvent<Session>) => void) | undefined;
+}
+
+/** Options of a lease that are common to all functions. */
+export interface LeaseOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Session extends object = BrowserSession,
+>
+  extends AcquireSettings, ConnectSettings<Library>, ReleaseSettings<Session>, AttemptSettings {}
+
+/** Options of `withPooledBrowser`. */
+export interface RunOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Session extends object = BrowserSession,
+>
+  extends LeaseOptions<Library, Session>, ArtifactsOption, CallbackSettings {}
+
+/** Options of `leaseBrowser`. */
+export interface HeldLeaseOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Session extends object = BrowserSession,
+>
+  extends LeaseOptions<Library, Session>, ReconnectSettings {}
+
+/** Options of `attachBrowser`, which acquires nothing. */
+export interface AttachOptions<
+  Library extends LibraryTypes = LibraryTypes,
+  Session extends object = BrowserSession,
+>
+  extends ConnectSettings<Library>, ReleaseSettings<Session>, ReconnectSettings {
+  /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
+  pool?: BrowserPool<Session> | string | undefined;
+}
+
+/** Options of `serveProxy`. Those of a lease apply to the lease of each client. */
+export interface ProxyOptions<Session extends object = BrowserSession>
+  extends
+    AcquireSettings,
+    Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork'>,
+    Omit<ReleaseSettings<Session>, 'signal'> {
+  /**
+   * TCP port on 127.0.0.1; 0 for any free port.
+   * @default 0
+   */
+  port?: number | undefined;
+  /**
+   * Whether the address has a random path, without which nobody can connect. `false`: every program and every user of this
+   * machine can use the pool. Web pages never can.
+   * @default true
+   */
+  secret?: boolean | undefined;
+  /**
+   * Time in ms for which a browser with a name stays leased after its client has disconnected.
+   * @default 60_000
+   */
+  keep?: number | undefined;
+  /** Time in ms without a command after which a client is disconnected and its browser released. Default: none. */
+  idleTimeout?: number | undefined;
+  /**
+   * All clients use one browser, also at the same time. It is leased for the first client, and released by `close()`, or when
+   * no client has sent a command for `idleTimeout`. Only with this option, `name` names the lease.
+   * @default false
+   */
+  share?: boolean | undefined;
+  /** Called with every event of a client. */
+  onClient?: ((event: ProxyEvent) => void) | undefined;
+}
+
+/** Options of a lease without a connection. */
+export interface SessionLeaseOptions<Session extends object = BrowserSession>
+  extends AcquireSettings, ReleaseSettings<Session> {}
+
+const acquireChecks = checksOf<AcquireSettings>()({ ...heartAcquireChecks, ...ownerChecks });
+
+const releaseChecks = checksOf<ReleaseSettings<never>>()({
+  ...endChecks,
+  ...replaysChecks,
+  onEvent: optional(callback<(event: RunEvent<never>) => void>()),
+});
+
+const connectChecks = checksOf<ConnectSettings>()({
+  ...connectionChecks,
+  ...exposeNetworkChecks,
+  ...downloadsChecks,
+});
+
+export const leaseChecks = checksOf<LeaseOptions<LibraryTypes, never>>()({
+  ...acquireChecks,
+  ...attemptChecks,
+  ...connectChecks,
+  ...releaseChecks,
+});
+
+export const runChecks = checksOf<RunOptions<LibraryTypes, never>>()({
+  ...leaseChecks,
+  ...artifactsChecks,
+  ...callbackChecks,
+});
+
+export const heldLeaseChecks = checksOf<HeldLeaseOptions<LibraryTypes, never>>()({
+  ...leaseChecks,
+  ...reconnectChecks,
+});
+
+export const attachChecks = checksOf<Omit<AttachOptions<LibraryTypes, never>, 'pool'>>()({
+  ...connectChecks,
+  ...releaseChecks,
+  ...reconnectChecks,
+});
+
+const { signal: _signal, ...unsignalledChecks } = releaseChecks;
+
+export const proxyChecks = checksOf<ProxyOptions<never>>()({
+  ...acquireChecks,
+  ...unsignalledChecks,
+  ...attemptChecks,
+  ...exposeNetworkChecks,
+  connectTimeout: connectionChecks.connectTimeout,
+  port: optional(wholeNumber(0, 65_535), 0),
+  secret: optional(flag(), true),
+  keep: optional(milliseconds(), 60_000),
+  idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
+  share: optional(flag(), false),
+  onClient: optional(callback<(event: ProxyEvent) => void>()),
+});
+
+export const sessionLeaseChecks = checksOf<SessionLeaseOptions<never>>()({
+  ...acquireChecks,
+  ...releaseChecks,
+});
+
+const allChecks = { ...heartChecks, ...featureChecks };
+/** Calculated at the first call: an import checks no options. */
+let defaults: Checked<typeof allChecks> | undefined;
+
+/** All options of a lease with their defaults: those of the heart, and those of its features. */
+export type AllSettings<Session extends object = object> = LeaseSettings<Session> & FeatureSettings;
+
+/** The options of a caller that are read here. */
+interface GivenOptions<Session extends object> extends SessionOptions<Session> {
+  readonly context?: unknown;
+  readonly contextOptions?: unknown;
+}
+
+/** The functions of the caller whose argument has the session. */
+interface SessionOptions<Session extends object> {
+  readonly release?: ReleaseOption<Session> | undefined;
+  readonly onEvent?: ((event: RunEvent<Session>) => void) | undefined;
+}
+
+/**
+ * Checks the options of a call and fills in all defaults.
+ *
+ * @param checks The options that the caller takes.
+ */
+export function readLeaseOptions<C extends Checks, Session extends object>(
+  checks: C,
+  given: GivenOptions<Session>,
+  { caller, connector }: { caller: string; connector?: CheckingConnector },
+): AllSettings<Session> & Omit<Checked<C>, 'downloads' | keyof SessionOptions<Session>> {
+  refuseMisplaced(checks, given, caller);
+  defaults ??= readOptions(allChecks, {}, 'a lease');
+  const read = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
+  verifyConnection(read, connector);
+  const settings: unknown = verifyFeatures(read, connector);
+  // The checks return the functions of the caller as they are: those that receive the session have its type.
+  return settings as AllSettings<Session> & Omit<Checked<C>, 'downloads' | keyof SessionOptions<Session>>;
+}
+
+/** Options of something else, which a similar name would not help to find, and where they belong. */
+const PLACES: readonly (readonly [names: readonly string[], advice: (name: string) => string])[] = [
+  [
+    ['token', 'baseUrl', 'service', 'insecure', 'local', 'limit', 'proxy'],
+    (name) => `It is an option of the pool: new BrowserPool(idOrName, { ${name} }).`,
+  ],
+  [
+    [...PLAYWRIGHT_OPTIONS, ...PUPPETEER_OPTIONS],
+    (name) => `It is an option of a context: pass contextOptions: { ${name} }.`,
+  ],
+  [
+    [
+      'headers',
+      'slowMo',
+      'defaultViewport',
+      'protocolTimeout',
+      'acceptInsecureCerts',
+      'targetFilter',
+      'artifactsDir',
+      'noDefaults',
+      'isLocal',
+    ],
+    (name) => `It is an option of the automation library: pass connectOptions: { ${name} }.`,
+  ],
+  [['args', 'channel', 'executablePath', 'headless', 'launchOptions', 'userDataDir'], () => OF_BROWSER],
+];
+
+function refuseMisplaced(checks: object, given: object, caller: string): void {
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(checks, name)) continue;
+    const [, advice] = PLACES.find(([names]) => names.includes(name)) ?? [];
+    if (advice) throw new InvalidOptionError(name, `${caller} has no option ${name}. ${advice(name)}`);
+  }
+}
+
+/**
+ * Separates the connector from the options of a function that works with any automation library.
+ *
+ * @throws InvalidOptionError without a connector: before anything is sent.
+ */
+export function readConnector<Handles, Options extends { connector: Connector<Handles> }>(
+  options: Options,
+  caller: string,
+): { connector: Connector<Handles>; rest: Omit<Options, 'connector'> } {
+  if (!isRecord(options)) throw new InvalidOptionError('options', noConnector(caller, options));
+  const { connector, ...rest } = options;
+  const isConnector = isRecord(connector) && typeof connector.connect === 'function';
+  if (isConnector) return { connector, rest };
+  throw new InvalidOptionError('connector', noConnector(caller, connector));
+}
+
+function noConnector(caller: string, given: unknown): string {
+  const found = given === undefined ? '' : `, not ${showValue(given)}`;
+  return (
+    `${caller} of pooled-browser works with any automation library and needs { connector }${found}. ` +
+    `Import ${caller} from 'pooled-browser/playwright' or 'pooled-browser/puppeteer', which have their connector.`
+  );
+}

@@ -1,0 +1,56 @@
+import type { FeatureResults, FeatureTimes } from '../features/options.js';
+import { runBehind, type LeaseSummary } from '../lease/summary.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+
+/** The stages of a lease, in their usual order. */
+export type Stage = Exclude<keyof Timings, 'total'>;
+
+/** Milliseconds in each stage; a stage that was not reached is missing. `connect` includes reconnects. */
+export interface Timings extends FeatureTimes {
+  readonly acquire?: number;
+  readonly connect?: number;
+  readonly callback?: number;
+  readonly cleanup?: number;
+  readonly release?: number;
+  /** From the call to its end. */
+  readonly total: number;
+}
+
+/** The result of a lease after its end. */
+export interface RunSummary<Session extends object = BrowserSession>
+  extends Omit<LeaseSummary<Session>, 'timings' | 'cleanupErrors'>, FeatureResults {
+  /** Milliseconds in each stage. */
+  timings: Timings;
+  /** Errors of recording, artifacts, downloads, cleanup and release. They never fail the run. */
+  cleanupErrors: readonly Error[];
+}
+
+/** The result of `withPooledBrowser`. */
+export interface Run<Value, Session extends object = BrowserSession> extends RunSummary<Session> {
+  /** What the callback returned. */
+  value: Value;
+}
+
+/** The run of a failed call; without a session if no browser was leased. */
+export interface FailedRun<Session extends object = BrowserSession> extends Omit<
+  RunSummary<Session>,
+  'session' | 'released'
+> {
+  /** The leased session; missing if none was leased. */
+  session?: Session;
+  /** What happened to the browser; missing if none was leased. */
+  released?: RunSummary['released'];
+}
+
+/**
+ * Returns the run behind an error that `withPooledBrowser` or `leaseBrowser` threw, so that a failed test has its replay
+ * links. The error itself is unchanged.
+ *
+ * @returns `undefined` if the value belongs to no run, if it is not an object, or if several runs threw the same object
+ *   (for example the reason of a shared signal). The event `ended` has the summary of each call.
+ */
+export function runOf<Session extends object = BrowserSession>(
+  error: unknown,
+): FailedRun<Session> | undefined {
+  return runBehind(error) as FailedRun<Session> | undefined;
+}

@@ -1,0 +1,37 @@
+import type { ConnectAddition } from '../../connect/extension.js';
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { LeaseFeature } from '../../lease/feature.js';
+import type { ExposeNetworkSteps } from './options.js';
+
+/** The option `exposeNetwork`. */
+export class ExposeNetwork implements LeaseFeature {
+  readonly name = 'exposeNetwork';
+  readonly #hosts: string | undefined;
+  /** The hosts that were reported. */
+  readonly #reported = new Set<string>();
+
+  constructor(hosts: string | undefined) {
+    this.#hosts = hosts;
+  }
+
+  connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
+    const hosts = this.#hosts;
+    if (hosts === undefined) return {};
+    const onRequest = (host: string) => {
+      if (this.#reported.has(host)) return;
+      this.#reported.add(host);
+      emit({ type: 'host-exposed', sessionId, host });
+    };
+    return {
+      needsCdp: 'exposeNetwork',
+      extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
+        const { ExposedNetwork } = await import('./exposed-network.js');
+        // An option of Puppeteer.
+        const { acceptInsecureCerts } = connectOptions as { acceptInsecureCerts?: unknown };
+        const acceptsInsecureCerts = acceptInsecureCerts === true;
+        return new ExposedNetwork({ hosts, acceptsInsecureCerts, open, filter, onRequest, onLost });
+      },
+    };
+  }
+}

@@ -1,0 +1,26 @@
+import { Artifacts } from './artifacts/artifacts.js';
+import { Downloads } from './downloads/downloads.js';
+import { ExposeNetwork } from './exposed-network/expose-network.js';
+import { Nesting } from './nesting/nesting.js';
+import type { FeatureSettings } from './options.js';
+import { Owner } from './owner/owner.js';
+import { PendingCalls } from './pending-calls/pending-calls.js';
+import { Replays } from './replays/replays.js';
+
+/**
+ * The list of the features: each lease has one of each. A feature that needs the value of another one's option receives it here,
+ * and does not import that feature. The list is created where the call begins: see `nesting`.
+ */
+export function createFeatures(settings: FeatureSettings) {
+  return {
+    replays: new Replays(settings),
+    artifacts: new Artifacts(settings.artifacts),
+    downloads: new Downloads(settings.downloads),
+    exposeNetwork: new ExposeNetwork(settings.exposeNetwork),
+    owner: new Owner(settings.owner),
+    pendingCalls: new PendingCalls(),
+    nesting: new Nesting(),
+  };
+}
+
+export type LeaseFeatures = ReturnType<typeof createFeatures>;

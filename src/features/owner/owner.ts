@@ -1,0 +1,17 @@
+import type { LeaseFeature } from '../../lease/feature.js';
+import { leaseMark } from '../../pool/lease-mark.js';
+import type { LeaseRequest } from '../../services/browser-service.js';
+
+/** Says in the tags of a lease which process of which machine has it. */
+export class Owner implements LeaseFeature {
+  readonly name = 'owner';
+  readonly #isShown: boolean;
+
+  constructor(isShown: boolean) {
+    this.#isShown = isShown;
+  }
+
+  request(): Partial<LeaseRequest> {
+    return this.#isShown ? { mark: leaseMark() } : {};
+  }
+}

@@ -1,0 +1,49 @@
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Grant } from '../services/browser-service.js';
+import type { StageTrace } from '../shared/telemetry.js';
+import type { AnyStep } from './events.js';
+import type { CallSettings } from './options.js';
+
+/** One call, for everything that works for it: plain data and functions. `Step` are the events that it may emit. */
+export interface CallContext<Step extends AnyStep = AnyStep> {
+  /** The pool from which the browser comes, or the first of several. */
+  readonly pool: BrowserPool<object>;
+  /** The options of the heart. A feature receives its own in its constructor. */
+  readonly settings: CallSettings;
+  /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
+  readonly signal: AbortSignal;
+  /** Ends the work. Only the first reason counts. */
+  readonly abort: (reason: unknown) => void;
+  readonly emit: (step: Step) => void;
+  /** Adds an error to `cleanupErrors`, which never fail the call. */
+  readonly addError: (error: Error) => void;
+  /** Adds the time of the work to a stage, also if it fails, and traces it. */
+  readonly time: <T>(
+    stage: string,
+    work: (trace: StageTrace) => Promise<T>,
+    task?: { readonly index: number },
+  ) => Promise<T>;
+  /**
+   * Stops the timeouts of the callback and of its tasks, for example while a person uses the browser. They go on when the
+   * returned function is called.
+   */
+  readonly pauseTimeouts: () => () => void;
+}
+
+/** A call with a leased browser. Each browser of a call has a context of its own. */
+export interface LeaseContext<
+  Step extends AnyStep = AnyStep,
+  Session extends object = object,
+> extends CallContext<Step> {
+  readonly grant: Grant<Session>;
+  readonly session: Session;
+  readonly sessionId: string;
+  /** When the service leased the browser, by its clock, in ms. */
+  readonly servedAt: number | undefined;
+  /** Aborts if the browser is given up before its callback: then no hook of the end is called for it. */
+  readonly givenUp: AbortSignal;
+  /** The browser must not be leased again: something of this lease is left there. Reports why. */
+  readonly preventReuse: (why: string, cause: unknown) => void;
+  /** Something has happened in the browser's own context. */
+  readonly noteOwnContext: () => void;
+}

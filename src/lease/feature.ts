@@ -1,0 +1,149 @@
+import type { OpenConnection } from '../connect/connect-session.js';
+import type { ConnectAddition } from '../connect/extension.js';
+import type { LeaseRequest } from '../services/browser-service.js';
+import type { CallContext, LeaseContext } from './context.js';
+import type { AnyStep } from './events.js';
+
+/**
+ * What a feature adds to the life of one lease. All hooks are optional, and a feature keeps its state itself. Features do not
+ * know each other: a hook is called on all of them at the same time, and the next step begins when all have ended.
+ *
+ * An error or a timeout before the callback (`prepare`, `request`, `connect`, `begin`) fails the call. A later one is in
+ * `cleanupErrors`, and changes neither the result of the call nor the next step.
+ */
+export interface LeaseFeature {
+  /** For the errors of its hooks, and for what it saves. */
+  readonly name: string;
+  /**
+   * Longest time of one hook, in ms. It must exceed the timeouts that the feature has itself.
+   * @default 10_000
+   */
+  readonly timeout?: number;
+  /** The stage of `timings` and of the traces to which its hooks of the end belong. Default: none. */
+  readonly stage?: string;
+
+  /** Before anything is sent. */
+  prepare?(signal: AbortSignal): Promise<void>;
+  /** Adds to each acquire request. */
+  request?(): Partial<LeaseRequest>;
+  /** A sentence for the error of a call for which no browser became available. */
+  advise?(call: CallContext): string | undefined;
+  /** The pool has leased a browser, also a further one of the same call. Starts what runs beside the connect. */
+  leased?(lease: LeaseContext): void;
+  /** Adds to each connect, also to those of the option `reconnect`. */
+  connect?(lease: LeaseContext): ConnectAddition;
+  /** Handles that it adds to the argument of the callback, beside those of the library. */
+  handles?(lease: LeaseContext): object;
+  /**
+   * A run, a task or a test begins. Resolves with the function that ends it, if there is something to end.
+   *
+   * @param own Options of this part, which replace those of the lease.
+   */
+  begin?(work: Work, own?: object): Promise<EndWork | undefined>;
+  /** Surrounds the callback. Must call it once, and return its result. */
+  surround?<Value>(callback: () => Promise<Value>): Promise<Value>;
+
+  /** End, 1: the callback is over. Stops what runs beside it. */
+  stop?(end: LeaseEnding): Promise<void>;
+  /** End, 2: takes what is wanted out of the browser, which is still as the callback left it. */
+  collect?(end: LeaseEnding): Promise<void>;
+  /** End, 3: while the browser is cleaned. Must not use the browser; the session is still ours. */
+  cleaning?(end: LeaseEnding): Promise<void>;
+  /** End, 4: after the release. The browser may already belong to another lease. */
+  released?(end: LeaseEnding): Promise<void>;
+
+  /** Its part of the result, which may be read at any time: data, not work. */
+  readonly summary?: object;
+  /** What another process needs of it to continue the lease, as JSON. */
+  save?(): unknown;
+  /** Receives what `save` returned in the process that detached the lease. It comes from outside. */
+  restore?(saved: unknown): void;
+}
+
+/** The features of a lease. The heart only calls them; the caller of the lease uses them by their names. */
+export type FeatureSet = Readonly<Record<string, LeaseFeature>>;
+
+/** A part of a lease with results of its own. */
+export interface WorkPart {
+  /** The run of the whole lease, or one of several tasks or tests. */
+  readonly kind: 'run' | 'task';
+  /** The handles of its page and context. */
+  readonly handles: object;
+  /** Which pages belong to it: all, those of its context, or its page with its pop-ups. */
+  readonly scope: 'browser' | 'context' | 'page';
+  /** Other tasks run in the browser at the same time. */
+  readonly isShared?: boolean;
+}
+
+/** A part of a lease, for the features. */
+export interface Work<Step extends AnyStep = AnyStep> extends WorkPart {
+  readonly lease: LeaseContext<Step>;
+  readonly connection: OpenConnection<unknown>;
+}
+
+/** How a run, a task or a test ended. */
+export interface WorkEnd {
+  /** Part of the names of its files. */
+  readonly name: string;
+  readonly failed: boolean;
+  /** False if the browser was lost, or must not be used any longer. */
+  readonly isReachable: boolean;
+  /** Do not wait for what is still running. */
+  readonly isCut?: boolean;
+}
+
+/**
+ * Ends a run, a task or a test. Resolves with a part of its result.
+ *
+ * @param end Undefined if the part never began, because another feature could not begin it.
+ */
+export type EndWork = (end: WorkEnd | undefined) => Promise<object>;
+
+/** A run, a task or a test in a lease. */
+export interface RunningWork<Result> {
+  /** Never rejects. @param how Undefined if the part never began. */
+  end(how: WorkEnd | undefined): Promise<Result>;
+}
+
+/** The end of a lease, for the features. */
+export interface LeaseEnding<Step extends AnyStep = AnyStep> {
+  readonly lease: LeaseContext<Step>;
+  /** Missing if another program used the browser. */
+  readonly connection: OpenConnection<unknown> | undefined;
+  readonly status: 'ok' | 'failed';
+  /** The browser stays leased. */
+  readonly leaves: boolean;
+}
+
+/** All parts together: the intersection of the types of an object's properties. */
+type Together<Parts> = {
+  [Name in keyof Parts]: (part: Parts[Name]) => void;
+}[keyof Parts] extends (all: infer All) => void
+  ? All
+  : never;
+type EndedBy<End> = End extends EndWork ? Awaited<ReturnType<End>> : never;
+
+/** What the features add to the result of a lease. */
+export type SummaryOf<Features> = Together<{
+  [Name in keyof Features]: Features[Name] extends { readonly summary: infer Part } ? Part : unknown;
+}>;
+/** What the features add to the argument of the callback. */
+export type HandlesOf<Features> = Together<{
+  [Name in keyof Features]: Features[Name] extends { handles(lease: LeaseContext): infer Part }
+    ? Part
+    : unknown;
+}>;
+/** What the features add to the result of a run, a task or a test: nothing from those that had nothing to end. */
+export type WorkResult<Features> = Partial<
+  Together<{
+    [Name in keyof Features]: Features[Name] extends { begin(...work: never[]): Promise<infer End> }
+      ? EndedBy<End>
+      : unknown;
+  }>
+>;
+/** The options of a run, a task or a test that replace those of the lease. */
+export type OwnOf<Features> = Together<{
+  [Name in keyof Features]: Features[Name] extends { begin(work: Work, own?: infer Own): unknown }
+    ? NonNullable<Own>
+    : unknown;
+}>;

@@ -1,0 +1,212 @@
+import type { OpenConnection } from '../connect/connect-session.js';
+import { inTime } from '../connect/in-time.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import { clientOf } from '../pool/client.js';
+import { heldSessionsOf, type HeldSession } from '../pool/held-sessions.js';
+import { leasesAgain } from '../services/browser-service.js';
+import { LinkedAbort } from '../shared/abort.js';
+import { CleanupError } from '../shared/lease-errors.js';
+import { uncleanBrowsers } from '../shared/process-state.js';
+import type { ReleaseError } from '../shared/service-errors.js';
+import type { Acquired } from './acquire.js';
+import type { CallContext, LeaseContext } from './context.js';
+import type { AnyStep, LeaseStep } from './events.js';
+import { loadConnect } from './link.js';
+import type { ReleaseOption } from './options.js';
+import type { Handover } from './plan.js';
+import type { LeaseOutcome, Released, ReleaseChoice } from './summary.js';
+
+/** Time for closing the contexts of a lease and for cleaning the browser, in ms. */
+const CLEANUP_TIMEOUT = 5000;
+
+interface HowToHold<Session extends object> {
+  readonly release: ReleaseOption<Session>;
+  readonly worksInOwnContext: boolean;
+}
+
+/** A leased browser, until its release: what is left in it, and whether another lease may use it. */
+export class HeldBrowser<Session extends object> {
+  readonly context: LeaseContext<AnyStep, Session>;
+  readonly pool: BrowserPool<Session>;
+  /** Resolves when the release begins. */
+  readonly releasing: Promise<void>;
+  /** The holder of the lease works in the browser's own context. */
+  worksInOwnContext: boolean;
+  #onReleasing = () => {};
+  #wasOwnContextTouched = false;
+  #mayBeReused = true;
+  readonly #acquired: Acquired<Session>;
+  readonly #lease: LeaseContext<LeaseStep<Session>, Session>;
+  readonly #held: HeldSession;
+  readonly #release: ReleaseOption<Session>;
+  readonly #givenUp = new LinkedAbort();
+
+  constructor(call: CallContext, acquired: Acquired<Session>, how: HowToHold<Session>) {
+    const { grant, ticket, servedAt, pool } = acquired;
+    this.#acquired = acquired;
+    this.pool = pool;
+    this.#release = how.release;
+    this.worksInOwnContext = how.worksInOwnContext;
+    this.#held = heldSessionsOf(pool).hold(grant.id, ticket, { onCrash: call.settings.releaseOnCrash });
+    this.releasing = new Promise((resolve) => (this.#onReleasing = resolve));
+    this.#lease = this.context = {
+      ...call,
+      pool,
+      grant,
+      session: grant.session,
+      sessionId: grant.id,
+      servedAt,
+      givenUp: this.#givenUp.signal,
+      noteOwnContext: () => void (this.#wasOwnContextTouched = true),
+      preventReuse: (why, cause) => {
+        this.#mayBeReused = false;
+        this.#reportUnclean(why, cause);
+      },
+    };
+  }
+
+  /**
+   * What ends the session: a release request; the end of its connection, which is the lease; or nothing. Then the browser stays
+   * open, and the next lease uses it, too.
+   */
+  get endsWith(): 'request' | 'connection' | 'nothing' {
+    if (this.#acquired.ticket) return 'request';
+    return this.#acquired.grant.endsWithConnection === true ? 'connection' : 'nothing';
+  }
+
+  /** What another process needs to continue the lease, without the part of the features. */
+  get handover(): Omit<Handover<Session>, 'features'> {
+    const { grant, lease, isMarkShown } = this.#acquired;
+    return { grant, lease, isMarkShown };
+  }
+
+  /** Removes what an earlier lease of this process left in a browser that nothing could destroy. */
+  async cleanFirst(): Promise<void> {
+    const how = this.endsWith === 'nothing' ? uncleanBrowsers.get(this.#address) : undefined;
+    if (!how) return;
+    const { settings, signal, grant, time } = this.#lease;
+    const { cleanSession } = await loadConnect();
+    const { trust } = clientOf(this.pool);
+    await time('connect', () => cleanSession(grant, { settings, trust, signal }, how));
+    uncleanBrowsers.delete(this.#address);
+  }
+
+  /** Ends what runs beside the connect. */
+  giveUp(): void {
+    this.#givenUp.abort(new Error('The browser was given up.'));
+  }
+
+  /** Closes what the lease opened, and cleans the browser if it may be reused. Resolves to true if it can be. Never rejects. */
+  async cleanUp(connection: OpenConnection<unknown> | undefined): Promise<boolean> {
+    const { signal, sessionId, emit, time } = this.#lease;
+    if (signal.aborted || !connection) return false;
+    const release = this.#release;
+    const isKept = release === 'reuse' || (release === 'destroy' && this.endsWith !== 'nothing');
+    const clean = async () => {
+      await connection.cleanup();
+      const isOwnContextUsed = this.#isOwnContextUsed;
+      if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed });
+    };
+    try {
+      await time('cleanup', () => inTime(connection, CLEANUP_TIMEOUT, clean));
+      emit({ type: 'cleaned-up', sessionId });
+      return this.#canBeReused;
+    } catch (cause) {
+      const text = 'Not all pages, contexts and data of the lease could be removed.';
+      emit({ type: 'cleaned-up', sessionId, error: this.#reportUnclean(text, cause) });
+      return false;
+    }
+  }
+
+  /** What to do with the browser, by the option `release`. */
+  choose(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
+    const chosen = this.#chosen(outcome);
+    if (chosen !== 'destroy' || this.endsWith !== 'nothing') return chosen;
+    if (outcome.healthy) return 'reuse';
+    // Nothing can destroy the browser: the next lease of this process cleans it first.
+    uncleanBrowsers.set(this.#address, { isOwnContextUsed: this.#isOwnContextUsed });
+    this.#reportUnclean(
+      'The browser stays open with data of this lease, because nothing can destroy it. The next lease of this process ' +
+        'removes the data, or fails.',
+    );
+    return 'leave';
+  }
+
+  /** Releases the browser, once. Never rejects: a browser that could not be released is reported. */
+  release(choice: ReleaseChoice, isDetached = false): Promise<Released> {
+    const releasing = this.#send(choice, isDetached);
+    clientOf(this.pool).background.track(releasing);
+    return releasing;
+  }
+
+  async #send(choice: ReleaseChoice, isDetached: boolean): Promise<Released> {
+    const { sessionId, settings, emit, time, addError } = this.#lease;
+    const { idOrName: pool } = this.pool;
+    const queue = clientOf(this.pool).queueOf(pool);
+    const { leave } = this.#acquired;
+    this.#onReleasing();
+    if (choice === 'leave') {
+      this.#held.forget();
+      // Nothing but this place keeps other leases away from a browser without a service.
+      if (isDetached && this.endsWith === 'nothing') queue.keep(sessionId, leave);
+      else leave();
+      return 'left';
+    }
+    const request = { reuse: choice === 'reuse' && this.#isLeasedAgain, timeout: settings.releaseTimeout };
+    try {
+      const released = await time('release', () => this.#held.release(request));
+      emit({ type: 'released', pool, sessionId, released });
+      return released;
+    } catch (thrown) {
+      const error = thrown as ReleaseError;
+      addError(error);
+      emit({ type: 'release-failed', pool, sessionId, error });
+      return error.released;
+    } finally {
+      leave();
+      queue.noteRelease();
+    }
+  }
+
+  #chosen(outcome: Omit<LeaseOutcome, 'session'>): ReleaseChoice {
+    const release = this.#release;
+    if (release !== 'auto' && typeof release !== 'function') return release;
+    const auto = outcome.healthy ? 'reuse' : 'destroy';
+    if (release === 'auto') return auto;
+    const { session, addError } = this.#lease;
+    try {
+      return release({ ...outcome, session });
+    } catch (error) {
+      addError(error as Error);
+      return auto;
+    }
+  }
+
+  /** Each session of some services has one lease: nothing of them is reused. */
+  get #isLeasedAgain(): boolean {
+    return leasesAgain(clientOf(this.pool).service) || this.endsWith === 'nothing';
+  }
+
+  /** The logins of a profile would be lost with the data of its context. */
+  get #canBeReused(): boolean {
+    const { hasProfile } = this.#lease.grant;
+    const losesLogins = hasProfile === true && this.#isOwnContextUsed && this.#release !== 'reuse';
+    return this.#isLeasedAgain && !losesLogins && this.#mayBeReused;
+  }
+
+  /** Where a browser without a service is. */
+  get #address(): string {
+    return this.#acquired.grant.cdpUrl ?? '';
+  }
+
+  get #isOwnContextUsed(): boolean {
+    return this.worksInOwnContext || this.#wasOwnContextTouched;
+  }
+
+  #reportUnclean(message: string, cause?: unknown): CleanupError {
+    const { sessionId, addError } = this.#lease;
+    const error = new CleanupError(message, { sessionId, cause });
+    addError(error);
+    return error;
+  }
+}

@@ -1,0 +1,157 @@
+import type { ConnectAddition } from '../connect/extension.js';
+import type { LeaseRequest } from '../services/browser-service.js';
+import { raceAbort, raceTimeout } from '../shared/abort.js';
+import { duration } from '../shared/errors.js';
+import { CleanupError } from '../shared/lease-errors.js';
+import type { CallContext, LeaseContext } from './context.js';
+import type {
+  EndWork,
+  FeatureSet,
+  HandlesOf,
+  LeaseEnding,
+  LeaseFeature,
+  OwnOf,
+  RunningWork,
+  SummaryOf,
+  Work,
+  WorkEnd,
+  WorkResult,
+} from './feature.js';
+
+/** Longest time of a hook, in ms, if its feature has no `timeout`. */
+const TIMEOUT = 10_000;
+
+/** The hooks of the end, in their order. */
+export type EndHook = 'stop' | 'collect' | 'cleaning' | 'released';
+
+/** Calls the hooks of the features of one call. */
+export class Hooks<Features extends FeatureSet> {
+  readonly #features: readonly LeaseFeature[];
+  readonly #call: CallContext;
+
+  constructor(features: Features, call: CallContext) {
+    this.#features = Object.values(features);
+    this.#call = call;
+  }
+
+  async prepare(): Promise<void> {
+    const { signal } = this.#call;
+    const preparing = this.#features.map((one) => limited(one, async () => one.prepare?.(signal)));
+    await raceAbort(Promise.all(preparing), signal);
+  }
+
+  request(): Partial<LeaseRequest> {
+    return Object.assign({}, ...this.#features.map((one) => one.request?.()));
+  }
+
+  /** Never throws. */
+  advise(): (string | undefined)[] {
+    return this.#features.map((one) => this.#attempt(one, 'advise', () => one.advise?.(this.#call)));
+  }
+
+  /** Never throws. */
+  leased(lease: LeaseContext): void {
+    for (const one of this.#features) this.#attempt(one, 'leased', () => one.leased?.(lease));
+  }
+
+  connect(lease: LeaseContext): ConnectAddition[] {
+    return this.#features.flatMap((one) => one.connect?.(lease) ?? []);
+  }
+
+  handles(lease: LeaseContext): HandlesOf<Features> & object {
+    return Object.assign({}, ...this.#features.map((one) => one.handles?.(lease)));
+  }
+
+  /** Begins a run, a task or a test. If one feature can't begin it, what the others began is ended. */
+  async begin(work: Work, own?: OwnOf<Features> & object): Promise<RunningWork<WorkResult<Features>>> {
+    const { lease } = work;
+    const begin = async (one: LeaseFeature) => ({
+      one,
+      end: await limited(one, async () => one.begin?.(work, own)),
+    });
+    const begun = await Promise.allSettled(this.#features.map(begin));
+    const ends = begun.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    const endAll = async (how: WorkEnd | undefined): Promise<WorkResult<Features>> => {
+      const endOne = async ({ one, end }: { one: LeaseFeature; end: EndWork | undefined }) =>
+        end && this.#run(one, 'end', () => end(how), { lease });
+      const parts: readonly (object | undefined)[] = await Promise.all(ends.map(endOne));
+      return Object.assign({}, ...parts);
+    };
+    const failed = begun.find((result) => result.status === 'rejected');
+    if (!failed) return { end: endAll };
+    await endAll(undefined);
+    throw failed.reason;
+  }
+
+  /** Lets the features surround the callback. */
+  surround<Value>(callback: () => Promise<Value>): () => Promise<Value> {
+    return this.#features.reduce(
+      (inner, one) => (one.surround ? () => one.surround!(inner) : inner),
+      callback,
+    );
+  }
+
+  /** Never rejects. */
+  async end(hook: EndHook, ending: LeaseEnding): Promise<void> {
+    // After another failure than those that the feature reports, nobody knows what is left in the browser.
+    const lease = hook === 'stop' || hook === 'collect' ? ending.lease : undefined;
+    const having = this.#features.filter((one) => one[hook]);
+    const call = (one: LeaseFeature) => async () => one[hook]!(ending);
+    await Promise.all(having.map((one) => this.#run(one, hook, call(one), { lease, stage: one.stage })));
+  }
+
+  /** Never throws. */
+  summary(): SummaryOf<Features> & object {
+    const parts = this.#features.map((one) => this.#attempt(one, 'summary', () => one.summary));
+    return Object.assign({}, ...parts);
+  }
+
+  save(): Record<string, unknown> {
+    return Object.fromEntries(this.#features.map((one) => [one.name, one.save?.()]));
+  }
+
+  restore(saved: Readonly<Record<string, unknown>>): void {
+    for (const one of this.#features) one.restore?.(saved[one.name]);
+  }
+
+  /** Calls a hook of the end. Never rejects. @param lease Of a hook that uses the browser: it is not reused after a failure. */
+  async #run<T>(
+    feature: LeaseFeature,
+    hook: string,
+    work: () => Promise<T>,
+    { stage, lease }: { stage?: string | undefined; lease?: LeaseContext | undefined },
+  ): Promise<T | undefined> {
+    const limitedWork = () => limited(feature, work);
+    try {
+      return await (stage === undefined ? limitedWork() : this.#call.time(stage, limitedWork));
+    } catch (cause) {
+      this.#report(feature, hook, cause, lease);
+      return undefined;
+    }
+  }
+
+  /** Calls a hook that takes no time. Never throws. */
+  #attempt<T>(feature: LeaseFeature, hook: string, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (cause) {
+      this.#report(feature, hook, cause);
+      return undefined;
+    }
+  }
+
+  #report({ name }: LeaseFeature, hook: string, cause: unknown, lease?: LeaseContext): void {
+    const message = `The feature ${name} failed (${hook}): ${messageOf(cause)}`;
+    if (lease) lease.preventReuse(message, cause);
+    else this.#call.addError(new CleanupError(message, { cause }));
+  }
+}
+
+function limited<T>({ timeout = TIMEOUT }: LeaseFeature, work: () => Promise<T>): Promise<T> {
+  return raceTimeout(timeout, work, () => new Error(`it took longer than ${duration(timeout)}`));
+}
+
+/** What was thrown may be anything. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'no error was given';
+}

@@ -1,0 +1,54 @@
+import type { Connector } from '../connect/connector.js';
+import type { BrowserPool } from '../pool/browser-pool.js';
+import type { Grant, LeaseRequest } from '../services/browser-service.js';
+import type { BrowserSession } from '../services/kernel-api.js';
+import type { FeatureSet, RunningWork } from './feature.js';
+import type { LeaseSettings } from './options.js';
+
+/** The part of every callback's argument that does not come from the library. */
+export interface LeaseFacts<Session extends object = BrowserSession> {
+  /** The leased session. */
+  session: Session;
+  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
+  signal: AbortSignal;
+}
+
+/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
+export type Callback<Handles, Value, Session extends object = BrowserSession> = (
+  lease: Handles & LeaseFacts<Session>,
+) => Value | PromiseLike<Value>;
+
+/** What a call asks of its lease. */
+export interface LeasePlan<Handles, Session extends object, Features extends FeatureSet> {
+  /** The pools that may lease the browser: a further one is asked if those before it can't. */
+  readonly pools: readonly [BrowserPool<Session>, ...BrowserPool<Session>[]];
+  readonly settings: LeaseSettings<Session>;
+  readonly features: Features;
+  /** How to connect. Without it, another program connects. */
+  readonly connector?: Connector<Handles>;
+  /** False if the tasks of the lease use contexts of their own. Default: true with `context: 'default'`. */
+  readonly isOwnContextUsed?: boolean;
+  /** Names that the caller adds to the handles of the connector. Default: `session` and `signal`. */
+  readonly addedNames?: readonly string[];
+}
+
+/** How the use of a lease ended. */
+export interface LeaseEnd {
+  readonly status: 'ok' | 'failed';
+  readonly error?: unknown;
+  /** Leave the browser leased and unchanged, for another process. */
+  readonly isDetached?: boolean;
+  /** The run of the whole lease, which ends with it. */
+  readonly work?: RunningWork<object> | undefined;
+}
+
+/** What another process needs to continue a lease. */
+export interface Handover<Session extends object = object> {
+  readonly grant: Grant<Session>;
+  /** The request that leased the browser. */
+  readonly lease: LeaseRequest;
+  /** The service showed the mark of the lease when it leased the browser. */
+  readonly isMarkShown: boolean;
+  /** What the features saved, by their names. */
+  readonly features: Readonly<Record<string, unknown>>;
+}
