@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -232,6 +233,18 @@ describe('stopAfterFailures', () => {
     const rest = await bench.run(range(10), ({ input }) => input, options);
     expect(new Set([...first, ...rest.map(({ index }) => index)])).toEqual(new Set(range(10)));
     expect((await readFile(path, 'utf8')).trimEnd().split('\n')).toHaveLength(10);
+  });
+
+  it('ends the job although the next input never comes', async ({ bench }) => {
+    const checkpoint = join(tmpdir(), 'endless.jsonl');
+    onTestFinished(() => rm(checkpoint));
+    async function* inputs() {
+      yield* [0, 2];
+      await new Promise(() => {});
+    }
+    const stopped = bench.run(inputs(), task, { stopAfterFailures: 2, checkpoint });
+    await expect(stopped).rejects.toThrow('2 inputs failed');
+    expect([bench.leased, existsSync(`${checkpoint}.lock`)]).toEqual([0, false]);
   });
 
   it('does not retry the tasks that still run', async ({ bench }) => {

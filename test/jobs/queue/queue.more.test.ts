@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { TaskCallback } from '../../../src/index.js';
 import { describeWithRedis, useRedis } from '../../support/redis.js';
 import { it } from '../it.js';
@@ -185,6 +185,23 @@ describeWithRedis('a queue', () => {
     // The third period begins two periods after the first, which begins after `began`. Clocks and rounding differ.
     expect(times[5]! - began).toBeGreaterThan(2_900);
     await worker.end();
+  });
+
+  it('holds back 100 inputs of a busy host, and leaves the others to other workers', async ({ bench }) => {
+    const queue = queueOf('held');
+    await queue.add(range(300));
+    const options = { hostOf: () => 'busy', hostDelay: 1_000_000, concurrency: 1, pagesPerLease: 2 };
+    let ran = 0;
+    const client = await used.redis.connect();
+    onTestFinished(() => client.disconnect());
+    await using worker = queue.work(bench, () => void ran++, options);
+    await expect.poll(() => client.llen('bull:held:active')).toBeGreaterThanOrEqual(100);
+    await sleep(200);
+    // Redis returns one more with the answer to the finished job.
+    expect(await client.llen('bull:held:active')).toBeLessThanOrEqual(101);
+    expect(ran).toBe(1);
+    await worker.end();
+    expect(await client.llen('bull:held:active')).toBe(0);
   });
 
   it('reports the progress of the whole queue', async ({ bench }) => {
