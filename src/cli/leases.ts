@@ -70,6 +70,10 @@ async function leases(options: LeasesOptions): Promise<void> {
   await endLeases(ended, options);
 }
 
+/** Most requested pages, and most listed sessions: the list of a broken service may have no end. */
+const MOST_PAGES = 1000;
+const MOST_SESSIONS = 10_000;
+
 /** Requests all pages. A page without a new session is the last one: some services ignore the number of a page. */
 async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<ActiveLease[]> {
   const { service } = client;
@@ -80,13 +84,18 @@ async function listLeases(client: ServiceClient, signal: AbortSignal): Promise<A
   }
   const { readAs } = await import('../net/response.js');
   const found = new Map<string, ListedSession>();
+  let listed = 0;
   for (let page = 0; ; page++) {
-    const request = sessions.list(page);
-    const before = found.size;
-    if (request) {
-      const response = await client.send(request, { facts: {}, signal });
-      for (const session of readAs(response, {}, sessions.read)) found.set(session.id, session);
+    const request = sessions.list(page, listed);
+    if (!request) break;
+    if (page === MOST_PAGES || found.size >= MOST_SESSIONS) {
+      note(`The list of sessions does not end: only the first ${found.size} sessions are used.`);
+      break;
     }
+    const before = found.size;
+    const sessionsOfPage = readAs(await client.send(request, { facts: {}, signal }), {}, sessions.read);
+    for (const session of sessionsOfPage) found.set(session.id, session);
+    listed += sessionsOfPage.length;
     if (found.size === before) break;
   }
   const isLeasedAgain = service.owner !== undefined;

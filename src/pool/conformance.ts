@@ -106,7 +106,7 @@ function requestsOf({ acquire, release, owner, find, replays, sessions, probe, p
     'replays.stop': replays?.stop?.(HOSTILE, HOSTILE),
     'replays.session': replays?.session?.request(HOSTILE),
     ...videoRequestsOf(replays?.video?.(HOSTILE, HOSTILE)),
-    'sessions.list': sessions?.list(0),
+    'sessions.list': sessions?.list(0, 0),
     probe,
     'pool.describe': pool?.describe?.(HOSTILE),
     'pool.flush': pool?.flush?.(HOSTILE),

@@ -231,8 +231,12 @@ export interface BrowserService<Session extends object = object> {
   };
   /** The list of active sessions, also those of other processes: the command `leases`. */
   readonly sessions?: {
-    /** The request for a page of the list, from 0; undefined after the last one. */
-    readonly list: (page: number) => ServiceRequest | undefined;
+    /**
+     * The request for a page of the list, from 0; undefined after the last one.
+     *
+     * @param listed Number of sessions on the pages before: a service may send shorter pages than requested.
+     */
+    readonly list: (page: number, listed: number) => ServiceRequest | undefined;
     /** Reads a page. Throws if the response is not one. */
     readonly read: (json: unknown) => readonly ListedSession[];
   };

@@ -97,9 +97,9 @@ const SERVICE: BrowserService<BrowserSession> = {
     video: (id, replay) => ({ method: 'GET', path: path`/browsers/${id}/replays/${replay}` }),
   },
   sessions: {
-    list: (page) => ({
+    list: (_page, listed) => ({
       method: 'GET',
-      path: path`/browsers?limit=${`${PAGE}`}&offset=${`${page * PAGE}`}`,
+      path: path`/browsers?limit=${`${PAGE}`}&offset=${`${listed}`}`,
     }),
     read: (json) =>
       read(v.array(listedSchema), json, 'is not a list of sessions').map(

@@ -87,6 +87,33 @@ it('does not end a session that belongs to another lease meanwhile', async () =>
   expect(service.released).toEqual([]);
 });
 
+it.each([
+  ['shorter pages than requested', 130, 50, ''],
+  [
+    'no end',
+    1_000_000,
+    100,
+    'pooled-browser: The list of sessions does not end: only the first 10000 sessions are used.\n',
+  ],
+])('reads a list with %s', async (_what, count, longest, message) => {
+  await using service = await FakeService.start();
+  service.script('search', (response, { path }) => {
+    const { searchParams } = new URL(path, service.baseUrl);
+    const [limit, offset] = [Number(searchParams.get('limit')), Number(searchParams.get('offset'))];
+    const length = Math.min(limit, longest, count - offset);
+    const page = Array.from({ length }, (_, at) =>
+      session(`session-${offset + at}`, { [LEASE_TAG]: 'lease' }),
+    );
+    response.end(JSON.stringify(page));
+  });
+  const { code, stdout, stderr } = await runHere(['leases', '--json'], service.options);
+  expect({ code, stderr, listed: (JSON.parse(stdout) as unknown[]).length }).toEqual({
+    code: 0,
+    stderr: message,
+    listed: Math.min(count, 10_000),
+  });
+});
+
 it('does not guess the pool of a session', async () => {
   await using service = await startService();
   const { pool: _pool, ...poolless } = session('old', { [LEASE_TAG]: 'lease-1' });

@@ -101,7 +101,7 @@ const SDKS: Readonly<Record<string, Sdk>> = {
         theirs: ['browsers.list', { tags: { [LEASE_TAG]: 'a-lease' } }],
         ours: requestOf(kernel.find!(LEASE)!),
       },
-      list: { theirs: ['browsers.list', { limit: 100, offset: 100 }], ours: kernel.sessions!.list(1) },
+      list: { theirs: ['browsers.list', { limit: 100, offset: 100 }], ours: kernel.sessions!.list(1, 0) },
       flush: {
         theirs: ['browserPools.flush', 'scrapers'],
         ours: kernel.pool!.flush!('scrapers'),
@@ -157,7 +157,7 @@ const SDKS: Readonly<Record<string, Sdk>> = {
         theirs: ['sessions.list', { q: `user_metadata['${LEASE_TAG}']:'a-lease'` }],
         ours: requestOf(browserbase().find!(LEASE)!),
       },
-      list: { theirs: ['sessions.list', { status: 'RUNNING' }], ours: browserbase().sessions!.list(0) },
+      list: { theirs: ['sessions.list', { status: 'RUNNING' }], ours: browserbase().sessions!.list(0, 0) },
       release: {
         theirs: ['sessions.update', ID, { status: 'REQUEST_RELEASE', projectId: 'p' }],
         ours: browserbase({ projectId: 'p' }).release(ID, { pool: 'p', reuse: false }),
@@ -292,7 +292,7 @@ const SDKS: Readonly<Record<string, Sdk>> = {
       },
       list: {
         theirs: ['browsers.list', { filterBy: 'active', pageSize: 100, pageNumber: 2 }],
-        ours: browserUse().sessions!.list(1),
+        ours: browserUse().sessions!.list(1, 0),
         differences: { accept: ANY_TYPE },
       },
       release: {
