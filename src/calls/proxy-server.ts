@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -12,7 +12,7 @@ import { raceAbort, raceTimeout } from '../shared/abort.js';
 import { clock, delay } from '../shared/clock.js';
 import { duration, InvalidOptionError, isPooledBrowserError } from '../shared/errors.js';
 import { AcquireTimeoutError } from '../shared/lease-errors.js';
-import { isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
+import { createLoopbackServer, isSameSecret, refuseUpgrade, sourceFault } from '../net/loopback-server.js';
 import { PoolClosedError } from '../shared/service-errors.js';
 import { IDLE, ProxiedBrowser, type ProxyPlan } from './proxied-browser.js';
 import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-client.js';
@@ -61,7 +61,8 @@ interface Place {
 /** The HTTP server of `serveProxy`. It listens on 127.0.0.1 only. */
 export class ProxyServer implements AsyncDisposable {
   readonly #plan: ProxyPlan;
-  readonly #server = createServer();
+  readonly #loopback = createLoopbackServer();
+  readonly #server = this.#loopback.server;
   /** The beginning of each path, which nobody can guess. */
   readonly #prefix: string;
   readonly #browsers = new Set<ProxiedBrowser>();
@@ -154,12 +155,13 @@ export class ProxyServer implements AsyncDisposable {
   }
 
   /** Reads the path of a request. @throws Refusal */
-  #placeOf({ headers, url = '/' }: IncomingMessage): Place {
+  #placeOf({ headers, url = '/', socket }: IncomingMessage): Place {
     const fault = sourceFault(headers, this.#host);
     if (fault !== undefined) throw new Refusal(403, fault);
     const path = url.split('?', 1)[0]!;
     const { length } = this.#prefix;
     if (!isSameSecret(path.slice(0, length), this.#prefix)) throw new Refusal(404, NO_SECRET);
+    this.#loopback.trust(socket);
     const rest = path.slice(length);
     // Some clients put the path of the address before that of webSocketDebuggerUrl, which begins with it already.
     const isTwice = length > 0 && rest.startsWith(`${this.#prefix}/`);

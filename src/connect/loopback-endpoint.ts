@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { WebSocket, WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
+import { createLoopbackServer } from '../net/loopback-server.js';
 import { loadWs } from '../shared/lazy.js';
 import { join } from './relay.js';
 import type { AnySocket, OpenClient, Socket, SocketEnd } from './socket.js';
@@ -12,18 +13,21 @@ export interface LoopbackEndpoint extends AsyncDisposable {
 
 /** Connects one client to an open socket. The secret is valid for one connection. Resolves to the URL. */
 export async function openSingleEndpoint(socket: Socket): Promise<string> {
-  const { url, server } = await listen((client) => {
-    server.close();
+  const { url, close } = await listen((client) => {
+    close();
     connect(client, socket, 'closed-by-callback');
   });
-  void socket.detached.then(() => server.close());
+  void socket.detached.then(close);
   return url;
 }
 
 /** Connects each client to a new socket, until the endpoint is closed. */
 export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndpoint> {
   const closed = new AbortController();
-  const { url, server } = await listen(async (client) => {
+  const clients = new Set<WebSocket>();
+  const { url, close } = await listen(async (client) => {
+    clients.add(client);
+    client.once('close', () => clients.delete(client));
     // The client's first messages wait until the browser's socket is open.
     client.pause();
     try {
@@ -36,34 +40,44 @@ export async function openSharedEndpoint(open: OpenClient): Promise<LoopbackEndp
   });
   const dispose = async () => {
     closed.abort();
-    for (const client of server.clients) client.terminate();
-    server.close();
-    await once(server, 'close');
+    for (const client of clients) client.terminate();
+    await close();
   };
   return { url, [Symbol.asyncDispose]: dispose };
 }
 
-/** Listens at a secret path. */
+/** Listens at a secret path. `close` leaves the clients alone. */
 async function listen(
   onClient: (client: WebSocket) => unknown,
-): Promise<{ url: string; server: WebSocketServer }> {
+): Promise<{ url: string; close: () => Promise<unknown> }> {
   const { WebSocketServer } = await loadWs();
   const path = `/${globalThis.crypto.randomUUID()}`;
-  const server = new WebSocketServer({
-    host: '127.0.0.1',
-    port: 0,
+  const { server, trust } = createLoopbackServer();
+  server.on('request', (_request, response) => response.writeHead(426).end());
+  const sockets = new WebSocketServer({
+    server,
+    clientTracking: false,
     path,
     perMessageDeflate: false,
     skipUTF8Validation: true,
     maxPayload: 0,
   });
-  server.on('connection', (client) => {
+  sockets.on('connection', (client, { socket }) => {
+    trust(socket);
     client.on('error', () => {});
     void onClient(client);
   });
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return { url: `ws://127.0.0.1:${port}${path}`, server };
+  const closed = once(server, 'close');
+  const close = () => {
+    server.close();
+    // Those of strangers. The connections of clients are no longer the server's.
+    server.closeAllConnections();
+    return closed;
+  };
+  return { url: `ws://127.0.0.1:${port}${path}`, close };
 }
 
 function connect(client: WebSocket, socket: AnySocket, reason: SocketEnd): void {

@@ -1,6 +1,30 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http';
+import { createServer, STATUS_CODES, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+
+/** Most connections that have not shown the secret. Each program of this machine can open more, and use up our descriptors. */
+const MOST_STRANGERS = 200;
+
+/** Milliseconds for the headers of a request, and for a whole request. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 2000 };
+
+/**
+ * Creates a server for loopback. Of the connections that have not shown the secret, it closes the oldest ones when they are too
+ * many, and those that send no request.
+ *
+ * @returns Also a function to call with a connection that has shown the secret.
+ */
+export function createLoopbackServer(): { server: Server; trust: (connection: Duplex) => void } {
+  const server = createServer(TIMEOUTS);
+  const strangers = new Set<Duplex>();
+  server.on('connection', (connection) => {
+    strangers.add(connection);
+    connection.once('close', () => strangers.delete(connection));
+    const [oldest] = strangers;
+    if (strangers.size > MOST_STRANGERS) oldest!.destroy();
+  });
+  return { server, trust: (connection) => void strangers.delete(connection) };
+}
 
 /**
  * Returns why a request may come from a page of another origin; `undefined` if it does not. A page in any browser on this

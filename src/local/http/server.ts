@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { raceTimeout } from '../../shared/abort.js';
+import { createLoopbackServer } from '../../net/loopback-server.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import type { RunningFeature } from '../feature.js';
 import type { Log } from '../events.js';
@@ -30,7 +31,8 @@ const CLIENT_GONE = 499;
 
 /** The HTTP server of the local pool. It listens on 127.0.0.1 only. */
 export class PoolServer {
-  readonly #server: Server = createServer();
+  readonly #loopback = createLoopbackServer();
+  readonly #server = this.#loopback.server;
   readonly #upgraded = new Set<Socket>();
   readonly #answering = new Set<Promise<void>>();
   #closing = false;
@@ -66,7 +68,8 @@ export class PoolServer {
       socket.once('close', () => this.#upgraded.delete(socket));
       // Without a listener, a reset would end this process.
       socket.on('error', () => socket.destroy());
-      void served.upgrade(request, socket, head);
+      // Afterwards the connection is a client's, or is being closed.
+      void served.upgrade(request, socket, head).then(() => this.#loopback.trust(socket));
     });
   }
 
@@ -93,6 +96,7 @@ export class PoolServer {
     const path = (request.url ?? '/').split('?', 1)[0]!;
     const answer = await this.#route(served, response, path, gone.signal).catch(faultAnswer);
     const status = gone.signal.aborted || !answer ? CLIENT_GONE : answer.status;
+    if (status < 400) this.#loopback.trust(request.socket);
     served.log({ type: 'request', method: request.method ?? '', path, status });
     if (answer) await send(response, answer);
   }
