@@ -14,7 +14,7 @@ export interface LoopbackEndpoint extends AsyncDisposable {
 /** Connects one client to an open socket. The secret is valid for one connection. Resolves to the URL. */
 export async function openSingleEndpoint(socket: Socket): Promise<string> {
   const { url, close } = await listen((client) => {
-    close();
+    void close();
     connect(client, socket, 'closed-by-callback');
   });
   void socket.detached.then(close);
