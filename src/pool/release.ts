@@ -193,10 +193,16 @@ export async function releaseFound(
     }
     if (hasWorked) onNothing();
     if (isFinal || (hasWorked && isLast)) return;
-    if (status !== undefined && !hasWorked && !meaningOf(status).isTransient) return;
+    // The service has no search, or refuses it.
+    if (status !== undefined && !hasWorked && isRefused(status)) return;
     if (lastTime !== undefined && clock.now() - lastTime > LATEST_SEARCH) return;
     await delay(
       Math.min(backoff(SEARCH_PAUSE, searches), isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1)),
     );
   }
+}
+
+function isRefused(status: number): boolean {
+  const { isTransient, isAbsent } = meaningOf(status);
+  return isAbsent || !isTransient;
 }

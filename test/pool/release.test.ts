@@ -1,6 +1,14 @@
-import { expect, it, vi } from 'vitest';
-import { nextStep, releaseBrowser, type Answer, type Doubt, type Step } from '../../src/pool/release.js';
-import type { OwnerCheck } from '../../src/pool/tickets.js';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  nextStep,
+  releaseBrowser,
+  releaseFound,
+  type Answer,
+  type Doubt,
+  type Reply,
+  type Step,
+} from '../../src/pool/release.js';
+import { ANY_ID, type OwnerCheck, type SearchTicket } from '../../src/pool/tickets.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
 
@@ -127,4 +135,77 @@ it('repeats a release with growing pauses until its time is over, each request w
   for (const timeout of timeouts) expect(timeout).toBeLessThanOrEqual(5000);
   // A request that the end would interrupt is not sent.
   expect(timeouts.at(-1)).toBeGreaterThanOrEqual(1000);
+});
+
+describe('the search for the browser of an acquire request', () => {
+  const TICKET = { id: ANY_ID, reuse: REQUEST, destroy: { ...REQUEST, url: `http://service/${ANY_ID}` } };
+  const SEARCH: SearchTicket = {
+    search: REQUEST,
+    list: [],
+    idField: 'id',
+    at: ['mark'],
+    is: 'ours',
+    found: TICKET,
+  };
+  const none = { status: 200, body: '[]', isSent: true };
+  const ours = {
+    status: 200,
+    body: '[{"id":"s1","mark":"ours"},{"id":"s2","mark":"of another"}]',
+    isSent: true,
+  };
+  const failed = { status: 503, isSent: true };
+
+  /** Searches in a service with these answers, by the time in ms; the service can lease a browser for `patience` ms. */
+  async function search(patience: number, answer: (time: number) => Reply) {
+    useFakeClock();
+    const began = performance.now();
+    const time = () => performance.now() - began;
+    const released: string[] = [];
+    const searches: number[] = [];
+    let isOver = false;
+    void releaseFound(SEARCH, {
+      timeLeft: () => patience - time(),
+      send: async () => {
+        searches.push(time());
+        return answer(time());
+      },
+      release: async ({ destroy }) => void released.push(destroy.url),
+      onNothing: () => {},
+    }).then(() => (isOver = true));
+    while (!isOver) {
+      vi.advanceTimersByTime(100);
+      await settle();
+    }
+    return { released, searches, took: time() };
+  }
+
+  it.for([0, 2000, 6000, 20_000, 39_900])('finds a browser that is leased after %d ms', async (at) => {
+    const { released, took } = await search(40_000, (time) => (time >= at ? ours : none));
+    expect(released).toEqual(['http://service/s1']);
+    expect(took - at).toBeLessThan(5500);
+  });
+
+  it('ends with a search after the last time at which the service can lease one', async () => {
+    const { released, searches, took } = await search(40_000, () => none);
+    expect(released).toEqual([]);
+    expect(searches.at(-1)).toBeGreaterThanOrEqual(40_000);
+    expect(took).toBeLessThan(46_000);
+    expect(searches.length).toBeLessThan(20);
+  });
+
+  it('repeats a search that failed, also after the last time', async () => {
+    const { released } = await search(0, (time) => (time < 30_000 ? failed : ours));
+    expect(released).toEqual(['http://service/s1']);
+  });
+
+  it('gives up a service that does not answer', async () => {
+    const { took } = await search(0, () => ({ isSent: true }));
+    expect(took).toBeGreaterThan(60_000);
+    expect(took).toBeLessThan(75_000);
+  });
+
+  it.for([404, 401, 501])('ends at once with status %d: the service has no search', async (status) => {
+    const { searches } = await search(40_000, () => ({ status, isSent: true }));
+    expect(searches.length).toBe(1);
+  });
 });

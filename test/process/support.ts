@@ -6,11 +6,15 @@ import { startProgram, type Environment, type Program } from '../support/program
 
 /** Starts a file of the folder `programs`, with the TMPDIR of the test file: the leak check finds what it leaves. */
 export function start(name: string, args: readonly string[], environment?: Environment): Program {
-  const path = fileURLToPath(new URL(`programs/${name}.mjs`, import.meta.url));
+  const path = programPath(name);
   const variables = { TMPDIR: process.env['TMPDIR'], ...environment };
   const program = startProgram([path, ...args], variables, { stdin: 'pipe' });
   onTestFailed(() => console.error(program.stderr));
   return program;
+}
+
+export function programPath(name: string, extension = 'mjs'): string {
+  return fileURLToPath(new URL(`programs/${name}.${extension}`, import.meta.url));
 }
 
 /** The processes of this test file that release browsers. */

@@ -1,0 +1,13 @@
+// Leases a browser that stays leased for some ms, whatever ends this process. Used by ../late.more.test.ts.
+import { BrowserPool } from '../../../src/index.js';
+import { ticketOf } from '../../../src/pool/grant.js';
+import { heldSessionsOf } from '../../../src/pool/held-sessions.js';
+
+const [, , way, until] = process.argv;
+const pool = new BrowserPool('test');
+const { session_id: id } = (await pool.acquire())!;
+const lease = { pool: 'test', id: 'lease', keepAlive: true, record: false };
+heldSessionsOf(pool).hold(id, ticketOf(id, { pool, lease }), { until: Number(until) });
+process.stdout.write('leased\n');
+if (way === 'exit') process.exit(7);
+setTimeout(() => {}, 60_000);
