@@ -21,11 +21,10 @@ try {
   await using pool = await startLocalPool({ pools: [{ name, size, onDemand: true }], recording: { folder } });
   tell({ baseUrl: pool.baseUrl, token: pool.token });
   await (shared ? endOf(shared.owner) : ended);
+  if (shared) rmSync(shared.folder, { recursive: true, force: true });
 } catch (error) {
   tell({ name: (error as Error).name, message: (error as Error).message });
-  if (shared) await endOf(shared.owner);
 }
-if (shared) rmSync(shared.folder, { recursive: true, force: true });
 // After a failed start the input is still open.
 process.stdin.destroy();
 

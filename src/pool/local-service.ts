@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { environment } from '../shared/environment.js';
@@ -43,6 +43,8 @@ export const ADDRESS_FILE = 'address.json';
 /** Milliseconds within which the first process must start a shared service. */
 const START_TIMEOUT = 60_000;
 const POLL_INTERVAL = 50;
+/** Milliseconds within which a service that works answers, also on a busy machine. */
+const PROBE_TIMEOUT = 10_000;
 
 /**
  * Starts Chromium on this machine behind the API of the pool service. A separate process serves it, because
@@ -77,33 +79,79 @@ export async function startLocalService(
   return { url, token, close };
 }
 
-/** The first process starts the service; the others wait for its address. */
+/**
+ * The first process starts the service; the others wait for its address. A process id is used again, for example after the
+ * restart of a container: the folder may be left by an earlier owner, whose service has ended.
+ */
 async function joinSharedService(settings: LocalServiceSettings, owner: number): Promise<LocalService> {
   const folder = join(tmpdir(), `pooled-browser-${owner}-${encodeURIComponent(settings.pool)}`);
-  if (isFirst(folder)) {
-    const child = spawnLocal({ ...settings, shared: { owner, folder } });
-    child.stdin!.end();
-    child.stdout!.destroy();
-    child.unref();
-  }
   const end = clock.now() + START_TIMEOUT;
+  let stale: string | undefined;
   while (clock.now() < end) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     const text = readOwn(folder);
-    if (text !== undefined) return { ...readAddress(text), close: async () => {} };
-    await delay(POLL_INTERVAL);
+    if (text === stale) {
+      if (isFirst(folder, stale)) startShared(settings, { owner, folder });
+      await delay(POLL_INTERVAL);
+      continue;
+    }
+    const address = readShared(text!, folder);
+    if (await isServing(address, settings.pool)) return { ...address, close: async () => {} };
+    stale = text;
   }
+  // What is left there must not prevent the next attempt.
+  rmSync(folder, { recursive: true, force: true });
   throw new LocalPoolError(
-    `The local browsers that ${folder} describes did not start within ${duration(START_TIMEOUT)}.`,
+    `The local browsers that ${folder} describes did not start within ${duration(START_TIMEOUT)}. Try again.`,
   );
 }
 
-function isFirst(folder: string): boolean {
+/** The error of a start is not kept: the cause may be mended. */
+function readShared(text: string, folder: string): Pick<LocalService, 'url' | 'token'> {
   try {
-    mkdirSync(folder, { mode: 0o700 });
+    return readAddress(text);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** True in one of all processes that need a service in place of a stale one. */
+function isFirst(folder: string, stale = ''): boolean {
+  const { createHash } = process.getBuiltinModule('node:crypto');
+  const name = createHash('sha256').update(stale).digest('hex').slice(0, 16);
+  try {
+    writeFileSync(join(folder, `start-${name}`), '', { flag: 'wx' });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
+  }
+}
+
+function startShared(
+  settings: LocalServiceSettings,
+  shared: NonNullable<LocalServiceSettings['shared']>,
+): void {
+  const child = spawnLocal({ ...settings, shared });
+  child.stdin!.end();
+  child.stdout!.destroy();
+  child.unref();
+}
+
+/** Returns false if the service has ended, also if another program has its port now. */
+async function isServing(
+  { url, token }: Pick<LocalService, 'url' | 'token'>,
+  pool: string,
+): Promise<boolean> {
+  const { sendOnce } = await import('../net/http.js');
+  const path = `${url.href.replace(/\/$/, '')}/browser_pools/${encodeURIComponent(pool)}`;
+  const message = { url: new URL(path), headers: { authorization: `Bearer ${token}` } };
+  try {
+    const { status } = await sendOnce(message, { route: {}, signal: AbortSignal.timeout(PROBE_TIMEOUT) });
+    return status === 200;
+  } catch {
+    return false;
   }
 }
 

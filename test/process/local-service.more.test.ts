@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { savedFacts } from '../local/replays/support.js';
+import { UNREACHABLE } from '../support/fake-service.js';
 import { processesOf } from '../support/processes.js';
+import { Site } from '../support/site.js';
 import { start } from './support.js';
 
 const leasing = (args: readonly string[], environment: Record<string, string> = {}) =>
@@ -39,6 +41,18 @@ it('starts no more browsers than leases need', async () => {
   await expect.poll(() => running('--user-data-dir')).toEqual([]);
 });
 
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'ends with a process that %s ends as without this library: no call fails before',
+  async (signal) => {
+    const program = leasing(['waits'], { BROWSER_POOL_LOCAL_SIZE: '2' });
+    await program.prints(/waiting\nwaiting/);
+    program.child.kill(signal);
+    expect(await program.exit).toEqual([null, signal]);
+    expect(program.stdout + program.stderr).toBe('waiting\nwaiting\n');
+    await expect.poll(() => running('local-process')).toEqual([]);
+  },
+);
+
 it('ends with the pool', async () => {
   expect(await run(['closed'])).toEqual(['local:mine', '42', '1']);
 });
@@ -62,6 +76,30 @@ it('is shared by all processes with the same owner, and ends with the owner', as
   owner.kill();
   await expect.poll(() => running('local-process')).toEqual([]);
 });
+
+it.each([
+  ['nothing listens', undefined],
+  ['another program listens', 404],
+])(
+  'is started anew if a process with the same id left a folder: %s at its address',
+  async (_what, status) => {
+    const other = await Site.open((_request, response) => void response.writeHead(status!).end());
+    onTestFinished(() => other[Symbol.asyncDispose]());
+    const { pid } = process;
+    const folder = join(process.env['TMPDIR']!, `pooled-browser-${pid}-shared`);
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    mkdirSync(folder, { mode: 0o700 });
+    const baseUrl = status === undefined ? UNREACHABLE : other.url;
+    writeFileSync(join(folder, 'address.json'), JSON.stringify({ baseUrl, token: 'stale' }));
+    const args = ['shared', String(pid)];
+    const sessions = await Promise.all([run(args), run(args)]);
+    expect(new Set(sessions.flat()).size).toBe(1);
+    const services = running('local-process');
+    expect(services).toHaveLength(1);
+    // Its owner is this process, which does not end.
+    process.kill(services[0]!.pid);
+  },
+);
 
 it('explains what to do if there is no Chromium', async () => {
   const [line] = await run(['runs'], { CHROME_PATH: '/nowhere/chromium' });

@@ -39,6 +39,15 @@ const ways = {
     const { session, replays } = await withPooledBrowser('default', ({ page }) => page.title(), options);
     return [session.session_id, replays[0].replay_view_url];
   },
+  /** In a run that is awaited, and with a lease whose calls are. */
+  async waits() {
+    const evaluating = ({ page }) => {
+      process.stdout.write('waiting\n');
+      return page.evaluate('new Promise(() => {})');
+    };
+    const lease = await leaseBrowser('default');
+    await Promise.all([withPooledBrowser('default', evaluating), evaluating(lease)]);
+  },
   async hang() {
     await leaseBrowser('default');
     process.stdout.write('leased\n');
