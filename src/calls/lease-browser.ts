@@ -11,6 +11,7 @@ import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
 import { warnIfForgotten } from './forgotten-lease.js';
 import type { CallPlan, PooledLease } from './open-lease.js';
+import { reportUncaughtRuns } from './uncaught-run.js';
 import {
   attachChecks,
   heldLeaseChecks,
@@ -66,6 +67,7 @@ async function run<Handles, Value, Session extends object>(
     value = await lease.call(fn);
   } catch (error) {
     await lease.end({ status: 'failed', error, work });
+    reportUncaughtRuns();
     throw error;
   }
   const summary = await lease.end({ status: 'ok', work });

@@ -48,5 +48,5 @@ export const namedPools = new Map<string, object>();
 /** Whether services could be reached, by origin. */
 export const reachabilities = new Map<string, object>();
 
-/** The number of calls so far, and the runs behind thrown errors, for `runOf`. */
-export const runs = { count: 0, failed: new WeakMap<object, object>() };
+/** The number of calls so far; the runs behind thrown errors, for `runOf`; whether a listener reports those that are uncaught. */
+export const runs = { count: 0, failed: new WeakMap<object, object>(), areWatched: false };
