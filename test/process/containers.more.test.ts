@@ -63,8 +63,7 @@ afterAll(async () => {
 });
 
 function start(init: readonly string[], stage: string, way: string, token: string): Program {
-  const [command = process.execPath, ...args] = [...init, process.execPath];
-  const given = [...(init.length > 0 ? args : []), programPath('stages'), stage, way];
+  const [command, ...given] = [...init, process.execPath, programPath('stages'), stage, way] as const;
   const variables = { TMPDIR: process.env['TMPDIR'], ...variablesOf({ baseUrl: service.baseUrl, token }) };
   return startProgram(given, variables, { command });
 }

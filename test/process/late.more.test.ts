@@ -40,7 +40,7 @@ it('a browser that the service leases long after SIGKILL is found and released b
     const failed = failures.get(token) ?? 0;
     failures.set(token, failed + 1);
     if (failed < (rows.find((row) => row.token === token)?.failures ?? 0)) reply(response, { status: 503 });
-    else found(...(granted.has(token) ? [token] : []))(response, request);
+    else void found(...(granted.has(token) ? [token] : []))(response, request);
   });
   service.script('release', { status: 204 });
   await Promise.all(
