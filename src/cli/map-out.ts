@@ -103,9 +103,17 @@ function toRow(cells: readonly unknown[]): string {
 // oxlint-disable-next-line no-control-regex -- it finds control characters
 const CONTROL = /[\0-\x08\v\f\x0E-\x1F\x7F-\x9F]/g;
 
+/** What a spreadsheet takes for a formula, which can run programs and send cells. Texts come from web pages. */
+const FORMULA = /^[=+\-@\t\r]/;
+
 function toCell(value: unknown): string {
   if (value === undefined || value === null) return '';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = typeof value === 'string' ? asText(value) : JSON.stringify(value);
   const clean = text.replaceAll(CONTROL, printable);
   return /[",\r\n]/.test(clean) ? `"${clean.replaceAll('"', '""')}"` : clean;
+}
+
+/** A spreadsheet shows the apostrophe as part of the cell, or hides it. A text that is a number stays one. */
+function asText(text: string): string {
+  return FORMULA.test(text) && !/^[+-]?\d+([.,]\d+)?$/.test(text) ? `'${text}` : text;
 }

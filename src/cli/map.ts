@@ -81,7 +81,8 @@ or in UTF-16 with a byte order mark; other text ends the command with exit code 
 
 With --format csv, the results are in <file>.jsonl while the job runs, for --resume. At its end,
 <file> is written: a row for each result in the order of the inputs, and a column for each path in
-the results, such as value.title.
+the results, such as value.title. A text that a spreadsheet would run as a formula (it begins with
+=, +, -, @, a tab or a carriage return) gets an apostrophe before it. Numbers stay numbers.
 
 Each result has the sessionId of its browser. With --replays record, it also has the links of its
 recording: "replays":["https://…"]; the videos are complete after the release. At the end, the

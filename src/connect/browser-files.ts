@@ -5,6 +5,7 @@ import { lazy } from '../shared/lazy.js';
 import { CdpClient } from './cdp-client.js';
 import type { EventParams, ResultOf } from './message.js';
 import type { OpenCdp } from './socket.js';
+import { namingFile } from '../shared/naming-file.js';
 
 /** Bytes that the page reads at once, and how many of such parts are under way: a distant browser answers late. */
 const PART = 512 * 1024;
@@ -127,7 +128,7 @@ export class BrowserFiles {
         copied += bytes.length;
         // A peer can send more than it was asked for.
         if (copied > size) throw new Error(`it has more than the ${size} bytes that the browser named`);
-        await file.writeFile(bytes);
+        await namingFile(to, () => file.writeFile(bytes));
         onPart(copied);
       });
       if (copied !== size) throw new Error(`${copied} of ${size} bytes were read`);

@@ -2,6 +2,7 @@ import { open, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promi
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { CheckpointError } from '../shared/lease-errors.js';
+import { namingFile } from '../shared/naming-file.js';
 
 /** A complete line of a file. */
 export interface Line {
@@ -48,7 +49,7 @@ export async function replaceFile(path: string, content: AsyncIterable<string | 
   const file = await open(temporary, 'wx', mode);
   try {
     // Flushed before it is closed.
-    await pipeline(content, file.createWriteStream({ flush: true }));
+    await namingFile(path, () => pipeline(content, file.createWriteStream({ flush: true })));
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });

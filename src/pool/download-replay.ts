@@ -20,6 +20,7 @@ import {
   retryAfter,
   type HttpResponse,
 } from '../net/response.js';
+import { namingFile } from '../shared/naming-file.js';
 
 /** Milliseconds between two requests if the service names no time, and the minimum. */
 const DEFAULT_PAUSE = 1000;
@@ -61,7 +62,7 @@ export async function downloadReplay(
     type = videoType(headers, facts);
     const total = Number(headers['content-length']);
     for await (const chunk of content) {
-      await file.appendFile(chunk);
+      await namingFile(path, () => file.appendFile(chunk));
       bytes += chunk.length;
       onProgress?.({ received: bytes, ...(total > 0 && { total }) });
     }

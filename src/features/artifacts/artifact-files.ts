@@ -1,5 +1,6 @@
 import { chmod, mkdir, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { namingFile } from '../../shared/naming-file.js';
 import { PRIVATE } from '../files.js';
 
 /** The last 50 characters, each of which may take four of the 255 bytes of a file name. They say most about a test. */
@@ -21,7 +22,7 @@ export class ArtifactFolder {
   /** Writes a file and returns its path. */
   async write(name: string, content: string | Uint8Array): Promise<string> {
     const path = join(this.#path, name);
-    await writeFile(path, content, { mode: PRIVATE });
+    await namingFile(path, () => writeFile(path, content, { mode: PRIVATE }));
     return path;
   }
 
