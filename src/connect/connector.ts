@@ -106,6 +106,12 @@ export interface Connection<Handles> {
    * with this URL.
    */
   pageUrl?(): string;
+  /**
+   * Opens a URL in the page of these handles, for the option `startUrl`, and waits until the page has its content.
+   *
+   * @param how Milliseconds; and whether a page that shows something stays as it is.
+   */
+  openUrl?(this: void, handles: Partial<Handles>, url: string, how: HowToOpen): Promise<void>;
   /** Returns false after the library's connection was closed, also by the callback. */
   isConnected(): boolean;
   /**
@@ -132,6 +138,19 @@ export interface Connection<Handles> {
   cleanup(): Promise<void>;
   /** Disconnects without closing the browser. */
   disconnect(): Promise<void>;
+}
+
+/** How `Connection.openUrl` opens a URL. */
+export interface HowToOpen {
+  /** Milliseconds. */
+  readonly timeout: number;
+  /** A page that shows something stays as it is: the service has opened it. */
+  readonly onlyIfBlank?: boolean;
+}
+
+/** Whether a page shows nothing, or could not be loaded. */
+export function isBlank(url: string): boolean {
+  return /^(about:blank|chrome:\/\/(newtab|new-tab-page)\/?|chrome-error:.*)?$/.test(url);
 }
 
 /** A context in which a test opens pages: a part of the library's own. */

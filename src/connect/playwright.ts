@@ -7,7 +7,15 @@ import type {
   Page,
 } from 'playwright-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import type { Connection, Connector, ConnectRequest, Observation, ObserveRequest } from './connector.js';
+import {
+  isBlank,
+  type Connection,
+  type Connector,
+  type ConnectRequest,
+  type HowToOpen,
+  type Observation,
+  type ObserveRequest,
+} from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
 import { routeWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
@@ -52,7 +60,7 @@ export function playwright(options: PlaywrightOptions = {}): Connector<Playwrigh
   };
 }
 
-const OF_EACH_CONNECTION = { observe, explain, pageId };
+const OF_EACH_CONNECTION = { openUrl, observe, explain, pageId };
 
 async function connect(
   chromium: Pick<BrowserType, 'connectOverCDP'>,
@@ -147,6 +155,15 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   // A download and its file last as long as their context.
   page.on('download', cleaner.markUnsafe);
   return cleaner;
+}
+
+async function openUrl(
+  { page }: Partial<PlaywrightHandles>,
+  url: string,
+  { timeout, onlyIfBlank = false }: HowToOpen,
+): Promise<void> {
+  if (onlyIfBlank && !isBlank(page!.url())) return;
+  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
 }
 
 async function pageId({ page }: Pick<PlaywrightHandles, 'page'>): Promise<string> {

@@ -1,12 +1,14 @@
 import type { Browser, BrowserContext, ConnectOptions, Page, Target } from 'puppeteer-core';
 import { lazy, loadLibrary } from '../shared/lazy.js';
-import type {
-  Connection,
-  Connector,
-  ConnectRequest,
-  ContextChoice,
-  Observation,
-  ObserveRequest,
+import {
+  isBlank,
+  type Connection,
+  type Connector,
+  type ConnectRequest,
+  type ContextChoice,
+  type HowToOpen,
+  type Observation,
+  type ObserveRequest,
 } from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
 import { ObservedPages } from './observed-pages.js';
@@ -92,6 +94,7 @@ async function connect(
     pageUrl: () => page.url(),
     openWorkspace: contexts.openWorkspace,
     openContext: contexts.open,
+    openUrl,
     observe,
     pageId,
     isConnected,
@@ -174,6 +177,15 @@ async function watch(context: BrowserContext, page: Page): Promise<SiteDataClean
   cdp.on('Page.downloadWillBegin', cleaner.markUnsafe);
   await cdp.send('Page.enable');
   return cleaner;
+}
+
+async function openUrl(
+  { page }: Partial<PuppeteerHandles>,
+  url: string,
+  { timeout, onlyIfBlank = false }: HowToOpen,
+): Promise<void> {
+  if (onlyIfBlank && !isBlank(page!.url())) return;
+  await page!.goto(url, { timeout, waitUntil: 'domcontentloaded' });
 }
 
 async function pageId({ page }: Pick<PuppeteerHandles, 'page'>): Promise<string> {

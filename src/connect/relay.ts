@@ -1,6 +1,7 @@
 import type { WebSocket } from 'ws';
 import { recordOf } from '../shared/json.js';
-import type { Connector, Protocol } from './connector.js';
+import type { Connector, HowToOpen, Protocol } from './connector.js';
+import { openInFirstPage } from './session-socket.js';
 import type { AnySocket, Frame, OpenClient, Socket } from './socket.js';
 import { socketTransport } from './transport.js';
 
@@ -29,8 +30,13 @@ export const relay = (sharesFiles: boolean): Connector<RelayHandles> => ({
   sharesFiles,
   refusal: () => undefined,
   load: async () => {},
-  connect: async ({ socket, openClient }) => ({
+  connect: async ({ socket, protocol, openClient }) => ({
     handles: { socket, openClient },
+    ...(protocol === 'cdp' && {
+      openUrl: async (_handles: object, url: string, { onlyIfBlank }: HowToOpen) => {
+        if (!onlyIfBlank) await openInFirstPage(socket, url);
+      },
+    }),
     isConnected: () => true,
     cleanup: async () => {},
     disconnect: async () => socket.close('closed-by-us'),

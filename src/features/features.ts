@@ -6,6 +6,7 @@ import type { FeatureSettings } from './options.js';
 import { Owner } from './owner/owner.js';
 import { PendingCalls } from './pending-calls/pending-calls.js';
 import { Replays } from './replays/replays.js';
+import { StartPage } from './start-page/start-page.js';
 
 /**
  * The list of the features: each lease has one of each. A feature that needs the value of another one's option receives it here,
@@ -20,6 +21,7 @@ export function createFeatures(settings: FeatureSettings) {
     owner: new Owner(settings.owner),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
+    startPage: new StartPage(),
   };
 }
 

@@ -23,6 +23,7 @@ import {
   type ReplaysSteps,
   type ReplaysTimes,
 } from './replays/options.js';
+import type { StartPageSteps } from './start-page/options.js';
 
 /** The options of all features. */
 export const featureChecks = {
@@ -42,7 +43,13 @@ export interface FeatureResults extends ReplaysResult, ArtifactsResult, Download
 export interface FeatureTimes extends ReplaysTimes {}
 /** The events. */
 export interface FeatureSteps
-  extends ReplaysSteps, ArtifactsSteps, DownloadsSteps, ExposeNetworkSteps, PendingCallsSteps {}
+  extends
+    ReplaysSteps,
+    ArtifactsSteps,
+    DownloadsSteps,
+    ExposeNetworkSteps,
+    PendingCallsSteps,
+    StartPageSteps {}
 
 /** Completes checked options, and refuses combinations and what the library can't do. */
 export function verifyFeatures<Settings extends Checked<typeof featureChecks>>(

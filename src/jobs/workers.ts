@@ -102,7 +102,14 @@ export class Workers<Handles, Input, Value, Session extends object> {
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
     // The tasks open the contexts with these options.
     const lease = { ...settings, name, signal, context: 'default', contextOptions: undefined } as const;
-    return openLease({ pool, connector, settings: lease, isOwnContextUsed, addedNames: NAMES });
+    return openLease({
+      pool,
+      connector,
+      settings: lease,
+      isForTasks: true,
+      isOwnContextUsed,
+      addedNames: NAMES,
+    });
   }
 
   #count(change: 1 | -1): void {

@@ -71,7 +71,10 @@ export interface AcquireSettings {
    * Up to 50 key-value pairs. The library adds the tag `pooled-browser-lease`, by which it recognizes its own lease.
    */
   tags?: Readonly<Record<string, string>> | undefined;
-  /** URL that the service opens in the browser. If it fails to load, the lease continues. Default: the pool's. */
+  /**
+   * URL at which the callback begins, and each task and test. The library opens it after the connect if the service opens no URL, or
+   * not in the page of the callback. If it fails to load within `connectTimeout`, the lease continues. Default: the pool's.
+   */
   startUrl?: string | undefined;
   /**
    * Total time to wait for a browser, in ms.

@@ -10,6 +10,7 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish } from '../shared/telemetry.js';
 import {
   checkService,
+  opensStartUrl,
   type BrowserService,
   type Replay,
   type ReplayRequest,
@@ -112,6 +113,10 @@ export class BrowserPool<Session extends object = BrowserSession> {
       start_url: startUrl,
     } = readOptions(acquireRequestChecks, request, 'acquire');
     const { signal, onEvent, owner } = readOptions(acquireChecks, options, 'acquire');
+    if (startUrl !== undefined && !opensStartUrl(this.#service)) {
+      const message = `The service ${this.#service.name} opens no URL. Use leaseBrowser with startUrl: it opens the URL after it has connected.`;
+      throw new InvalidOptionError('start_url', message, this.#facts());
+    }
     if (this.#closed) throw new PoolClosedError(this.#facts());
     const mark = owner ? leaseMark() : undefined;
     const lease = leaseRequest(this, { name, tags, startUrl, wait, mark, keepAlive: true });

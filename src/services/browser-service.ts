@@ -404,6 +404,12 @@ export function hasAcquireRequest({ acquire }: BrowserService): boolean {
   return acquire(SAMPLE) !== undefined;
 }
 
+/** Whether the service itself opens the URL of `LeaseRequest.startUrl`: its acquire request contains it. */
+export function opensStartUrl({ acquire }: BrowserService): boolean {
+  const startUrl = 'https://start.example.com/';
+  return JSON.stringify(acquire({ ...SAMPLE, startUrl }) ?? '').includes(startUrl);
+}
+
 function isJson(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isJson);
   if (typeof value === 'number') return Number.isFinite(value);

@@ -48,6 +48,8 @@ interface Sdk {
   readonly package: readonly [name: string, className: string, address: string];
   /** The name of the key in its options. */
   readonly key?: string;
+  /** Its other options. */
+  readonly options?: object;
   /** Path of the service at its server. */
   readonly below?: string;
   readonly operations: Readonly<Record<string, Operation>>;
@@ -72,7 +74,26 @@ const NO_BODY = 'without a body, its type says nothing';
 const ANY_TYPE = 'the package reads JSON, and accepts anything';
 const ANY_VIDEO = 'a video of any type is stored';
 
+const OF_PROJECT = kernel({ projectId: 'project-1', telemetry: true });
+
 const SDKS: Readonly<Record<string, Sdk>> = {
+  'kernel with a project': {
+    service: OF_PROJECT,
+    package: ['@onkernel/sdk', 'Kernel', 'baseURL'],
+    options: { projectID: 'project-1' },
+    operations: {
+      acquire: {
+        theirs: ['browserPools.acquire', 'scrapers', { telemetry: { enabled: true } }],
+        ours: OF_PROJECT.acquire({ ...LEASE, name: undefined, tags: undefined, startUrl: undefined }),
+        differences: { [`body.tags.${LEASE_TAG}`]: OWN_TAG },
+      },
+      release: {
+        theirs: ['browserPools.release', 'scrapers', { session_id: ID, reuse: true }],
+        ours: OF_PROJECT.release(ID, { pool: 'scrapers', reuse: true }),
+        differences: { accept: UNREAD },
+      },
+    },
+  },
   kernel: {
     service: kernel,
     package: ['@onkernel/sdk', 'Kernel', 'baseURL'],
@@ -313,11 +334,16 @@ describe.skipIf(!isInstalled).each(Object.entries(SDKS))(
   `%s and its official package${SKIPPED}`,
   (_name, sdk) => {
     it.each(Object.entries(sdk.operations))('send the same request: %s', async (_operation, operation) => {
-      const { service, below = '', package: named, key = 'apiKey' } = sdk;
+      const { service, below = '', package: named, key = 'apiKey', options = {} } = sdk;
       await using recorder = await startRecorder();
       const [name, className, address] = named;
       const { [className]: Client } = installed(name) as Record<string, new (options: object) => object>;
-      const client = new Client!({ [key]: TOKEN, [address]: recorder.url + below, maxRetries: 0 });
+      const client = new Client!({
+        [key]: TOKEN,
+        [address]: recorder.url + below,
+        maxRetries: 0,
+        ...options,
+      });
       const [method, ...parts] = operation.theirs;
       // The recorder's answer is no session.
       await call(client, method, parts).catch(() => {});
@@ -329,6 +355,8 @@ describe.skipIf(!isInstalled).each(Object.entries(SDKS))(
       const [theirs, ours] = recorder.requests;
       expect(recorder.requests).toHaveLength(2);
       expect(JSON.stringify(theirs)).toContain(TOKEN);
+      for (const header of Object.values(service.headers ?? {}))
+        expect(Object.values(theirs!)).toContain(header);
       const fields = Object.keys({ ...theirs, ...ours }).filter((field) => theirs![field] !== ours![field]);
       expect(fields.toSorted(), JSON.stringify({ theirs, ours }, null, 2)).toEqual(
         Object.keys(operation.differences ?? {}).toSorted(),
@@ -367,9 +395,10 @@ async function startRecorder() {
   return Object.assign(site, { requests });
 }
 
-const KEYS = Object.values(SDKS).map(({ service: { auth } }) =>
+const KEYS = Object.values(SDKS).flatMap(({ service: { auth, headers = {} } }) => [
   typeof auth === 'object' && 'header' in auth ? auth.header : 'authorization',
-);
+  ...Object.keys(headers),
+]);
 
 async function fieldsOf(request: IncomingMessage): Promise<Record<string, unknown>> {
   const { pathname, searchParams } = new URL(request.url!, 'http://server');

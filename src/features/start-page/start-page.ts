@@ -1,0 +1,89 @@
+import type { OpenConnection } from '../../connect/connect-session.js';
+import { clientOf } from '../../pool/client.js';
+import { opensStartUrl } from '../../services/browser-service.js';
+import { raceAbort, raceTimeout } from '../../shared/abort.js';
+import type { LeaseContext } from '../../lease/context.js';
+import type { StepOf } from '../../lease/events.js';
+import type { EndWork, LeaseFeature, Work } from '../../lease/feature.js';
+import type { StartPageSteps } from './options.js';
+
+type Context = LeaseContext<StepOf<StartPageSteps>>;
+/** The connection and the page of a callback. */
+type Place = Pick<Work, 'connection' | 'handles'>;
+
+/**
+ * Opens `startUrl` where the service does not, or not in the page of the callback. As at a service that opens it, a failure does not
+ * fail the lease.
+ */
+export class StartPage implements LeaseFeature {
+  readonly name = 'startUrl';
+  /** `connectTimeout` limits the hook. */
+  readonly timeout = 2 ** 31 - 1;
+
+  /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
+  leased(lease: LeaseContext): void {
+    const isOpened = lease.settings.startUrl !== undefined && opensStartUrl(clientOf(lease.pool).service);
+    if (isOpened) lease.noteOwnContext();
+  }
+
+  /** Each task begins at the URL. */
+  async begin({ kind, lease, ...place }: Work): Promise<EndWork | undefined> {
+    if (kind === 'task') await this.openIn(lease, place, lease.settings.startUrl);
+    return undefined;
+  }
+
+  /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
+  async open(lease: Context, place: Place | undefined): Promise<void> {
+    const { startUrl } = lease.settings;
+    const isOpened = opensStartUrl(clientOf(lease.pool).service);
+    if (place) return this.openIn(lease, place, startUrl, isOpened);
+    if (!isOpened) await attempt(lease, startUrl, (url) => openDirectly(lease, url));
+  }
+
+  /** @param onlyIfBlank A page that shows something stays as it is. */
+  async openIn(
+    lease: Context,
+    { connection, handles }: Place,
+    startUrl: string | undefined,
+    onlyIfBlank = false,
+  ): Promise<void> {
+    const { connectTimeout: timeout } = lease.settings;
+    await attempt(lease, startUrl, async (url) => {
+      const { openUrl } = connection as OpenConnection<object>;
+      if (!openUrl) throw new Error('The connector has no openUrl, which the option startUrl needs.');
+      await openUrl(handles, url, { timeout, onlyIfBlank });
+    });
+  }
+}
+
+async function attempt(
+  { settings, signal, emit, sessionId }: Context,
+  url: string | undefined,
+  open: (url: string) => Promise<void>,
+): Promise<void> {
+  if (url === undefined) return;
+  try {
+    await raceAbort(
+      raceTimeout(settings.connectTimeout, () => open(url), late),
+      signal,
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    emit({ type: 'start-url-failed', sessionId, url, error: error as Error });
+  }
+}
+
+const late = () => new Error('The page did not load within connectTimeout.');
+
+/** Opens a URL with a connection of its own. */
+async function openDirectly({ grant, pool, signal }: Context, url: string): Promise<void> {
+  if (grant.endsWithConnection)
+    throw new Error('The browser begins and ends with the connection of its user.');
+  const { trust } = clientOf(pool);
+  const [{ openSocket }, { openInFirstPage }] = await Promise.all([
+    import('../../connect/connect-session.js'),
+    import('../../connect/session-socket.js'),
+  ]);
+  const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
+  await openInFirstPage(socket, url).finally(() => socket.cut('closed-by-us'));
+}
