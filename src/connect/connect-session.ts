@@ -169,8 +169,12 @@ async function connectOnce<Handles>(
     const connection = await raceAbort(raceEnd(connecting(), ended, dropped), signal);
     // No response to a request of the lease may arrive while the browser is cleaned.
     const cleanup = async () => void (await Promise.all([connection.cleanup(), extensions.stop()]));
+    const explain = (error: unknown) => {
+      connection.explain?.(error);
+      for (const one of plan.additions) one.explain?.(error, { isElsewhere: isElsewhere(grant) });
+    };
     const countSockets = () => sockets + (downloads?.sockets ?? 0) + extensions.sockets;
-    return { ...connection, socket, ended, downloads, cut, cleanup, clean, sockets: countSockets };
+    return { ...connection, explain, socket, ended, downloads, cut, cleanup, clean, sockets: countSockets };
   } catch (error) {
     cut();
     throw error;
@@ -184,15 +188,16 @@ function expectCdpUrl({ cdpUrl }: Grant, additions: readonly ConnectAddition[]):
 }
 
 function watchDownloads(
-  { cdpUrl, bidiUrl }: Grant,
+  grant: Grant,
   plan: Omit<PlanOfDownloads, 'isElsewhere'>,
 ): DownloadWatch | undefined {
-  if (cdpUrl === undefined) return undefined;
-  // The address of a browser on another machine can also be one of this machine, for example that of a tunnel.
-  const isElsewhere = [cdpUrl, bidiUrl].some(
-    (url) => url !== undefined && !isLoopback(new URL(url).hostname),
-  );
-  return new DownloadWatch({ ...plan, isElsewhere });
+  if (grant.cdpUrl === undefined) return undefined;
+  return new DownloadWatch({ ...plan, isElsewhere: isElsewhere(grant) });
+}
+
+/** The address of a browser on another machine can also be one of this machine, for example that of a tunnel. */
+function isElsewhere({ cdpUrl, bidiUrl }: Grant): boolean {
+  return [cdpUrl, bidiUrl].some((url) => url !== undefined && !isLoopback(new URL(url).hostname));
 }
 
 /** The filter of a connection. */

@@ -11,6 +11,8 @@ export interface ConnectAddition {
   readonly extend?: (opening: Opening) => Promise<ConnectExtension>;
   /** Of the messages between the browser and its clients: the library, and all that connect through this process. */
   readonly rules?: readonly MessageRules[];
+  /** Adds what to do to the message of an error of the library, which does not know of the lease. */
+  readonly explain?: (error: unknown, browser: { isElsewhere: boolean }) => void;
   /** Receives the files that the browser downloads. */
   readonly downloads?: DownloadListener;
 }

@@ -133,6 +133,16 @@ export function readMessage(data: string | Frame): Message {
   return read(envelope, parseJson(String(data)), 'message');
 }
 
+/** How browsers begin their messages: these have the right parts, which costs nothing to see. */
+const USUAL =
+  /^\{(?:"type":"(?:event|success)",)?(?:"method":"[\w.]+","params":\{|"id":\d+,"result":\{|"id":\d+,"error":\{)/;
+const LONGEST_BEGINNING = 120;
+
+/** @throws MisfitError if the parts of a message are not what the protocol says; SyntaxError if it is not JSON. */
+export function expectMessage(data: Frame): void {
+  if (!USUAL.test(partOf(data, 0, LONGEST_BEGINNING))) readMessage(data);
+}
+
 /** Whether this library reads an event. */
 export function isRead(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(EVENTS, name);

@@ -16,6 +16,7 @@ import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
 import type { CdpCarrier } from './cdp-client.js';
 import type { Protocol } from './connector.js';
+import { expectMessage, MisfitError } from './message.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
@@ -262,21 +263,21 @@ export class Socket {
   }
 
   /**
-   * Delivers a message. A message that is not JSON ends the socket, because it makes libraries throw an uncaught
-   * exception, which would end the process. Other errors, such as those of the callback's own listeners, are not
-   * hidden.
+   * Delivers a message. A message that is not what the protocol says ends the socket, because it makes libraries throw an
+   * uncaught exception, which would end the process. Other errors, such as those of the callback's own listeners, are not hidden.
    */
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
     if (endTasks.ending) await endTasks.ending;
     try {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
+      expectMessage(data);
       this.#calls.noteResponse(data);
       const tapped = this.tap ? this.tap.message(data) : data;
       const message = tapped instanceof Promise ? await tapped : tapped;
       if (message !== undefined) await this.onMessage(message, isBinary);
     } catch (error) {
-      if (isMessage(data)) throw error;
+      if (!(error instanceof MisfitError) && isMessage(data)) throw error;
       this.cut('dropped');
     }
   }

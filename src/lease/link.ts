@@ -58,6 +58,8 @@ export class Link<Handles> {
   readonly #plan: LinkPlan<Handles>;
   /** Aborts with the lease: no connection is opened after its end. */
   #abort!: LinkedAbort;
+  /** The events that were dropped, and reported. */
+  readonly #misfits = new Set<string>();
   #connection!: OpenConnection<Handles>;
   /** Aborts when the present connection ends, or with the lease. */
   #current!: LinkedAbort;
@@ -220,6 +222,7 @@ export class Link<Handles> {
           pageUrl,
           signal,
           additions: additions(),
+          onMisfit: (name: string) => this.#noteMisfit(name),
           onOwnContextUsed: noteOwnContext,
           onPagesClosed: (urls: string[]) => emit({ type: 'unresponsive-pages-closed', sessionId, urls }),
         };
@@ -232,6 +235,15 @@ export class Link<Handles> {
         throw error;
       }
     });
+  }
+
+  /** Reports each kind of event once. */
+  #noteMisfit(name: string): void {
+    if (this.#misfits.has(name)) return;
+    this.#misfits.add(name);
+    const { addError, sessionId } = this.#lease;
+    const message = `The browser sent an event ${name} that can not be read. It was dropped.`;
+    addError(new ConnectError(message, { sessionId }));
   }
 
   #warnBeforeExpiry(): void {

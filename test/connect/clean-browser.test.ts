@@ -58,7 +58,8 @@ class Played implements CdpCarrier {
     if (method === 'Target.createTarget')
       this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
     if (method === 'Browser.getHistograms') return { histograms: this.histograms };
-    return { targetInfos: this.targets, targetId: 'new', sessionId: 'session', cookies: [] };
+    const ids = { browserContextId: 'new context', targetId: 'new', sessionId: 'session' };
+    return { targetInfos: this.targets, ...ids, cookies: [], result: {} };
   }
 }
 
@@ -95,6 +96,28 @@ it('fails if a page or a worker of the lease is left, or if the browser refuses 
   const stubborn = new Played();
   stubborn.refused = 'Storage.clearDataForOrigin';
   expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
+});
+
+it.each([
+  ['no statistics', () => []],
+  ['keepalive requests under another name', () => HISTOGRAMS.filter(({ name }) => !/Started/.test(name))],
+  ['downloads under another name', () => HISTOGRAMS.filter(({ name }) => name !== 'Download.Counts')],
+  ['other numbers', () => HISTOGRAMS.map((one) => ({ ...one, buckets: [{ low: 1, count: 1 }] }))],
+])('counts a browser as unclean that has %s', async (_what, histograms) => {
+  const browser = new Played();
+  browser.histograms = histograms();
+  const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+  expect(error.message).toContain('does not count');
+  // It was asked to count one of each, in a context of its own.
+  expect(browser.sent).toContain('Target.createBrowserContext');
+  expect(browser.sent).toContain('Target.disposeBrowserContext new context');
+});
+
+it('fails if an end has another name', async () => {
+  const browser = new Played();
+  browser.histograms = HISTOGRAMS.filter(({ name }) => !/Succeeded/.test(name));
+  const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+  expect(error.message).toContain('still open');
 });
 
 it('fails if the WebSocket ends meanwhile', async () => {

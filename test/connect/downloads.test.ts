@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
@@ -24,12 +24,15 @@ let seen: string[];
 let socket: Socket;
 let client: WebSocket;
 let watch: DownloadWatch;
+/** What the page says about the size of each file, if that is not true. */
+let shownSize: number | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'artifacts-'));
   browser = await PlayedBrowser.start();
   files = new Map();
   seen = [];
+  shownSize = undefined;
   await connect();
   return async () => {
     socket.cut('closed-by-us');
@@ -73,14 +76,16 @@ function playFiles(): PlayedBrowser['onText'] {
     const [first, second] = (params.arguments ?? []).map(({ value }) => value);
     let value: unknown;
     if (functionDeclaration.includes('readAsDataURL'))
-      value = content.subarray(first as number, second as number).toString('base64');
+      value = content
+        .subarray(first as number, shownSize === undefined ? (second as number) : undefined)
+        .toString('base64');
     else if (functionDeclaration.includes('download')) {
       files.set(`${saving}/${String(first)}`, added);
       added = Buffer.alloc(0);
       send(page, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'our-page', guid: SAVE });
       send(page, 'Browser.downloadProgress', { guid: SAVE, state: 'completed' });
     } else if (functionDeclaration.includes('base64')) added = Buffer.from(String(second), 'base64');
-    else value = { size: content.length, lastModified: 1 };
+    else value = { size: shownSize ?? content.length, lastModified: 1 };
     const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
     page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
   };
@@ -133,6 +138,43 @@ it.each([
 it('reports a file that cannot be copied as canceled, so that no library reads a missing file', async () => {
   expect(await download()).toBe('canceled');
   expect(existsSync(`${folder}/${GUID}`)).toBe(false);
+});
+
+it('uses no file of this machine that the browser names, and writes no more bytes than it allows', async () => {
+  const canary = join(folder, 'canary');
+  await writeFile(canary, 'secret');
+  const arrived: string[] = [];
+  const failed: string[] = [];
+  const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
+  const listener = {
+    maxSize: CONTENT.length,
+    begun: () => {},
+    progressed: () => {},
+    arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
+    failed: (_download: unknown, { message }: Error) => void failed.push(message),
+  };
+  const filter = new MessageFilter(socket);
+  socket.tap = filter;
+  watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
+  // The browser's machine has nothing there.
+  await download(canary);
+  expect({ arrived, failed }).toEqual({ arrived: [], failed: [expect.stringContaining('browser shows 0')] });
+  // It says 10 bytes, and sends all of the file.
+  const guid = GUID.replace(/1$/, '3');
+  files.set(`${folder}/${guid}`, CONTENT);
+  shownSize = 10;
+  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid });
+  const progress = { guid, state: 'completed', receivedBytes: 10, filePath: `${folder}/${guid}` };
+  send(client, 'Browser.downloadProgress', progress);
+  await expect.poll(() => failed[1]).toContain('it has more than the 10 bytes');
+  expect(existsSync(`${folder}/${guid}`)).toBe(false);
+  // A file that is here already is measured.
+  const large = GUID.replace(/1$/, '4');
+  await writeFile(`${folder}/${large}`, Buffer.alloc(CONTENT.length + 1));
+  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: large });
+  send(client, 'Browser.downloadProgress', { ...progress, guid: large, filePath: `${folder}/${large}` });
+  await expect.poll(() => failed[2]).toContain(`it has ${CONTENT.length + 1} bytes`);
+  expect(arrived).toEqual([]);
 });
 
 it('hides its own page from the library', async () => {

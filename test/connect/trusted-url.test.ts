@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { trustedUrl } from '../../src/connect/connect-session.js';
 import { ConnectError } from '../../src/index.js';
@@ -53,6 +56,26 @@ it.each([
   expect(error).toBeInstanceOf(ConnectError);
   expect(error).toMatchObject({ sessionId: 'session-1', message: expect.stringMatching(why) });
   expect(error.message).toMatch(/^The session's CDP URL/);
+});
+
+it('sends nothing to the http address of a debugging port that it does not trust, and lets the port choose only a path', async () => {
+  let requests = 0;
+  let named = 'ws://elsewhere.example:1/devtools/browser/id?a=b';
+  const server = createServer((_request, response) => {
+    requests++;
+    response.end(JSON.stringify({ webSocketDebuggerUrl: named }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  await expect(urlOf(url, FAR)).rejects.toThrow(/points to this machine/);
+  await expect(urlOf(`http://user@127.0.0.1:${port}`, HERE)).rejects.toThrow(/user name/);
+  expect(requests).toBe(0);
+  expect(await urlOf(`${url}/base/?c=d#e`, HERE)).toBe(`ws://127.0.0.1:${port}/devtools/browser/id?a=b`);
+  for (named of ['foo:.evil.example/', 'foo:@evil.example/', 'http://a/', 'nothing'])
+    await expect(urlOf(url, HERE), named).rejects.toThrow(/names no WebSocket/);
+  server.closeAllConnections();
+  server.close();
 });
 
 it('accepts a URL that is not encrypted from a service in a private network, with the option insecure', async () => {

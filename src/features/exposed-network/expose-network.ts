@@ -2,6 +2,7 @@ import type { ConnectAddition } from '../../connect/extension.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
 import type { LeaseFeature } from '../../lease/feature.js';
+import { explainRefusal } from './explain-refusal.js';
 import type { ExposeNetworkSteps } from './options.js';
 
 /** The option `exposeNetwork`. */
@@ -17,7 +18,7 @@ export class ExposeNetwork implements LeaseFeature {
 
   connect({ emit, sessionId }: LeaseContext<StepOf<ExposeNetworkSteps>>): ConnectAddition {
     const hosts = this.#hosts;
-    if (hosts === undefined) return {};
+    if (hosts === undefined) return { explain: explainRefusal };
     const onRequest = (host: string) => {
       if (this.#reported.has(host)) return;
       this.#reported.add(host);
@@ -25,6 +26,7 @@ export class ExposeNetwork implements LeaseFeature {
     };
     return {
       needsCdp: 'exposeNetwork',
+      explain: (error, browser) => explainRefusal(error, browser, hosts),
       extend: async ({ openCdp: open, filter, connectOptions, onLost }) => {
         const { ExposedNetwork } = await import('./exposed-network.js');
         // An option of Puppeteer.

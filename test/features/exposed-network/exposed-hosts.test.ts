@@ -97,3 +97,24 @@ it.each([
   ['localhost:65536', 'whose port must be 1 to 65535'],
   [3000, "must be a list of hosts, such as 'localhost:3000', not 3000"],
 ])('refuses %j', (rules, fault) => expect(faultInHosts(rules)).toContain(fault));
+
+it.each([
+  ['ws://10.0.0.9:80\\path?x=@localhost:3000/', 'websocket'],
+  ['ws://10.0.0.9?@localhost:3000/', 'websocket'],
+  ['ws://10.0.0.9#@localhost:3000/', 'websocket'],
+  ['http://10.0.0.9?@localhost:3000/', 'request'],
+  ['http://10.0.0.9\\@localhost:3000/', 'request'],
+  ['ws://localhost:3000/', 'request'],
+  ['http://localhost:3000/', 'websocket'],
+  ['file://localhost:3000/', 'request'],
+  ['nothing', 'request'],
+] as const)('does not expose %s as a %s: the parsed URL is tested', (url, kind) => {
+  expect(new ExposedHosts('localhost:3000').read(url, kind)).toBeUndefined();
+});
+
+it.each([
+  ['ws://LOCALHOST:3000', 'ws://localhost:3000/'],
+  ['ws:\\\\localhost:3000\\a', 'ws://localhost:3000/a'],
+])('opens %s as it was parsed', (url, href) => {
+  expect(new ExposedHosts('localhost:3000').read(url, 'websocket')).toBe(href);
+});

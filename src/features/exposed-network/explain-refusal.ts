@@ -1,0 +1,29 @@
+import { isLoopback } from '../../shared/urls.js';
+import { ExposedHosts } from './exposed-hosts.js';
+
+/** How both libraries report that nothing listens at the URL of a navigation. */
+const REFUSED = /net::ERR_CONNECTION_REFUSED(?: at (\S+))?/;
+const HINT = 'The leased browser runs on another machine, where this address means that machine.';
+
+/**
+ * Adds to the error of a navigation to a loopback address that the browser of this lease does not run on this machine. Changes
+ * only the texts of the error: it is the caller's own.
+ *
+ * @param exposed The option `exposeNetwork`: these addresses mean this machine.
+ */
+export function explainRefusal(
+  error: unknown,
+  { isElsewhere }: { isElsewhere: boolean },
+  exposed?: string,
+): void {
+  if (!isElsewhere || !(error instanceof Error) || error.message.includes(HINT)) return;
+  const [refused, address = ''] = REFUSED.exec(error.message) ?? [];
+  if (refused === undefined || !URL.canParse(address)) return;
+  const { hostname, host } = new URL(address);
+  if (!isLoopback(hostname) && !hostname.endsWith('.localhost')) return;
+  const explained = `${refused}. ${HINT} To reach a server of your machine, set exposeNetwork: '${host}'.`;
+  if (exposed !== undefined && new ExposedHosts(exposed).read(address, 'request') !== undefined) return;
+  const { stack } = error;
+  error.message = error.message.replace(refused, () => explained);
+  if (stack !== undefined && !stack.includes(HINT)) error.stack = stack.replace(refused, () => explained);
+}

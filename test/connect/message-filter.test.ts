@@ -1,0 +1,198 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { WebSocket } from 'ws';
+import { CdpClient } from '../../src/connect/cdp-client.js';
+import { MessageFilter } from '../../src/connect/message-filter.js';
+import type { Socket } from '../../src/connect/socket.js';
+import { PlayedBrowser } from '../support/played-browser.js';
+
+let browser: PlayedBrowser;
+let socket: Socket;
+let far: WebSocket;
+let filter: MessageFilter;
+/** What the library receives, and the names of what was dropped. */
+let seen: string[];
+let dropped: string[];
+
+beforeEach(async () => {
+  browser = await PlayedBrowser.start();
+  ({ socket, client: far } = await browser.connect());
+  browser.onText = () => {};
+  seen = [];
+  dropped = [];
+  filter = new MessageFilter(socket, (name) => dropped.push(name));
+  socket.tap = filter;
+  socket.onMessage = (data) => void seen.push(String(data));
+  return async () => {
+    socket.cut('closed-by-us');
+    await browser[Symbol.asyncDispose]();
+  };
+});
+
+const TARGET = { targetId: 't', type: 'page', url: 'about:blank' };
+
+function command(id: number, method: string, params: object, more: object = {}): string {
+  return JSON.stringify({ id, method, params, ...more });
+}
+
+const received = () => browser.received.map((text) => JSON.parse(text) as Record<string, unknown>);
+
+it('adds the parameters of features to each context, in their order, and leaves other commands as they are', async () => {
+  const others: string[] = [];
+  filter.add({
+    commands: {
+      'Target.createBrowserContext': () => ({ proxyServer: 'dead', proxyBypassList: 'a' }),
+      // A client of the default context gets another one.
+      'Target.createTarget': ({ browserContextId }) =>
+        browserContextId === undefined ? { browserContextId: 'of the lease' } : undefined,
+    },
+    isLimit: true,
+  });
+  filter.add({
+    commands: {
+      'Target.createBrowserContext': ({ proxyBypassList }: { proxyBypassList?: string }) =>
+        void others.push(String(proxyBypassList)),
+    } as object,
+  });
+  socket.send(command(1, 'Target.createBrowserContext', { proxyServer: 'own', disposeOnDetach: true }));
+  socket.send(command(2, 'Target.createTarget', { url: 'about:blank' }));
+  socket.send(command(3, 'Target.createTarget', { url: 'about:blank', browserContextId: 'mine' }));
+  // Which of two equal names a browser reads is its own.
+  socket.send('{"id":4,"method":"Page.enable","method":"Target.createBrowserContext","params":{}}');
+  socket.send('{"id":5,"params":{"proxyServer":"own"},"\\u006dethod":"Target.createBrowserContext"}');
+  await expect.poll(() => received().length).toBe(5);
+  const limited = { proxyServer: 'dead', proxyBypassList: 'a' };
+  expect(received().map(({ params }) => params)).toEqual([
+    { ...limited, disposeOnDetach: true },
+    { url: 'about:blank', browserContextId: 'of the lease' },
+    { url: 'about:blank', browserContextId: 'mine' },
+    limited,
+    limited,
+  ]);
+  expect(browser.received.filter((text) => text.split('ethod"').length !== 2)).toEqual([]);
+  expect(others).toEqual(['a', 'a', 'a']);
+});
+
+it('lets a command wait for a feature, and refuses it with the error of the feature', async () => {
+  let use!: (files: { files: string[] }) => void;
+  filter.add({ commands: { 'DOM.setFileInputFiles': () => new Promise((resolve) => (use = resolve)) } });
+  filter.add({ commands: { 'input.setFiles': () => Promise.reject(new Error('no')) } });
+  socket.send(command(1, 'DOM.setFileInputFiles', { files: ['here'] }, { sessionId: 's' }));
+  socket.send(command(2, 'Page.enable', {}));
+  socket.send(command(3, 'input.setFiles', { files: [] }));
+  await expect.poll(() => received().length).toBe(1);
+  use({ files: ['there'] });
+  await expect.poll(() => received().map(({ id }) => id)).toEqual([2, 1]);
+  expect(received()[1]).toMatchObject({ sessionId: 's', params: { files: ['there'] } });
+  await expect
+    .poll(() => seen.map((text) => JSON.parse(text) as unknown))
+    .toEqual([{ type: 'error', id: 3, error: 'invalid argument', message: 'no' }]);
+});
+
+it('holds back an event and a response until each feature has read it', async () => {
+  const order: string[] = [];
+  filter.add({
+    results: {
+      'Target.createBrowserContext': async ({ browserContextId }) => void order.push(browserContextId),
+    },
+    events: { 'Browser.downloadProgress': async ({ state }) => ({ state: `${state}!` }) },
+  });
+  filter.add({
+    events: { 'Browser.downloadProgress': async ({ guid }) => void order.push(guid) },
+  });
+  socket.send(command(7, 'Target.createBrowserContext', {}));
+  const guid = 'd0000000-0000-4000-8000-000000000001';
+  far.send('{"id":7,"result":{"browserContextId":"new"}}');
+  far.send(
+    JSON.stringify({ method: 'Browser.downloadProgress', params: { guid, state: 'completed', more: 1 } }),
+  );
+  await expect.poll(() => seen.length).toBe(2);
+  expect(order).toEqual(['new', guid]);
+  expect(JSON.parse(seen[1]!)).toEqual({
+    method: 'Browser.downloadProgress',
+    params: { guid, state: 'completed!', more: 1 },
+  });
+});
+
+it.each([
+  [
+    'Browser.downloadWillBegin',
+    { guid: 'd0000000-0000-4000-8000-000000000001', url: null, suggestedFilename: '' },
+  ],
+  ['Browser.downloadWillBegin', { guid: '../../canary', url: 'https://a.example/', suggestedFilename: '' }],
+  ['Browser.downloadProgress', { guid: 'd0000000-0000-4000-8000-000000000001', receivedBytes: '1' }],
+  ['Target.attachedToTarget', { sessionId: 1, targetInfo: TARGET }],
+  ['Target.attachedToTarget', { sessionId: 's' }],
+])('drops an event %s that does not fit, and reports it', async (method, params) => {
+  const got: unknown[] = [];
+  const note = (event: unknown) => void got.push(event);
+  filter.add({
+    events: {
+      'Browser.downloadWillBegin': note,
+      'Browser.downloadProgress': note,
+      'Target.attachedToTarget': note,
+    },
+  });
+  far.send(JSON.stringify({ method, params }));
+  far.send('{"method":"Page.loadEventFired","params":{}}');
+  await expect.poll(() => seen).toEqual(['{"method":"Page.loadEventFired","params":{}}']);
+  expect({ got, dropped }).toEqual({ got: [], dropped: [method] });
+});
+
+it.each([
+  '[]',
+  '{"method":1}',
+  '{"method":"Target.attachedToTarget","params":null}',
+  '{"id":"1","method":"Target.attachedToTarget"}',
+])('ends the connection after a message that is none: %s', async (text) => {
+  filter.add({ events: { 'Target.attachedToTarget': () => {} } });
+  far.send(text);
+  far.send('{"method":"Target.attachedToTarget","params":null}');
+  expect(await socket.ended).toBe('dropped');
+  expect(seen.filter((one) => one.includes('attachedToTarget'))).toEqual([]);
+});
+
+it('has several clients: a recorder that pauses and a relay see neither the library nor each other', async () => {
+  let sessions = 0;
+  browser.onText = (text, page) => {
+    const { id, method, params, sessionId } = JSON.parse(text) as {
+      id: number;
+      method: string;
+      params: { targetId?: string };
+      sessionId?: string;
+    };
+    const own = sessionId === undefined ? {} : { sessionId };
+    if (method === 'Target.attachToBrowserTarget')
+      return page.send(JSON.stringify({ id, result: { sessionId: `session${++sessions}` } }));
+    if (method === 'Target.attachToTarget') {
+      const child = { sessionId: `child of ${sessionId}`, targetInfo: TARGET };
+      page.send(JSON.stringify({ method: 'Target.attachedToTarget', params: child, ...own }));
+      return page.send(JSON.stringify({ id, result: { sessionId: child.sessionId }, ...own }));
+    }
+    const result = { frameTree: { frame: { id: `${params.targetId} ${sessionId}` } } };
+    page.send(JSON.stringify({ id, result, ...own }));
+    page.send(JSON.stringify({ method: 'Fetch.requestPaused', params: {}, ...own }));
+  };
+  const [recorder, relayed] = [await filter.openSession(), await filter.openSession()];
+  const cdp = new CdpClient(recorder.takeOver());
+  const child = await cdp.attach('t');
+  const texts: string[] = [];
+  relayed.onMessage = (data) => void texts.push(String(data));
+  // A client can have the ids of another one.
+  relayed.send('{"id":1,"method":"Page.enable","params":{}}');
+  socket.send('{"id":1,"method":"Page.enable","params":{}}');
+  expect((await cdp.send('Page.getFrameTree', {}, child)).frameTree.frame.id).toBe(`undefined ${child}`);
+  await expect.poll(() => texts.length).toBe(2);
+  expect(texts[0]).toContain('"id":1');
+  expect(texts.join()).not.toContain('sessionId');
+  expect(seen.map((text) => JSON.parse(text) as { sessionId?: string })).toEqual([
+    expect.objectContaining({ id: 1 }),
+    expect.objectContaining({ method: 'Fetch.requestPaused' }),
+  ]);
+  // The recorder pauses: its session ends, and those of the others stay.
+  recorder.cut();
+  await expect(cdp.send('Page.enable')).rejects.toThrow('ended');
+  relayed.send('{"id":2,"method":"Page.enable","params":{}}');
+  await expect.poll(() => texts.some((text) => text.includes('"id":2'))).toBe(true);
+  const again = new CdpClient((await filter.openSession()).takeOver());
+  expect(await again.attach('t')).toBe('child of session3');
+});
