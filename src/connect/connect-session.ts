@@ -187,10 +187,7 @@ function expectCdpUrl({ cdpUrl }: Grant, additions: readonly ConnectAddition[]):
   throw new ConnectError(`the option ${option} needs the CDP URL of the session, which it does not have`);
 }
 
-function watchDownloads(
-  grant: Grant,
-  plan: Omit<PlanOfDownloads, 'isElsewhere'>,
-): DownloadWatch | undefined {
+function watchDownloads(grant: Grant, plan: Omit<PlanOfDownloads, 'isElsewhere'>): DownloadWatch | undefined {
   if (grant.cdpUrl === undefined) return undefined;
   return new DownloadWatch({ ...plan, isElsewhere: isElsewhere(grant) });
 }

@@ -13,7 +13,7 @@ const rows = Object.entries(figures).map(([name, value]: [string, unknown]) => [
   name,
   Array.isArray(value) ? value.length : (value as number),
 ]);
-printTable([`${MESSAGES} changed messages, seed ${SEED}`, ''], rows as never);
+printTable([`${MESSAGES} changed messages, seed ${SEED}`, ''], rows);
 for (const text of new Set([...figures.rejections, ...figures.wrongErrors])) console.log(text);
 const counts = new Map<string, number>();
 for (const text of figures.ofLibraries) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -274,6 +275,48 @@ describe('with Playwright', () => {
     });
     const seen = [`${app} a=1`, 'text', '1,2,255'];
     expect(value).toEqual([seen, seen, [1006], ['mine']]);
+  });
+
+  it('connects no WebSocket to a host that a script of a page makes up', async () => {
+    let connections = 0;
+    const trap = createTcpServer((socket) => {
+      connections++;
+      socket.destroy();
+    }).listen(0, '127.0.0.2');
+    await once(trap, 'listening');
+    const host = `127.0.0.2:${(trap.address() as AddressInfo).port}`;
+    const { value } = await visit(async ({ page }) => {
+      await page.goto(app);
+      const urls = [`ws://${host}\\path?x=@127.0.0.1:${port}/`, `ws://${host}?@localhost:${port}/`];
+      for (const url of urls) {
+        const call = { type: 'onCreate', id: url, url, protocols: [] };
+        await page.evaluate(`__pwWebSocketBinding(${JSON.stringify(call)})`);
+      }
+      // It comes after the others, and is answered.
+      return page.evaluate(SOCKET, port);
+    });
+    expect(value).toContain('text');
+    expect(connections).toBe(0);
+    trap.close();
+  });
+
+  it('opens the WebSocket of a page of another site with its own origin, and without the cookies of the app', async () => {
+    await using other = await Site.open((_request, response) =>
+      response.writeHead(200, HTML).end('<title>other</title>'),
+    );
+    const { value } = await visit(async ({ page, browser }) => {
+      await page.goto(app);
+      await page.evaluate('document.cookie = "lax=1"; document.cookie = "strict=1; SameSite=Strict"');
+      // The app stays open beside it.
+      const [context] = browser.contexts();
+      const attacker = await context!.newPage();
+      await attacker.goto(other.url);
+      return [await attacker.evaluate(SOCKET, port), await page.evaluate(SOCKET, port)];
+    });
+    expect(value).toEqual([
+      [`${other.url} undefined`, 'text', '1,2,255'],
+      [`${app} lax=1; strict=1`, 'text', '1,2,255'],
+    ]);
   });
 
   it.skipIf(!hasOpenSsl)('accepts a self-signed certificate only with ignoreHTTPSErrors', async () => {
