@@ -88,6 +88,9 @@ function unless<Value>(ended: Promise<void>, work: Promise<Value>): Promise<Valu
   return raceEnd(work, ended, () => new Error('The Chromium process that encodes videos ended.'));
 }
 
+/** Maximum width and height of a video, in pixels. */
+const MAX_SIDE = 1280;
+
 /**
  * Runs in the encoder's page, therefore a string. The video has the size of its first frame; other frames are scaled
  * down to fit.
@@ -96,7 +99,8 @@ const ENCODER_SCRIPT = `
 globalThis.encoder = {
   async begin(jpeg, framesPerSecond) {
     const first = await this.decode(jpeg);
-    const even = (pixels) => Math.max(2, pixels - (pixels % 2));
+    const scale = Math.min(1, ${MAX_SIDE} / Math.max(first.width, first.height));
+    const even = (pixels) => Math.max(2, 2 * Math.round((pixels * scale) / 2));
     const size = { width: even(first.width), height: even(first.height) };
     this.canvas = new OffscreenCanvas(size.width, size.height);
     this.context = this.canvas.getContext('2d', { alpha: false });

@@ -8,37 +8,6 @@ export interface Frame {
   readonly jpeg: Buffer;
 }
 
-/**
- * Passes on the last frame of each interval. With the first frame instead, the video would miss the last change of a
- * page.
- */
-export class FrameSampler {
-  readonly #interval: number;
-  readonly #onFrame: (frame: Frame) => void;
-  #latest: Frame | undefined;
-
-  /** @param interval In milliseconds. */
-  constructor(interval: number, onFrame: (frame: Frame) => void) {
-    this.#interval = interval;
-    this.#onFrame = onFrame;
-  }
-
-  add(frame: Frame): void {
-    if (this.#latest && this.#intervalOf(frame) > this.#intervalOf(this.#latest)) this.flush();
-    this.#latest = frame;
-  }
-
-  /** Passes on the frame of the current interval. */
-  flush(): void {
-    if (this.#latest) this.#onFrame(this.#latest);
-    this.#latest = undefined;
-  }
-
-  #intervalOf({ at }: Frame): number {
-    return Math.floor(at / this.#interval);
-  }
-}
-
 /** Bytes of the header of a frame in the file: its time (8) and its size (4). */
 const HEADER = 12;
 

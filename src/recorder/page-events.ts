@@ -30,7 +30,7 @@ export class PageEvents {
     // For failed requests and the status of navigations. Chromium needs to keep no bodies.
     if (timeline.includes('network') || timeline.includes('page'))
       page.send('Network.enable', { maxTotalBufferSize: 0, maxResourceBufferSize: 0 });
-    // Always enabled: `RecordedPages` needs interactions to choose the page.
+    // Always enabled: `RecordedPages` needs interactions to choose the page, and the times of its pictures.
     page.send('Runtime.addBinding', { name: BINDING, executionContextName: WORLD });
     const script = { source: INTERACTION_SCRIPT, worldName: WORLD, runImmediately: true };
     page.send('Page.addScriptToEvaluateOnNewDocument', script);
@@ -178,8 +178,9 @@ const WORLD = 'pooled-browser-recorder';
 
 /**
  * Reports clicks, key presses and other use of the page, by a person or by an automation library. It never reports which
- * keys, which may be a password, and reports the text of buttons and links only. The kind `use` is not in the timeline:
- * it shows which page is in use, because Chromium does not report which page Playwright brings to the front.
+ * keys, which may be a password, and reports the text of buttons and links only. The other kinds are not in the timeline:
+ * they show which page is in use, because Chromium does not report which page Playwright brings to the front, and when a
+ * picture is due.
  */
 const INTERACTION_SCRIPT = `(() => {
   if (globalThis.isListening) return;
@@ -194,15 +195,21 @@ const INTERACTION_SCRIPT = `(() => {
     const [element] = event.composedPath();
     if (event.isTrusted && element instanceof Element) ${BINDING}(JSON.stringify({ kind, text: describe(element) }));
   };
-  addEventListener('click', (event) => report('click', event), true);
-  const reportAfterPause = (kind, types) => {
-    let last = -Infinity;
-    const listener = (event) => {
-      if (event.timeStamp - last > 1000) report(kind, event);
-      last = event.timeStamp;
-    };
-    for (const type of types) addEventListener(type, listener, { capture: true, passive: true });
-  };
-  reportAfterPause('key', ['keydown']);
-  reportAfterPause('use', ['pointerdown', 'pointermove', 'wheel', 'input', 'focusin']);
+  const listen = (type, listener) => addEventListener(type, listener, { capture: true, passive: true });
+  listen('click', (event) => report('click', event));
+  let lastKey = -Infinity;
+  listen('keydown', (event) => {
+    report(event.timeStamp - lastKey > 1000 ? 'key' : 'use', event);
+    lastKey = event.timeStamp;
+  });
+  for (const type of ['pointerdown', 'input', 'focusin']) listen(type, (event) => report('use', event));
+  let lastMove = -Infinity;
+  for (const type of ['pointermove', 'wheel']) listen(type, (event) => {
+    if (event.timeStamp - lastMove < 100) return;
+    lastMove = event.timeStamp;
+    report('use', event);
+  });
+  const reportVisibility = () => ${BINDING}(JSON.stringify({ kind: document.visibilityState }));
+  document.addEventListener('visibilitychange', reportVisibility);
+  if (top === globalThis) reportVisibility();
 })()`;

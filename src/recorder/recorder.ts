@@ -1,5 +1,5 @@
-import type { CdpBrowser } from '../net/cdp-connection.js';
 import type { RecordedSession } from './page/replay-page.js';
+import type { PicturedBrowser } from './pictures.js';
 import { RecordingStore, type RecordingLimits } from './recording-store.js';
 import { Recording, type RecordingEnd, type RecordingPlan } from './recording.js';
 import { VideoWriter, type EncodingBrowser } from './video-writer.js';
@@ -36,7 +36,7 @@ export class Recorder {
    * @throws if the files cannot be written (an error of the file system), or if the browser does not answer.
    */
   async record(
-    browser: CdpBrowser,
+    browser: PicturedBrowser,
     session: RecordedSession,
     plan: RecordingPlan,
     signal: AbortSignal,

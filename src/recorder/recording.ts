@@ -1,13 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CdpBrowser } from '../net/cdp-connection.js';
 import { clock, startTimer } from '../shared/clock.js';
 import { newId, newLinkToken } from '../shared/ids.js';
-import { FrameFile, FrameSampler, type Frame } from './frames.js';
+import { FrameFile } from './frames.js';
 import { PageEvents } from './page-events.js';
 import { saveReplayPage } from './page/replay-file.js';
 import type { RecordedSession, RecordingState, ReplayFacts } from './page/replay-page.js';
+import type { PicturedBrowser } from './pictures.js';
 import { RecordedPages } from './recorded-pages.js';
 import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline } from './timeline.js';
@@ -52,8 +52,8 @@ const REASONS: Readonly<Record<RecordingEnd, string>> = {
 /** Milliseconds to wait for the first frame. A browser without pages sends none. */
 const FIRST_FRAME_TIMEOUT = 5_000;
 
-/** Milliseconds to wait for the last screenshot. */
-const SCREENSHOT_TIMEOUT = 1_000;
+/** Milliseconds to wait for the last picture. */
+const PICTURE_TIMEOUT = 1_000;
 
 /** One recording: collects frames until it ends, and then writes the video. */
 export class Recording {
@@ -72,7 +72,6 @@ export class Recording {
   readonly #plan: RecordingPlan;
   readonly #host: RecordingHost;
   readonly #timeline: Timeline;
-  readonly #sampler: FrameSampler;
   readonly #video: VideoFile;
   readonly #frames: FrameFile;
   readonly #ending = new AbortController();
@@ -90,7 +89,6 @@ export class Recording {
     this.#plan = plan;
     this.#host = host;
     this.#timeline = new Timeline(plan.categories, () => this.length);
-    this.#sampler = new FrameSampler(1000 / plan.framerate, (frame) => this.#save(frame));
     const onFailure = (error: Error) => void this.stop(isDiskFull(error) ? 'disk-full' : 'disk-failed');
     this.files = host.store.createFiles(this);
     try {
@@ -152,7 +150,7 @@ export class Recording {
   }
 
   /** Starts to collect frames. Resolves after the first frame, so that also a very short recording has a video. */
-  async start(browser: CdpBrowser): Promise<void> {
+  async start(browser: PicturedBrowser): Promise<void> {
     // Its link opens at once.
     await this.#savePage({});
     const events = new PageEvents(this.#timeline);
@@ -160,8 +158,8 @@ export class Recording {
     const first = new Promise<void>((resolve) => (onFirst = resolve));
     const pages = await RecordedPages.open(browser, {
       interval: 1000 / this.#plan.framerate,
-      onFrame: (jpeg) => {
-        this.#sampler.add({ at: this.length, jpeg });
+      onPicture: (jpeg) => {
+        this.#save(jpeg);
         onFirst();
       },
       onPage: (page) => events.enable(page),
@@ -176,21 +174,28 @@ export class Recording {
     if (!this.ended) this.#onWritten = this.#host.writer.expect();
   }
 
+  /** Stops taking pictures for a while. The video shows the last picture meanwhile. */
+  pause(): void {
+    this.#pages?.pause(true);
+  }
+
+  resume(): void {
+    this.#pages?.pause(false);
+  }
+
   /** Adds an event of the client's connection to the timeline. */
   note(kind: 'connected' | 'disconnected', client: string): void {
     if (!this.ended) this.#timeline.add(kind, client);
   }
 
   /**
-   * Ends the recording with a screenshot, because the last change of a page may have no frame yet. Resolves when the
-   * browser is no longer in use; the video is written later.
+   * Ends the recording with a last picture of the page. Resolves when the browser is no longer in use; the video is written
+   * later.
    */
-  async stopWithScreenshot(): Promise<void> {
-    const at = this.length;
-    const timeout = sleep(SCREENSHOT_TIMEOUT, undefined, { ref: false });
+  async stopWithPicture(): Promise<void> {
+    const timeout = sleep(PICTURE_TIMEOUT, undefined, { ref: false });
     const closed = this.#pages?.closed;
-    const jpeg = await Promise.race([this.#pages?.screenshot(), closed, timeout]).catch(() => {});
-    if (jpeg && !this.ended) this.#sampler.add({ at, jpeg });
+    await Promise.race([this.#pages?.picture(), closed, timeout]).catch(() => {});
     void this.stop('stopped');
   }
 
@@ -205,18 +210,18 @@ export class Recording {
     return (this.#finished ??= this.#finish(reason));
   }
 
-  #save(frame: Frame): void {
-    if (frame.jpeg.length > (this.#poster?.length ?? 0)) this.#poster = frame.jpeg;
-    if (this.#host.store.hasRoom(this, frame.jpeg.length)) {
-      this.#frames.append(frame);
+  #save(jpeg: Buffer): void {
+    if (this.ended) return;
+    if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
+    if (this.#host.store.hasRoom(this, jpeg.length)) {
+      this.#frames.append({ at: this.length, jpeg });
       this.#video.reserve(maxVideoSize(this.frameBytes, this.length));
-    } else if (!this.ended) void this.stop('disk-limit');
+    } else void this.stop('disk-limit');
   }
 
   async #finish(reason: RecordingEnd): Promise<void> {
     this.#length = this.length;
     this.#ending.abort();
-    this.#sampler.flush();
     this.#timeline.add('recording-ended', REASONS[reason]);
     await this.#frames.end();
     const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));

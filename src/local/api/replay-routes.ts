@@ -60,9 +60,9 @@ export async function startReplay(
   return { status: 201, body: replayBody(host, await recordings.start(pool, lease, plan)) };
 }
 
-/** POST /browsers/{id}/replays/{replay_id}/stop. Takes the last screenshot before the response, and writes the video after it. */
+/** POST /browsers/{id}/replays/{replay_id}/stop. Takes the last picture before the response, and writes the video after it. */
 export async function stopReplay(api: Api, call: RouteCall): Promise<Answer> {
-  await findReplay(api, call).stopWithScreenshot();
+  await findReplay(api, call).stopWithPicture();
   return EMPTY;
 }
 

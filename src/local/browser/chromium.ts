@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { CdpConnection } from '../../net/cdp-connection.js';
+import { BrowserPictures } from '../../recorder/pictures.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { environment } from '../../shared/environment.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
@@ -50,6 +51,7 @@ export class Chromium {
   /** Resolves when the process has ended, for any reason. */
   readonly exited: Promise<unknown>;
   readonly pipe: CdpPipe;
+  readonly pictures: BrowserPictures;
   readonly #child: ChildProcess;
   readonly #profile = mkdtempSync(join(tmpdir(), PROFILE_PREFIX));
   readonly #unguard = beforeProcessEnds({ atExit: () => this.#killNow() });
@@ -74,6 +76,7 @@ export class Chromium {
       this.#output = (this.#output + chunk).slice(-LONGEST_OUTPUT);
     });
     this.pipe = new CdpPipe(this.#child.stdio[3] as Writable, this.#child.stdio[4] as Readable);
+    this.pictures = new BrowserPictures(this.pipe);
   }
 
   get pid(): number {

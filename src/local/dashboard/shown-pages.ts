@@ -1,6 +1,5 @@
 import { raceTimeout } from '../../shared/abort.js';
-import { CdpConnection, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
-import { startScreencast } from '../../recorder/screencast.js';
+import { CdpConnection, type CdpEvent } from '../../net/cdp-connection.js';
 import type { Chromium } from '../browser/chromium.js';
 
 /** The page that a browser shows. */
@@ -55,9 +54,6 @@ export class ShownPages {
   }
 }
 
-/** A screencast makes small pictures; a screenshot of another size would resize the page for a moment. */
-const PICTURE = { format: 'jpeg', quality: 60, maxWidth: 480, maxHeight: 300 };
-
 /** There is nothing to see on this page. */
 const EMPTY_PAGE = 'about:blank';
 
@@ -76,16 +72,15 @@ interface TargetInfo {
 
 class WatchedBrowser {
   thumbnail: Thumbnail | undefined;
+  readonly #browser: Chromium;
   readonly #onChange: () => void;
   /** By target id, in the order of use. */
   readonly #pages = new Map<string, { title: string; url: string }>();
   readonly #connection: Promise<CdpConnection>;
   #timer: NodeJS.Timeout | undefined;
-  #onPicture: (jpeg: Buffer) => void = () => {};
-  /** The session with the page of which a picture is taken. */
-  #session: CdpSession | undefined;
 
   constructor(browser: Chromium, onChange: () => void) {
+    this.#browser = browser;
     this.#onChange = onChange;
     this.#connection = CdpConnection.open(browser.pipe, (event) => this.#onEvent(event));
     const params = { discover: true, filter: [{ type: 'page' }, { exclude: true }] };
@@ -114,14 +109,9 @@ class WatchedBrowser {
   /** Never rejects: without a new picture, the last one stays. */
   async refresh(): Promise<void> {
     if (this.isEmpty) return void (this.thumbnail = undefined);
-    const late = () => new Error('The page is in the background or busy.');
-    const work = async () => {
-      await this.#readTitles();
-      return this.isEmpty ? undefined : await this.#takePicture();
-    };
-    const jpeg = await raceTimeout(PICTURE_TIMEOUT, work, late).catch(() => undefined);
-    this.#session?.detach();
-    this.#session = undefined;
+    const jpeg = await this.#readTitles()
+      .then(() => (this.isEmpty ? undefined : this.#takePicture()))
+      .catch(() => undefined);
     if (jpeg && !this.thumbnail?.jpeg.equals(jpeg))
       this.thumbnail = { jpeg, number: (this.thumbnail?.number ?? 0) + 1 };
   }
@@ -136,15 +126,12 @@ class WatchedBrowser {
   async #takePicture(): Promise<Buffer | undefined> {
     const targetId = this.#current;
     if (targetId === undefined) return undefined;
-    const session = (this.#session = await (await this.#connection).attach(targetId));
-    const picture = new Promise<Buffer>((resolve) => (this.#onPicture = resolve));
-    await startScreencast(session, PICTURE);
-    return await picture;
+    const watch = this.#browser.pictures.watch(targetId, { interval: PICTURE_TIMEOUT, onPicture: () => {} });
+    const late = () => new Error('The page is in the background or busy.');
+    return await raceTimeout(PICTURE_TIMEOUT, () => watch.take(), late).finally(() => watch.stop());
   }
 
   #onEvent({ method, params }: CdpEvent): void {
-    if (method === 'Page.screencastFrame')
-      return this.#onPicture(Buffer.from(String(params['data']), 'base64'));
     if (method === 'Target.targetDestroyed') this.#pages.delete(String(params['targetId']));
     else if (method === 'Target.targetCreated' || method === 'Target.targetInfoChanged')
       this.#update(params['targetInfo'] as TargetInfo);

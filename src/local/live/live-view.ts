@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
-import { CdpConnection, type CdpBrowser, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
-import { startScreencast } from '../../recorder/screencast.js';
+import { CdpConnection, type CdpEvent, type CdpSession } from '../../net/cdp-connection.js';
+import type { PicturedBrowser, Watch } from '../../recorder/pictures.js';
 import { closeWebSocket, GOING_AWAY, SERVER_ERROR } from '../sockets/websocket.js';
 import { performCommand, readCommand, withLimits, type LiveCommand } from './live-commands.js';
 
@@ -33,6 +33,7 @@ export interface LiveTab {
  */
 export class LiveView {
   readonly #socket: WebSocket;
+  readonly #browser: PicturedBrowser;
   readonly #mode: LiveMode;
   readonly #tabs = new Map<string, LiveTab>();
   #connection: CdpConnection | undefined;
@@ -40,17 +41,18 @@ export class LiveView {
   /** Id of the tab that the viewer chose. Without a choice, the newest tab is shown. */
   #chosen: string | undefined;
 
-  constructor(socket: WebSocket, browser: CdpBrowser, mode: LiveMode) {
+  constructor(socket: WebSocket, browser: PicturedBrowser, mode: LiveMode) {
     this.#socket = socket;
+    this.#browser = browser;
     this.#mode = mode;
     send(socket, { type: 'mode', ...mode });
-    this.#open(browser).catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
+    this.#open().catch(() => this.#close(SERVER_ERROR, 'The browser does not answer.'));
     const perform = withLimits((command) => this.#perform(command));
     socket.on('message', (data: Buffer, isBinary) => {
       const command = isBinary ? undefined : readCommand(data.toString());
       if (command) perform(command);
     });
-    socket.once('close', () => this.#connection?.close());
+    socket.once('close', () => this.#end());
   }
 
   /** Ends the view with its lease: no further picture is sent, and no further command performed. */
@@ -58,8 +60,8 @@ export class LiveView {
     this.#close(GOING_AWAY, 'The session has ended.');
   }
 
-  async #open(browser: CdpBrowser): Promise<void> {
-    const connection = await CdpConnection.open(browser, (event) => this.#onEvent(event));
+  async #open(): Promise<void> {
+    const connection = await CdpConnection.open(this.#browser.pipe, (event) => this.#onEvent(event));
     this.#connection = connection;
     void connection.closed.then(() => this.cut());
     // The view may have ended meanwhile.
@@ -83,7 +85,6 @@ export class LiveView {
   }
 
   #onEvent(event: CdpEvent): void {
-    this.#shown?.onEvent(event);
     if (!this.#updateTabs(event)) return;
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
     this.#showTab();
@@ -104,14 +105,21 @@ export class LiveView {
     if (current !== this.#shown?.targetId) {
       this.#shown?.stop();
       this.#shown =
-        current === undefined ? undefined : new ShownTab(this.#connection!, current, this.#socket);
+        current === undefined
+          ? undefined
+          : new ShownTab(this.#browser, this.#connection!, current, this.#socket);
     }
     send(this.#socket, { type: 'tabs', tabs, current });
   }
 
   #close(code: number, reason: string): void {
-    this.#connection?.close();
+    this.#end();
     closeWebSocket(this.#socket, code, reason);
+  }
+
+  #end(): void {
+    this.#shown?.stop();
+    this.#connection?.close();
   }
 }
 
@@ -120,53 +128,69 @@ function send(socket: WebSocket, message: LiveMessage): void {
   socket.send(JSON.stringify(message), () => {});
 }
 
-const SCREENCAST = { format: 'jpeg', quality: 75, maxWidth: 1920, maxHeight: 1440 };
+/** Fewest milliseconds between pictures, unless the viewer does something. */
+const INTERVAL = 100;
+
+/** A world whose values the page's scripts cannot change. */
+const WORLD = 'pooled-browser-live-view';
 
 /** The tab that is shown: sends its pictures to the viewer, and commands to its page. */
 class ShownTab {
   readonly targetId: string;
   readonly #socket: WebSocket;
-  readonly #opening: Promise<CdpSession>;
-  #session: CdpSession | undefined;
+  readonly #session: Promise<CdpSession>;
+  readonly #watch: Watch;
+  #sending: Promise<void> = Promise.resolve();
+  #waiting: Buffer | undefined;
   #size = '';
 
-  constructor(connection: CdpConnection, targetId: string, socket: WebSocket) {
+  constructor(browser: PicturedBrowser, connection: CdpConnection, targetId: string, socket: WebSocket) {
     this.targetId = targetId;
     this.#socket = socket;
-    this.#opening = this.#start(connection);
+    this.#session = connection.attach(targetId);
     // The tab may close before the session starts.
-    this.#opening.catch(() => {});
-  }
-
-  /** Sends a command to the page. */
-  readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> =>
-    await (await this.#opening).ask(method, params);
-
-  onEvent({ method, params, sessionId }: CdpEvent): void {
-    if (method !== 'Page.screencastFrame' || sessionId !== this.#session?.id) return;
-    this.#resize(params['metadata'] as { deviceWidth: number; deviceHeight: number });
-    // Acknowledged after sending: a slow viewer gets fewer pictures instead of old ones.
-    this.#socket.send(Buffer.from(String(params['data']), 'base64'), () => {
-      this.#session!.send('Page.screencastFrameAck', { sessionId: params['sessionId'] });
+    this.#session.catch(() => {});
+    this.#watch = browser.pictures.watch(targetId, {
+      interval: INTERVAL,
+      onPicture: (jpeg) => {
+        this.#waiting = jpeg;
+        this.#sending = this.#sending.then(() => this.#send()).catch(() => {});
+      },
     });
   }
 
+  /** Sends a command to the page. */
+  readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> => {
+    const answer = await (await this.#session).ask(method, params);
+    this.#watch.hint();
+    return answer;
+  };
+
   stop(): void {
-    this.#opening.then((session) => session.detach()).catch(() => {});
+    this.#watch.stop();
+    this.#session.then((session) => session.detach()).catch(() => {});
   }
 
-  async #start(connection: CdpConnection): Promise<CdpSession> {
-    const session = (this.#session = await connection.attach(this.targetId));
-    await session.ask('Page.enable');
-    // Not awaited: commands work without pictures.
-    startScreencast(session, SCREENCAST).catch(() => {});
-    return session;
+  /** Sends the latest picture. A slow viewer gets fewer pictures instead of old ones. */
+  async #send(): Promise<void> {
+    const jpeg = this.#waiting;
+    this.#waiting = undefined;
+    if (!jpeg) return;
+    await this.#sendSize().catch(() => {});
+    await new Promise<void>((resolve) => this.#socket.send(jpeg, () => resolve()));
   }
 
-  #resize({ deviceWidth: width, deviceHeight: height }: { deviceWidth: number; deviceHeight: number }): void {
-    const size = `${width}x${height}`;
-    if (size === this.#size) return;
-    this.#size = size;
+  /** Sends the size of the page in CSS pixels, scroll bars included, if it has changed. */
+  async #sendSize(): Promise<void> {
+    const session = await this.#session;
+    // The main frame has the id of its target.
+    const world = { frameId: this.targetId, worldName: WORLD };
+    const { executionContextId: contextId } = await session.ask('Page.createIsolatedWorld', world);
+    const expression = '({ width: innerWidth, height: innerHeight })';
+    const { result } = await session.ask('Runtime.evaluate', { expression, contextId, returnByValue: true });
+    const { width, height } = (result as { value: { width: number; height: number } }).value;
+    if (this.#size === `${width}x${height}`) return;
+    this.#size = `${width}x${height}`;
     send(this.#socket, { type: 'size', width, height });
   }
 }

@@ -54,7 +54,7 @@ class LiveViews implements RunningFeature {
         lease,
         protocol: 'live-view',
         maxBytes: MOST_BYTES,
-        open: (socket) => new LiveView(socket, lease.browser.chromium.pipe, mode),
+        open: (socket) => new LiveView(socket, lease.browser.chromium, mode),
       },
       upgrade,
     );

@@ -48,8 +48,8 @@ export class LeaseRecordings {
     const session = { sessionId, leaseId, leaseName, tags, pool: settings.name };
     const categories = settings.telemetry;
     try {
-      const { pipe } = lease.browser.chromium;
-      return await this.#recorder.record(pipe, session, { ...plan, categories }, signal);
+      const { chromium } = lease.browser;
+      return await this.#recorder.record(chromium, session, { ...plan, categories }, signal);
     } catch (error) {
       throw this.#refusal(error as NodeJS.ErrnoException);
     }

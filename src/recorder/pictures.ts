@@ -1,0 +1,274 @@
+import { createHash } from 'node:crypto';
+import { CdpConnection, CdpFault, type CdpBrowser, type CdpSession } from '../net/cdp-connection.js';
+import { clock } from '../shared/clock.js';
+
+/** A browser with the pictures of its pages. */
+export interface PicturedBrowser {
+  readonly pipe: CdpBrowser;
+  readonly pictures: BrowserPictures;
+}
+
+/** Receives the pictures of a page: the first one, and each one that differs from the one before. */
+interface Watcher {
+  /** Fewest milliseconds between two pictures that nobody asked for. */
+  readonly interval: number;
+  readonly onPicture: (jpeg: Buffer) => void;
+}
+
+export interface Watch {
+  /** Takes a picture soon, because something happened that people look for: a click, a navigation. */
+  hint(): void;
+  /** Takes a picture now. A page that is busy, hidden or shows a dialog may answer late or never. */
+  take(): Promise<Buffer>;
+  stop(): void;
+}
+
+/**
+ * Takes pictures of the pages of a browser, over a CDP connection of its own. A picture of a page is taken once, for all
+ * who watch the page.
+ */
+export class BrowserPictures {
+  readonly #browser: CdpBrowser;
+  /** By the id of the target. */
+  readonly #pages = new Map<string, PagePictures>();
+  #connection: Promise<CdpConnection> | undefined;
+
+  constructor(browser: CdpBrowser) {
+    this.#browser = browser;
+  }
+
+  /** Watches a page until it closes. */
+  watch(targetId: string, watcher: Watcher): Watch {
+    const known = this.#pages.get(targetId);
+    const page = known ?? new PagePictures();
+    this.#pages.set(targetId, page);
+    page.watchers.add(watcher);
+    if (known) page.repeatFor(watcher);
+    else void this.#run(targetId, page);
+    return {
+      hint: () => page.hint(),
+      take: () => page.take(),
+      stop: () => {
+        page.watchers.delete(watcher);
+        if (page.watchers.size === 0) this.#end(targetId, page);
+      },
+    };
+  }
+
+  async #run(targetId: string, page: PagePictures): Promise<void> {
+    try {
+      this.#connection ??= this.#open();
+      const connection = await this.#connection;
+      void connection.closed.then(() => this.#end(targetId, page));
+      await page.run(await connection.attach(targetId));
+    } catch {
+      // The page or the browser has ended.
+      this.#end(targetId, page);
+    }
+  }
+
+  #end(targetId: string, page: PagePictures): void {
+    page.end();
+    if (this.#pages.get(targetId) !== page) return;
+    this.#pages.delete(targetId);
+    if (this.#pages.size > 0) return;
+    this.#connection?.then((connection) => connection.close()).catch(() => {});
+    this.#connection = undefined;
+  }
+
+  #open(): Promise<CdpConnection> {
+    return CdpConnection.open(this.#browser, ({ method, params, sessionId }) => {
+      if (method !== 'Page.screencastFrame') return;
+      for (const page of this.#pages.values()) page.onFrame(sessionId, params['sessionId']);
+    });
+  }
+}
+
+/**
+ * Without a clip, and without an emulation in this session, Chromium copies what the page shows. With either, the page
+ * would have another size for a moment.
+ */
+const CAPTURE = { format: 'jpeg', quality: 70, optimizeForSpeed: true };
+
+/** Pause after a picture, as a multiple of the time that the picture took: also on a busy machine, the page keeps nine tenths. */
+const PAUSE = 9;
+
+/** Most milliseconds of work that a page saves for hints. */
+const MOST_CREDIT = 100;
+
+/** Number of pictures without a change after which a page is still. */
+const STILL = 3;
+
+/** Longest pause, in ms, between pictures that only alternate, as with a caret that blinks. */
+const LONGEST_PAUSE = 2_000;
+
+/** Milliseconds in which the frame that a picture causes follows the picture. */
+const OWN_FRAME = 300;
+
+/** Pictures that are remembered: a picture that was seen recently is no change. */
+const REMEMBERED = 4;
+
+/** A screencast that only reports changes: as small as possible. */
+const SENTINEL = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16 };
+
+/**
+ * The pictures of one page. While the page changes, each picture is followed by a pause of a multiple of its own duration.
+ * A page that is still costs nothing: no picture is taken until Chromium reports a change. Its report is the frame of a
+ * screencast, which would be too expensive while a page changes, but has no frames while the page is still.
+ */
+class PagePictures {
+  readonly watchers = new Set<Watcher>();
+  readonly #requests = new Set<{ resolve: (jpeg: Buffer) => void; reject: (error: Error) => void }>();
+  #session: CdpSession | undefined;
+  #last: Buffer | undefined;
+  /** Digests of the latest pictures. */
+  #recent: string[] = [];
+  /** Number of pictures without a change. */
+  #still = 0;
+  #isHinted = false;
+  #credit = MOST_CREDIT;
+  #creditAt = clock.now();
+  #isWatched = false;
+  /** Chromium has reported a change since the last picture. */
+  #isChanged = false;
+  /** Until when a frame is the one that the last picture caused. */
+  #ownFrameUntil = 0;
+  #wake = (): void => {};
+  #hasEnded = false;
+
+  hint(): void {
+    this.#isHinted = true;
+    this.#still = 0;
+    this.#wake();
+  }
+
+  take(): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (this.#hasEnded) return reject(new Error('The page is not watched any more.'));
+      this.#requests.add({ resolve, reject });
+      this.#wake();
+    });
+  }
+
+  repeatFor(watcher: Watcher): void {
+    if (this.#last) watcher.onPicture(this.#last);
+  }
+
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#refuse(new Error('The page is not watched any more.'));
+    this.#session?.detach();
+    this.#wake();
+  }
+
+  /** Takes pictures until the end. Rejects when the page has closed. */
+  async run(session: CdpSession): Promise<void> {
+    this.#session = session;
+    if (this.#hasEnded) session.detach();
+    while (!this.#hasEnded) {
+      const began = clock.now();
+      await this.#takePicture(session).catch((error: Error) => {
+        // Chromium refuses while a navigation changes the process of the page.
+        if (!(error instanceof CdpFault)) throw error;
+        this.#refuse(error);
+      });
+      await this.#pause(session, clock.now() - began);
+    }
+  }
+
+  #refuse(error: Error): void {
+    for (const { reject } of this.#requests) reject(error);
+    this.#requests.clear();
+  }
+
+  /** @param frame The number of a frame, which Chromium expects to be acknowledged. */
+  onFrame(sessionId: string | undefined, frame: unknown): void {
+    if (sessionId === undefined || sessionId !== this.#session?.id) return;
+    this.#session.send('Page.screencastFrameAck', { sessionId: frame });
+    const isOwn = clock.now() < this.#ownFrameUntil;
+    this.#ownFrameUntil = 0;
+    if (isOwn) return;
+    this.#isChanged = true;
+    this.#wake();
+  }
+
+  async #takePicture(session: CdpSession): Promise<void> {
+    const requests = [...this.#requests];
+    this.#isHinted = false;
+    this.#isChanged = false;
+    this.#ownFrameUntil = Infinity;
+    const began = clock.now();
+    const { data } = await session.ask('Page.captureScreenshot', CAPTURE);
+    const jpeg = Buffer.from(String(data), 'base64');
+    this.#spend(clock.now() - began);
+    this.#ownFrameUntil = clock.now() + OWN_FRAME;
+    this.#compare(session, jpeg);
+    for (const request of requests) {
+      this.#requests.delete(request);
+      request.resolve(jpeg);
+    }
+  }
+
+  #compare(session: CdpSession, jpeg: Buffer): void {
+    const digest = createHash('sha1').update(jpeg).digest('base64');
+    const isKnown = this.#recent.includes(digest);
+    this.#recent = [digest, ...this.#recent.filter((one) => one !== digest)].slice(0, REMEMBERED);
+    this.#still = isKnown ? this.#still + 1 : 0;
+    if (!isKnown && this.#isWatched) {
+      this.#isWatched = false;
+      session.send('Page.stopScreencast');
+    }
+    if (this.#last?.equals(jpeg)) return;
+    this.#last = jpeg;
+    for (const { onPicture } of this.watchers) onPicture(jpeg);
+  }
+
+  /** @param took Milliseconds of the last picture. */
+  async #pause(session: CdpSession, took: number): Promise<void> {
+    const ended = clock.now();
+    if (this.#still >= STILL) await this.#waitForChange(session);
+    const due = () => {
+      if (this.#hasEnded || this.#requests.size > 0 || (this.#isHinted && this.#spend(0) > 0)) return 0;
+      const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
+      const pause = Math.max(PAUSE * took, interval - took);
+      const factor = 2 ** Math.max(0, this.#still - STILL);
+      return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
+    };
+    for (let rest = due(); rest > 0; rest = due()) await this.#sleep(rest);
+  }
+
+  async #waitForChange(session: CdpSession): Promise<void> {
+    if (!this.#isWatched) {
+      this.#isWatched = true;
+      // The page may change before the first frame: it counts as a change, and a picture follows.
+      await session.ask('Page.startScreencast', SENTINEL).catch(() => (this.#isWatched = false));
+    }
+    const isDue = () => this.#isChanged || this.#isHinted || this.#requests.size > 0 || this.#hasEnded;
+    while (this.#isWatched && !isDue()) await this.#sleep();
+  }
+
+  /**
+   * Spends credit, which grows by the same share of the time that pictures may take.
+   *
+   * @returns What is left, in ms.
+   */
+  #spend(milliseconds: number): number {
+    const now = clock.now();
+    const earned = (now - this.#creditAt) / (PAUSE + 1);
+    this.#creditAt = now;
+    this.#credit = Math.max(-MOST_CREDIT, Math.min(MOST_CREDIT, this.#credit + earned) - milliseconds);
+    return this.#credit;
+  }
+
+  /** Waits until something happens, or for this time. */
+  #sleep(milliseconds?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = milliseconds === undefined ? undefined : clock.setTimeout(resolve, milliseconds);
+      this.#wake = () => {
+        clock.clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
