@@ -100,7 +100,7 @@ globalThis.encoder = {
   async begin(jpeg, framesPerSecond) {
     const first = await this.decode(jpeg);
     const scale = Math.min(1, ${MAX_SIDE} / Math.max(first.width, first.height));
-    const even = (pixels) => Math.max(2, 2 * Math.round((pixels * scale) / 2));
+    const even = (pixels) => Math.max(2, 2 * Math.floor((pixels * scale) / 2));
     const size = { width: even(first.width), height: even(first.height) };
     this.canvas = new OffscreenCanvas(size.width, size.height);
     this.context = this.canvas.getContext('2d', { alpha: false });

@@ -16,8 +16,8 @@ interface Watcher {
 }
 
 export interface Watch {
-  /** Takes a picture soon, because something happened that people look for: a click, a navigation. */
-  hint(): void;
+  /** Takes a picture soon, because something happened that people look for. */
+  hint(event: 'input' | 'navigation'): void;
   /** Takes a picture now. A page that is busy, hidden or shows a dialog may answer late or never. */
   take(): Promise<Buffer>;
   stop(): void;
@@ -46,7 +46,7 @@ export class BrowserPictures {
     if (known) page.repeatFor(watcher);
     else void this.#run(targetId, page);
     return {
-      hint: () => page.hint(),
+      hint: (event) => page.hint(event),
       take: () => page.take(),
       stop: () => {
         page.watchers.delete(watcher);
@@ -108,8 +108,16 @@ const OWN_FRAME = 300;
 /** Pictures that are remembered: a picture that was seen recently is no change. */
 const REMEMBERED = 4;
 
+/** Milliseconds for a picture. Doubles with each picture that does not come, as in a page with a dialog. */
+const PICTURE_TIMEOUT = 1_000;
+
+/** Most doublings. */
+const MOST_DOUBLINGS = 5;
+
 /** A screencast that only reports changes: as small as possible. */
 const SENTINEL = { format: 'jpeg', quality: 1, maxWidth: 16, maxHeight: 16 };
+
+class NoPicture extends Error {}
 
 /**
  * The pictures of one page. While the page changes, each picture is followed by a pause of a multiple of its own duration.
@@ -134,11 +142,19 @@ class PagePictures {
   /** Until when a frame is the one that the last picture caused. */
   #ownFrameUntil = 0;
   #wake = (): void => {};
+  /** Gives up the picture that is being taken. */
+  #abandon = (): void => {};
+  #timeouts = 0;
   #hasEnded = false;
 
-  hint(): void {
+  hint(event: 'input' | 'navigation'): void {
     this.#isHinted = true;
     this.#still = 0;
+    if (event === 'navigation') {
+      // Chromium never answers a capture of the document before.
+      this.#abandon();
+      this.#stopWatching();
+    }
     this.#wake();
   }
 
@@ -168,12 +184,16 @@ class PagePictures {
     if (this.#hasEnded) session.detach();
     while (!this.#hasEnded) {
       const began = clock.now();
-      await this.#takePicture(session).catch((error: Error) => {
-        // Chromium refuses while a navigation changes the process of the page.
-        if (!(error instanceof CdpFault)) throw error;
-        this.#refuse(error);
-      });
-      await this.#pause(session, clock.now() - began);
+      const isTaken = await this.#takePicture(session).then(
+        () => true,
+        (error: Error) => {
+          // Chromium refuses while a navigation changes the process of the page.
+          if (!(error instanceof CdpFault || error instanceof NoPicture)) throw error;
+          this.#refuse(error);
+          return false;
+        },
+      );
+      await this.#pause(session, isTaken ? clock.now() - began : 0);
     }
   }
 
@@ -199,26 +219,45 @@ class PagePictures {
     this.#isChanged = false;
     this.#ownFrameUntil = Infinity;
     const began = clock.now();
-    const { data } = await session.ask('Page.captureScreenshot', CAPTURE);
-    const jpeg = Buffer.from(String(data), 'base64');
+    const jpeg = await this.#capture(session);
     this.#spend(clock.now() - began);
     this.#ownFrameUntil = clock.now() + OWN_FRAME;
-    this.#compare(session, jpeg);
+    this.#compare(jpeg);
     for (const request of requests) {
       this.#requests.delete(request);
       request.resolve(jpeg);
     }
   }
 
-  #compare(session: CdpSession, jpeg: Buffer): void {
+  async #capture(session: CdpSession): Promise<Buffer> {
+    const limit = PICTURE_TIMEOUT * 2 ** Math.min(MOST_DOUBLINGS, this.#timeouts);
+    const timer = clock.setTimeout(() => {
+      this.#timeouts++;
+      this.#abandon();
+    }, limit);
+    const abandoned = new Promise<never>((_resolve, reject) => {
+      this.#abandon = () => reject(new NoPicture('The page has taken too long, or has navigated.'));
+    });
+    try {
+      const { data } = await Promise.race([session.ask('Page.captureScreenshot', CAPTURE), abandoned]);
+      this.#timeouts = 0;
+      return Buffer.from(String(data), 'base64');
+    } finally {
+      clock.clearTimeout(timer);
+    }
+  }
+
+  #stopWatching(): void {
+    if (this.#isWatched) this.#session?.send('Page.stopScreencast');
+    this.#isWatched = false;
+  }
+
+  #compare(jpeg: Buffer): void {
     const digest = createHash('sha1').update(jpeg).digest('base64');
     const isKnown = this.#recent.includes(digest);
     this.#recent = [digest, ...this.#recent.filter((one) => one !== digest)].slice(0, REMEMBERED);
     this.#still = isKnown ? this.#still + 1 : 0;
-    if (!isKnown && this.#isWatched) {
-      this.#isWatched = false;
-      session.send('Page.stopScreencast');
-    }
+    if (!isKnown) this.#stopWatching();
     if (this.#last?.equals(jpeg)) return;
     this.#last = jpeg;
     for (const { onPicture } of this.watchers) onPicture(jpeg);

@@ -70,7 +70,8 @@ export class RecordedPages {
     const page = this.#pages.get(sessionId);
     if (method === 'Target.attachedToTarget') this.#add(params);
     else if (method === 'Target.detachedFromTarget') this.#pages.delete(String(params['sessionId']));
-    else if (page && method === 'Page.frameNavigated' && !isInSubframe(params)) this.#use(sessionId, page);
+    else if (page && method === 'Page.frameNavigated' && !isInSubframe(params))
+      this.#use(sessionId, page, 'navigation');
     else if (page && method === 'Runtime.bindingCalled') this.#onReport(sessionId, page, params['payload']);
     this.#follow();
     this.#options.onEvent(event);
@@ -90,14 +91,14 @@ export class RecordedPages {
     const kind = isRecord(report) ? report['kind'] : undefined;
     const wasVisible = page.isVisible;
     if (kind === 'hidden' || kind === 'visible') page.isVisible = kind === 'visible';
-    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(session, page);
+    if (kind !== 'hidden' && (kind !== 'visible' || !wasVisible)) this.#use(session, page, 'input');
   }
 
   /** Makes a page the active one. */
-  #use(session: string, page: RecordedPage): void {
+  #use(session: string, page: RecordedPage, event: Parameters<Watch['hint']>[0]): void {
     this.#pages.delete(session);
     this.#pages.set(session, page);
-    if (page === this.#watched) this.#watch?.hint();
+    if (page === this.#watched) this.#watch?.hint(event);
   }
 
   /** Watches the active page, and no other. */

@@ -86,6 +86,7 @@ export class LiveView {
 
   #onEvent(event: CdpEvent): void {
     if (!this.#updateTabs(event)) return;
+    if (event.method === 'Target.targetInfoChanged') this.#shown?.hint('navigation');
     if (this.#chosen !== undefined && !this.#tabs.has(this.#chosen)) this.#chosen = undefined;
     this.#showTab();
   }
@@ -162,9 +163,13 @@ class ShownTab {
   /** Sends a command to the page. */
   readonly ask = async (method: string, params?: object): Promise<Record<string, unknown>> => {
     const answer = await (await this.#session).ask(method, params);
-    this.#watch.hint();
+    this.hint('input');
     return answer;
   };
+
+  hint(event: Parameters<Watch['hint']>[0]): void {
+    this.#watch.hint(event);
+  }
 
   stop(): void {
     this.#watch.stop();

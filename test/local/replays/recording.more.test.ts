@@ -10,6 +10,7 @@ import {
   coloured,
   firstFrame,
   hue,
+  page,
   PAINTED,
   RAINBOW,
   recordedFrames,
@@ -166,8 +167,8 @@ function distance(one: Colour, other: Colour): number {
   return Math.hypot(...one.map((part, index) => part - other[index]!));
 }
 
-/** Milliseconds that the service waits for the screenshot at the end of a recording. */
-const SCREENSHOT_TIMEOUT = 1_000;
+/** Milliseconds that the service waits for the last picture at the end of a recording. */
+const PICTURE_TIMEOUT = 1_000;
 
 it('shows what the page showed when the recording stopped', async () => {
   const session = await borrow(api);
@@ -182,12 +183,61 @@ it('shows what the page showed when the recording stopped', async () => {
       await page.evaluate(PAINTED);
       const asked = performance.now();
       await replays.stop(session, id);
-      if (performance.now() - asked < SCREENSHOT_TIMEOUT) return id;
-      // The browser was too busy for a screenshot.
+      if (performance.now() - asked < PICTURE_TIMEOUT) return id;
+      // The browser was too busy for a picture.
     }
   });
   const { colours } = await player.play(await replays.video(session, id), [0, 1]);
   expect(colours.map(hue)).toEqual(['red', 'blue']);
+});
+
+/** A button that gives its page the next colour. */
+const COLOURS = ['red', 'lime', 'blue', 'red', 'lime', 'blue'];
+const CHANGING = page(`<body><button>Next</button><script>
+  const colours = ${JSON.stringify(COLOURS)};
+  document.querySelector('button').onclick = () => (document.body.style.background = colours.shift() ?? 'white');
+</script>`);
+
+it('has a picture of the state after each click, at the time of the click in the timeline', async () => {
+  const session = await borrow(api);
+  const { id, frames } = await drive(session, async (page) => {
+    await page.goto(CHANGING);
+    const id = await replays.start(session);
+    // The page is still before the first click.
+    await sleep(2_000);
+    for (let click = 0; click < COLOURS.length; click++) {
+      await page.click('button');
+      await sleep(700);
+    }
+    const frames = await recordedFrames(id);
+    await replays.stop(session, id);
+    return { id, frames };
+  });
+  const { timeline } = await replays.facts(session, id);
+  const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+  expect(clicks).toHaveLength(COLOURS.length);
+  const hues = (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);
+  const ends = [...clicks.slice(1), Infinity];
+  const afterClicks = clicks.map((click, index) =>
+    hues.findLast((_colour, frame) => frames[frame]!.at > click && frames[frame]!.at <= ends[index]!),
+  );
+  expect(afterClicks).toEqual(COLOURS.map((colour) => (colour === 'lime' ? 'green' : colour)));
+  expect(hues.filter((_colour, frame) => frames[frame]!.at < clicks[0]!)).not.toContain('red');
+});
+
+it('takes no pictures of a still page, and one of each change that the page makes by itself', async () => {
+  const session = await borrow(api);
+  await drive(session, async (page) => {
+    await page.goto(coloured('white').replace('setInterval', 'void'));
+    const id = await replays.start(session);
+    await sleep(3_000);
+    const before = (await recordedFrames(id)).length;
+    await sleep(2_000);
+    expect(await recordedFrames(id)).toHaveLength(before);
+    await page.evaluate('document.body.style.background = "blue"');
+    await expect.poll(async () => (await scenesOf(id)).at(-1)).toBe('blue');
+    await replays.stop(session, id);
+  });
 });
 
 it('lists the recordings of all leases of a session, finished when their videos are written', async () => {
