@@ -64,7 +64,7 @@ export class FileLock {
     this.#path = path;
     this.#lock = lock;
     this.#text = text;
-    this.#timer = setInterval(() => void this.#beat(), BEAT).unref();
+    this.#timer = clock.setInterval(() => void this.#beat(), BEAT).unref();
   }
 
   /** Rejects if another job has the lock: this process did not respond for so long that its lock seemed stale. */
@@ -74,7 +74,7 @@ export class FileLock {
   }
 
   async release(): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     if ((await see(this.#lock))?.text === this.#text) await rm(this.#lock, { force: true });
   }
 

@@ -150,9 +150,12 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     const running = this.#attempt(task, workspace.handles);
     slot.prepare();
     const attempt = await running;
-    await this.#collect(collecting, task, attempt);
-    // The outcome does not wait until the page is closed.
-    await Promise.all([task.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
+    try {
+      await this.#collect(collecting, task, attempt);
+    } finally {
+      // The outcome does not wait until the page is closed.
+      await Promise.all([task.end(attempt.result, this.#place), this.#clear(slot, attempt)]);
+    }
   }
 
   /** Ends the attempt of a task whose context can't be opened, in any browser. */

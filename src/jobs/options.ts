@@ -50,7 +50,8 @@ export interface LaneOptions {
    */
   concurrency?: number | undefined;
   /**
-   * Number of tasks that run at once in one browser.
+   * Number of tasks that run at once in one browser. With short tasks and a browser that is far away, more pages run while
+   * others open.
    * @default 1
    */
   pagesPerLease?: number | undefined;

@@ -9,7 +9,7 @@ import { hostNames } from './host-limits.js';
 import type { InputSource } from './input-source.js';
 import type { MapSettings } from './options.js';
 import type { Outcome, TaskCallback } from './outcome.js';
-import { OutcomeBuffer } from './outcomes.js';
+import { OutcomeBuffer } from './outcome-buffer.js';
 import { Progress, type MapSummary } from './progress.js';
 import { taskContexts } from './task-context.js';
 import { TaskQueue } from './task-queue.js';

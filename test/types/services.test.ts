@@ -1,6 +1,7 @@
 import { expectTypeOf } from 'expect-type';
 import { it } from 'vitest';
-import { BrowserPool } from '../../src/index.js';
+import { workPooledBrowsers } from '../../src/bullmq.js';
+import { BrowserPool, type Outcomes } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import {
   anchor,
@@ -22,6 +23,19 @@ function types() {
   });
   void playwright.leaseBrowser(new BrowserPool('x', { service: anchor() })).then(({ session }) => {
     expectTypeOf(session).toEqualTypeOf<AnchorSession>();
+  });
+  const outcomes = playwright.mapPooledBrowsers(pool, [1], ({ input, session }) => {
+    expectTypeOf(session).toEqualTypeOf<BrowserbaseSession>();
+    return String(input);
+  });
+  expectTypeOf(outcomes).toEqualTypeOf<Outcomes<number, string, BrowserbaseSession>>();
+  void outcomes.next().then(({ value }) => {
+    expectTypeOf(value!.session).toEqualTypeOf<BrowserbaseSession>();
+    if (value!.status === 'fulfilled') expectTypeOf(value!.value).toBeString();
+  });
+  const connector = playwright.playwright();
+  void workPooledBrowsers('queue', pool, ({ session }) => expectTypeOf(session.connectUrl).toBeString(), {
+    connector,
   });
   expectTypeOf(
     new BrowserPool('x', { service: steel() }).acquire(),
