@@ -19,11 +19,11 @@ import { hangUp, NORMAL, Refusal, serveClient, WaitingClient } from './proxy-cli
 
 /** The paths below the secret: of the browser, of a named browser, of its pages, and of the requests of a debugging port. */
 const PATH =
-  /^(?:\/(?!(?:json|session|devtools)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
+  /^(?:\/(?!(?:json|session|devtools|\.\.?)(?:\/|$))(?<name>[\w.-]{1,64}))?(?:\/|(?<bidi>\/session)|\/devtools\/browser(?:\/[\w-]*)?|\/devtools\/page\/(?<page>[\w-]+)|\/json(?<json>|\/\w+)\/?)?$/;
 
 const NO_PATH =
   'There is no such path. Below the address, a path is /NAME, /session, /json/version, or one of these after /NAME. A name has 1 to ' +
-  '64 letters, digits, ".", "_" and "-", and is not json, session or devtools.';
+  '64 letters, digits, ".", "_" and "-", and is not json, session, devtools, "." or "..".';
 
 /** Time in ms for the last client of a name to disconnect: its end can arrive after the next client. */
 const HANDOVER = 1000;

@@ -43,3 +43,19 @@ it.each(['proxy', 'endpoint'])(
     await once(client, 'data');
   },
 );
+
+it('a path of the proxy with dots names no browser', async () => {
+  await using played = await PlayedLease.start();
+  await using proxy = await serveProxy(played.pool);
+  const { host, port, pathname } = new URL(proxy.url);
+  for (const name of ['.', '..']) {
+    // As it is: fetch would shorten the path.
+    const client = connect(Number(port), '127.0.0.1');
+    client.write(
+      `GET ${pathname}/${name}/json/version HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    );
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    expect(String(answer)).toMatch(/^HTTP\/1.1 404 /);
+    client.destroy();
+  }
+});
