@@ -1,25 +1,30 @@
 /**
- * Part of `npm run simulate`: processes with a lease end in every way, COUNT times each (default 100). The service
- * records whether and when the browser was released. Needs `dist/`.
+ * Part of `npm run simulate`: processes end in every way and in each stage of a lease, COUNT times each (default 10). The
+ * service records whether and when the browser was released. Needs `dist/`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startLocalPool } from '../../src/local.js';
-import { FakeService, reply } from '../support/fake-service.js';
+import { FakeService, found, reply, type SeenRequest } from '../support/fake-service.js';
 import { realSession } from '../support/real-session.js';
 import { median, printTable, setting } from './bench.js';
 
-const COUNT = setting('COUNT', 100);
-const AT_ONCE = 2;
+const COUNT = setting('COUNT', 10);
+const AT_ONCE = setting('AT_ONCE', 4);
 /** Milliseconds to wait for a release after the process has ended. */
-const PATIENCE = 15_000;
-const PROGRAM = fileURLToPath(new URL('../process/programs/leasing.mjs', import.meta.url));
+const PATIENCE = 60_000;
+const programPath = (name: string) =>
+  fileURLToPath(new URL(`../process/programs/${name}.mjs`, import.meta.url));
 
 interface Ending {
   name: string;
   argument: string;
+  /** For the program that stays in a stage of a lease: its further argument. */
+  stage?: string;
+  /** Milliseconds until the service leases a browser. */
+  grantsAfter?: number;
   signal?: NodeJS.Signals;
   /** Output after which the signal is sent. */
   when?: string;
@@ -37,6 +42,27 @@ const ENDINGS: readonly Ending[] = [
   { name: 'unhandledRejection', argument: 'reject', expected: 1 },
   { name: 'empty event loop', argument: 'empty', expected: 0 },
   { name: 'SIGKILL, releaseOnCrash: true', argument: 'watched', signal: 'SIGKILL', expected: 'SIGKILL' },
+  ...['connect', 'callback', 'clean', 'release'].flatMap((argument) =>
+    (['SIGTERM', 'SIGKILL'] as const).map((signal) => ({
+      name: `${signal}, stage ${argument}`,
+      argument,
+      stage: signal === 'SIGKILL' ? 'guarded' : 'plain',
+      signal,
+      when: argument === 'release' ? 'release' : `at ${argument}`,
+      expected: signal,
+    })),
+  ),
+  ...[500, 2000, 6000, 20_000].flatMap((grantsAfter) =>
+    (grantsAfter > 500 ? (['SIGKILL'] as const) : (['SIGTERM', 'SIGKILL'] as const)).map((signal) => ({
+      name: `${signal}, acquire request open, lease after ${grantsAfter} ms`,
+      argument: 'acquire',
+      stage: `${signal === 'SIGKILL' ? 'guarded ' : ''}poll=25000`,
+      grantsAfter,
+      signal,
+      when: 'acquire',
+      expected: signal,
+    })),
+  ),
 ];
 
 await using local = await startLocalPool({ pools: [{ name: 'test', size: 1 }] });
@@ -45,15 +71,39 @@ const browser = await realSession(local);
 /** The sessions that were granted, by the token of the process: each process has its own. */
 const granted = new Map<string, string>();
 const releasedAt = new Map<string, number>();
+const releases = new Map<string, number>();
 let processes = 0;
-service.script('acquire', (response, { headers }) => {
+/** What a process waits for at the service, by its token: called when the request of that name arrives. */
+const awaited = new Map<string, { route: string; arrived: () => void }>();
+const endings = new Map<string, Ending>();
+const tokenOf = ({ headers }: SeenRequest) => headers.authorization!.replace('Bearer ', '');
+
+function arrive(request: SeenRequest, route: string): void {
+  const waiting = awaited.get(tokenOf(request));
+  if (waiting?.route === route) waiting.arrived();
+}
+
+service.script('acquire', async (response, request) => {
+  const token = tokenOf(request);
+  arrive(request, 'acquire');
+  // Also after the end of the connection.
+  await sleep(endings.get(token)?.grantsAfter ?? 0);
   const sessionId = `s${granted.size + 1}`;
-  granted.set(headers.authorization!.replace('Bearer ', ''), sessionId);
-  reply(response, { status: 200, json: { ...browser, session_id: sessionId } });
+  granted.set(token, sessionId);
+  const tags = request.body?.['tags'];
+  reply(response, { status: 200, json: { ...browser, session_id: sessionId, tags } });
 });
-service.script('release', (response, { body }) => {
-  releasedAt.set(String(body?.['session_id']), performance.now());
-  reply(response, { status: 204 });
+service.script('search', (response, request) => {
+  const sessionId = granted.get(tokenOf(request));
+  void found(...(sessionId === undefined ? [] : [sessionId]))(response, request);
+});
+service.script('release', (response, request) => {
+  const sessionId = String(request.body?.['session_id']);
+  arrive(request, 'release');
+  const delay = endings.get(tokenOf(request))?.argument === 'release' ? 200 : 0;
+  releases.set(sessionId, (releases.get(sessionId) ?? 0) + 1);
+  if (!releasedAt.has(sessionId)) releasedAt.set(sessionId, performance.now());
+  reply(response, { status: 204, delay });
 });
 
 const rows: (string | number)[][] = [];
@@ -64,6 +114,8 @@ printTable(
 );
 const lost = granted.size - releasedAt.size;
 console.log(`${granted.size} granted, ${releasedAt.size} released, ${lost} lost`);
+const repeated = [...releases.values()].filter((count) => count > 1).length;
+console.log(`${repeated} of them released more than once`);
 const isWrong = rows.some(([, runs, released, kept]) => released !== runs || kept !== runs);
 process.exitCode = lost > 0 || isWrong ? 1 : 0;
 
@@ -90,6 +142,7 @@ async function measure(ending: Ending): Promise<(string | number)[]> {
 /** `released`: milliseconds from the beginning of the end to the release; `undefined` if there was no release. */
 async function runOnce(ending: Ending): Promise<{ released: number | undefined; isKept: boolean }> {
   const token = `process-ends-token-${++processes}`;
+  endings.set(token, ending);
   const { ended, began } = await runProgram(token, ending);
   const sessionId = granted.get(token) ?? 'none';
   const giveUp = performance.now() + PATIENCE;
@@ -99,17 +152,25 @@ async function runOnce(ending: Ending): Promise<{ released: number | undefined; 
 }
 
 /** Runs a program that leases a browser, ends it in the given way, and waits for its end. `began`: when the end began. */
-async function runProgram(token: string, { argument, signal, when = 'leased' }: Ending) {
+async function runProgram(token: string, { argument, stage, signal, when = 'leased' }: Ending) {
   const env = { ...process.env, BROWSER_POOL_BASE_URL: service.baseUrl, BROWSER_POOL_ACCESS_TOKEN: token };
-  const child = spawn(process.execPath, [PROGRAM, argument], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, [...programOf(argument, stage)], {
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   let output = '';
   const printed = new Promise<void>((resolve) => {
     child.stdout.on('data', (text) => (output += String(text)).includes(when) && resolve());
+    awaited.set(token, { route: when, arrived: resolve });
   });
   await Promise.race([printed, exited]);
   const began = performance.now();
   if (signal) child.kill(signal);
   const [code, endSignal] = await exited;
   return { ended: code ?? endSignal, began };
+}
+
+function programOf(argument: string, stage: string | undefined): readonly string[] {
+  return stage === undefined ? [programPath('leasing'), argument] : [programPath('stages'), argument, stage];
 }
