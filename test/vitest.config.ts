@@ -9,7 +9,10 @@ import { FailureReporter } from './reporter.js';
  * - `*.more.test.ts`: whole programs, pages, videos, jobs and simulations: `npm run test:more`.
  */
 const LAYERS = {
-  unit: { include: ['test/**/*.test.ts'], exclude: ['test/**/*.{real,more}.test.ts'] },
+  unit: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/**/*.{real,more}.test.ts', '**/node_modules/**'],
+  },
   real: { include: ['test/**/*.real.test.ts'] },
   more: { include: ['test/**/*.more.test.ts'] },
 };

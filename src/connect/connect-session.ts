@@ -319,7 +319,8 @@ export async function trustedUrl(
   const { id: sessionId, cdpUrl, bidiUrl } = grant;
   const given = protocol === 'bidi' ? bidiUrl : cdpUrl;
   const name = protocol === 'bidi' ? 'WebDriver BiDi' : 'CDP';
-  const fail = (fault: string) => new ConnectError(`The session's ${name} URL ${fault}.`, { sessionId });
+  const fail = (fault: string, unreachedBy?: Error) =>
+    new ConnectError(`The session's ${name} URL ${fault}.`, { sessionId, unreachedBy });
   if (given === undefined) {
     const other = protocol === 'bidi' ? "protocol 'cdp'" : "protocol 'bidi'";
     throw new ConnectError(`The session has no ${name} URL. Use ${other}.`, { sessionId });
@@ -341,7 +342,7 @@ async function discover(
     grant: Grant;
     trust: Trust;
     signal: AbortSignal | undefined;
-    fail: (fault: string) => ConnectError;
+    fail: (fault: string, unreachedBy?: Error) => ConnectError;
   },
 ): Promise<URL> {
   const { grant, trust, signal, fail } = how;
@@ -364,13 +365,22 @@ async function discover(
     found.hash = '';
     return found;
   } catch (error) {
-    throw fail(`names no WebSocket: ${page.origin}/json/version has no answer (${explain(error)})`);
+    const unreachedBy = NOT_CONNECTED.test((error as NodeJS.ErrnoException).code ?? '')
+      ? (error as Error)
+      : undefined;
+    throw fail(
+      `names no WebSocket: ${page.origin}/json/version has no answer (${explain(error)})`,
+      unreachedBy,
+    );
   }
 }
 
+/** Codes of errors before a connection was open. */
+const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
+
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {
-  const status = cause instanceof ConnectError ? cause.status : undefined;
+  const { status, unreachedBy } = cause instanceof ConnectError ? cause : {};
   const why = cause instanceof Error ? cause.message : 'unknown failure';
   const message = `${library} could not connect to the browser of session ${sessionId}: ${why}`;
-  return new ConnectError(message, { sessionId, status, cause });
+  return new ConnectError(message, { sessionId, status, unreachedBy, cause });
 }

@@ -130,7 +130,7 @@ export class Socket {
     const { WebSocket } = await loadWs();
     const connection = await connect().catch((cause: unknown) => {
       signal.throwIfAborted();
-      throw failure(cause);
+      throw failure(cause, cause as Error);
     });
     if (signal.aborted) connection.destroy();
     signal.throwIfAborted();
@@ -340,8 +340,8 @@ function opened(websocket: WebSocket): Promise<void> {
   });
 }
 
-function failure(cause: unknown): ConnectError {
-  return new ConnectError(`The WebSocket failed: ${explain(cause)}.`, { cause });
+function failure(cause: unknown, unreachedBy?: Error): ConnectError {
+  return new ConnectError(`The WebSocket failed: ${explain(cause)}.`, { cause, unreachedBy });
 }
 
 /** Maximum size in bytes, and time in ms, of the body that is read from a refusal. */

@@ -2,6 +2,7 @@ import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { requestGrant, ticketOf, type AcquireOutcome, type Granted } from '../pool/grant.js';
 import { leaseRequest } from '../pool/lease-request.js';
+import type { Turn } from '../pool/pacer.js';
 import { INTERNALS } from '../pool/pool-internals.js';
 import { unreachable } from '../net/reachability.js';
 import type { LeaseRequest } from '../services/browser-service.js';
@@ -76,6 +77,7 @@ export class Acquisition<Session extends object> {
   readonly counts = { acquireAttempts: 0, unknownAcquires: 0 };
   readonly deadline: LinkedAbort;
   readonly plan: AcquirePlan<Session>;
+  readonly #waits = new Map<BrowserPool<Session>, AcquireWait<Session>>();
 
   constructor(plan: AcquirePlan<Session>) {
     this.plan = plan;
@@ -91,7 +93,7 @@ export class Acquisition<Session extends object> {
     for (const [index, pool] of pools.entries()) {
       onPool(pool);
       try {
-        return await new AcquireWait(this, pool).acquire();
+        return await this.#waitFor(pool).acquire();
       } catch (error) {
         if (index === pools.length - 1 || this.deadline.signal.aborted) throw error;
       }
@@ -100,22 +102,35 @@ export class Acquisition<Session extends object> {
   }
 
   /**
-   * Waits after a refused connection to a service where the connection itself is the lease, and none is available now.
+   * Notes a refused connection to a service where the connection itself is the lease. The next request follows in turn.
    *
-   * @param refusals Number of refused connections of this call.
-   * @throws AcquireTimeoutError
+   * @throws The error of the call, if it may not connect again.
    */
-  async pauseAfterRefusal(pool: BrowserPool<Session>, error: Error, refusals: number): Promise<void> {
-    await new AcquireWait(this, pool).pauseAfterRefusal(error, refusals);
+  refuse(pool: BrowserPool<Session>, error: ConnectError): void {
+    this.#waitFor(pool).refuse(error);
+  }
+
+  /** The call is connected to a browser of the pool. */
+  served(pool: BrowserPool<Session>): void {
+    this.#waitFor(pool).turn.served();
   }
 
   dispose(): void {
+    for (const { turn } of this.#waits.values()) turn.end();
     this.deadline.dispose();
+  }
+
+  #waitFor(pool: BrowserPool<Session>): AcquireWait<Session> {
+    const wait = this.#waits.get(pool) ?? new AcquireWait(this, pool);
+    this.#waits.set(pool, wait);
+    return wait;
   }
 }
 
-/** The requests to one pool until it leases a browser, and what they have shown so far. */
+/** The requests of a call to one pool, and what they have shown so far. */
 class AcquireWait<Session extends object> {
+  /** For a service that may be full. */
+  readonly turn: Turn;
   readonly #acquisition: Acquisition<Session>;
   readonly #pool: BrowserPool<Session>;
   readonly #call: CallContext<LeaseStep>;
@@ -141,6 +156,7 @@ class AcquireWait<Session extends object> {
     this.#call = acquisition.plan.call;
     this.#deadline = acquisition.deadline;
     this.#counts = acquisition.counts;
+    this.turn = this.#queue.pacer.turn();
   }
 
   async acquire(): Promise<Acquired<Session>> {
@@ -174,24 +190,28 @@ class AcquireWait<Session extends object> {
     }
   }
 
-  async pauseAfterRefusal(error: Error, refusals: number): Promise<void> {
+  refuse(error: ConnectError): void {
     const { emit, settings } = this.#call;
-    emit({ type: 'waiting', ...this.#progress(), error });
-    this.#lastError = error;
+    const { host } = clientOf(this.#pool);
+    const { unreachedBy: cause } = error;
+    if (cause === undefined) host.reachability.connected();
+    else host.reachability.failed(cause);
+    const reason = cause === undefined ? error : unreachable(host.url, cause, this.#facts);
+    this.#lastError = reason;
     this.#isFailing = true;
-    this.#failures = refusals;
-    try {
-      if (refusals > settings.retry.retries) throw error;
-      await this.#pause(undefined, { untilRelease: true });
-    } catch {
-      throw this.#explain(error);
-    }
+    const isPermanent = reason instanceof PoolConnectionError && reason.isPermanent;
+    if (isPermanent || this.#timeToReach <= 0 || ++this.#retries > settings.retry.retries)
+      throw this.#explain(reason);
+    emit({ type: 'waiting', ...this.#progress(), error: reason });
+    this.turn.refused();
   }
 
   /** Sends one request, after the pause that follows the one before. @throws NotLeased */
   async #attempt(): Promise<Granted<Session>> {
+    const { signal } = this.#deadline;
     if (this.#latest) await this.#pauseAfter(this.#latest);
-    this.#deadline.signal.throwIfAborted();
+    await this.turn.begin(this.#call.settings.retry, signal);
+    signal.throwIfAborted();
     return this.#request();
   }
 
@@ -224,7 +244,13 @@ class AcquireWait<Session extends object> {
         ? { retryAfter: retryAfterOf(outcome.error) }
         : undefined;
     const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
-    if (outcome.kind === 'granted') return outcome.granted;
+    if (outcome.kind === 'granted') {
+      this.#latest = undefined;
+      // Where the connection is the lease, the service has not leased a browser yet.
+      if (outcome.granted.ticket) this.turn.served();
+      return outcome.granted;
+    }
+    if (this.#isFull(outcome)) this.turn.refused(retryAfterOf(outcome.error));
     if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
     if (outcome.kind === 'released') this.#brokenGrants++;
     const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
@@ -256,13 +282,19 @@ class AcquireWait<Session extends object> {
     this.#isFailing = error !== undefined;
     this.#failures = hasWaited ? 0 : this.#failures + 1;
     this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
-    const { service } = clientOf(this.#pool);
-    // The outage gate makes the pause, for all callers together.
+    // The circuit breaker, or the pacer of a full service, makes the pause, for all callers together.
     if ('error' in outcome && outcome.isOutage && !hasWaited) return;
+    if (this.#isFull(outcome)) return;
     const retryAfter = retryAfterOf(error);
     if (hasWaited && retryAfter === undefined) return;
-    // A service that refuses at once may have a browser as soon as this process releases one.
-    await this.#pause(retryAfter, { untilRelease: service.waits === 'never' });
+    const pause = retryAfter ?? backoff(this.#call.settings.retry, this.#failures);
+    await delay(pause, this.#deadline.signal);
+  }
+
+  /** A service that refuses at once has no browser. */
+  #isFull(outcome: NotLeased['outcome']): outcome is Extract<NotLeased['outcome'], { error: Error }> {
+    const isBusy = outcome.kind === 'unavailable' && !outcome.isOutage;
+    return isBusy && clientOf(this.#pool).service.waits === 'never';
   }
 
   /** Returns the error that the call throws. */
@@ -312,12 +344,6 @@ class AcquireWait<Session extends object> {
       ...this.#acquisition.plan.advise(),
     ];
     return new AcquireTimeoutError(sentences.filter(Boolean).join(' '), { ...this.#facts, cause });
-  }
-
-  async #pause(retryAfter: number | undefined, { untilRelease }: { untilRelease: boolean }): Promise<void> {
-    const wake = (resolve: () => void) => this.#queue.onRelease(resolve);
-    const pause = retryAfter ?? backoff(this.#call.settings.retry, this.#failures);
-    await delay(pause, this.#deadline.signal, untilRelease ? wake : undefined);
   }
 
   /** Milliseconds in which the service must be reached for the first time. */

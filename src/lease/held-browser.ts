@@ -30,6 +30,8 @@ export class HeldBrowser<Session extends object> {
   readonly pool: BrowserPool<Session>;
   /** Resolves when the release begins. */
   readonly releasing: Promise<void>;
+  /** The lease was connected. */
+  wasReached = false;
   /** The holder of the lease works in the browser's own context. */
   worksInOwnContext: boolean;
   #onReleasing = () => {};
@@ -164,7 +166,8 @@ export class HeldBrowser<Session extends object> {
       return error.released;
     } finally {
       leave();
-      queue.noteRelease();
+      // A connection that was refused has leased nothing.
+      if (this.wasReached || this.endsWith === 'request') queue.pacer.noteRelease();
     }
   }
 

@@ -124,7 +124,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   /** Leases one browser after another, until one can be reached. */
   async #reachOne(acquisition: Acquisition<Session>): Promise<void> {
     const call: CallContext<LeaseStep<Session>> = this.#call.context;
-    for (let [attempt, failures, refusals] = [1, 0, 0]; ; attempt++) {
+    for (let [attempt, failures] = [1, 0]; ; attempt++) {
       this.#call.browser = { attempt };
       await call.time('acquire', async (trace) => {
         this.#hold(await acquisition.acquire());
@@ -135,15 +135,17 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       const { browser } = this;
       try {
         await browser.cleanFirst();
-        return await this.#connect();
+        await this.#connect();
+        browser.wasReached = true;
+        return acquisition.served(browser.pool);
       } catch (error) {
         browser.giveUp();
         const { endsWith } = browser;
         const released = await browser.release(endsWith === 'nothing' ? 'leave' : 'destroy');
         this.#givenUp = { session, released };
         if (!(error instanceof ConnectError)) throw error;
-        const isRefusal = endsWith === 'connection' && meaningOf(error.status ?? 0).acquire === 'unavailable';
-        if (isRefusal) await acquisition.pauseAfterRefusal(browser.pool, error, ++refusals);
+        // Where the connection is the lease, none was leased.
+        if (endsWith !== 'request' && isRefusal(error)) acquisition.refuse(browser.pool, error);
         else if (++failures >= call.settings.connectAttempts) throw error;
       }
     }
@@ -337,4 +339,9 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   get handles(): Handles & HandlesOf<Features> & object {
     return { ...this.link.connection.handles, ...this.#hooks.handles(this.context) };
   }
+}
+
+/** No browser is available now, or the service can't be reached. */
+function isRefusal({ status, unreachedBy }: ConnectError): boolean {
+  return unreachedBy !== undefined || meaningOf(status ?? 0).acquire === 'unavailable';
 }

@@ -1,3 +1,4 @@
+import { Pacer } from './pacer.js';
 import { Places } from './places.js';
 
 /** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
@@ -12,8 +13,8 @@ export class FairQueue {
   readonly #senders = new Places();
   /** Leases, for pools with a limit: those that are acquired or held. */
   readonly #leases = new Places();
-  /** Callers whom the service refused at once. They send their next request when a browser is released here. */
-  readonly #pausing = new Set<() => void>();
+  /** Paces the requests while the service is full. */
+  readonly pacer = new Pacer();
   /** How to end the places of detached leases, by session id. */
   readonly #kept = new Map<string, () => void>();
   #length = 0;
@@ -66,16 +67,5 @@ export class FairQueue {
     this.#kept.delete(sessionId);
     if (kept) return kept;
     return isAlone && this.#leases.taken >= limit ? undefined : this.#leases.add();
-  }
-
-  /** Calls `resolve` when a browser of this pool is released, for one caller at a time. The returned function stops that. */
-  onRelease(resolve: () => void): () => void {
-    this.#pausing.add(resolve);
-    return () => this.#pausing.delete(resolve);
-  }
-
-  /** A browser was released: the first of the refused callers need not wait longer. */
-  noteRelease(): void {
-    this.#pausing.values().next().value?.();
   }
 }

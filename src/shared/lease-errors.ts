@@ -44,11 +44,17 @@ export class ConnectError extends PooledBrowserError {
 
   /** HTTP status of the response that refused the WebSocket upgrade. */
   declare readonly status?: number;
+  /** @internal Why no connection to the host of the WebSocket could be opened. Undefined if one was opened. */
+  declare readonly unreachedBy?: Error;
 
-  constructor(message: string, facts: ErrorFacts & { status?: number | undefined } = {}) {
-    const { status, ...rest } = facts;
+  constructor(
+    message: string,
+    facts: ErrorFacts & { status?: number | undefined; unreachedBy?: Error | undefined } = {},
+  ) {
+    const { status, unreachedBy, ...rest } = facts;
     super(message, rest);
     if (status !== undefined) this.status = status;
+    if (unreachedBy) Object.defineProperty(this, 'unreachedBy', { value: unreachedBy });
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { BrowserPool, leaseBrowser, withPooledBrowser } from '../../src/index.js';
-import { browserless } from '../../src/services.js';
+import { browserless, cdp } from '../../src/services.js';
 import { startBrowserless } from '../support/browserless-server.js';
-import { TOKEN } from '../support/fake-service.js';
+import { TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { rejection } from '../pool/support.js';
@@ -23,6 +23,56 @@ it('waits while the service refuses a connection, and never holds two browsers o
     new Set(runs.map(({ value }) => value)),
   );
   for (const run of runs) expectNoSecrets(run);
+});
+
+it('paces the connections of callers that wait, and each gets its browser', async () => {
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
+  const waiting = { ...options, retry: undefined };
+  const held = await leaseBrowser(pool, waiting);
+  const order: number[] = [];
+  const runs = [1, 2, 3, 4, 5, 6].map((number) =>
+    withPooledBrowser(pool, () => void order.push(number), waiting),
+  );
+  await expect.poll(() => server.refused()).toBeGreaterThan(6);
+  const before = performance.now();
+  const refused = server.refused();
+  await expect.poll(() => server.refused()).toBeGreaterThan(refused + 2);
+  // Without a pace there are hundreds in a second.
+  expect((server.refused() - refused) / (performance.now() - before)).toBeLessThan(6 / 1000);
+  await held.release();
+  await Promise.all(runs);
+  expect(order).toEqual([1, 2, 3, 4, 5, 6]);
+  // One place for one caller after the other: each has at most two refusals.
+  expect(server.urls).toHaveLength(7);
+});
+
+it('waits for a service that refuses connections, as for one that restarts', async () => {
+  const first = await startBrowserless();
+  const { baseUrl } = first;
+  await using pool = poolOf(first);
+  await (await leaseBrowser(pool, options)).release();
+  await first[Symbol.asyncDispose]();
+  const events: string[] = [];
+  const onEvent = (event: { type: string }) => void events.push(event.type);
+  const run = withPooledBrowser(pool, ({ session }) => session.id, { ...options, onEvent });
+  await expect.poll(() => events.filter((type) => type === 'waiting').length).toBeGreaterThan(2);
+  await using _second = await startBrowserless({ port: Number(new URL(baseUrl).port) });
+  expect((await run).released).toBe('destroyed');
+});
+
+it.each([
+  ['a service', browserless({ baseUrl: UNREACHABLE })],
+  ['a debugging port', cdp(UNREACHABLE)],
+])('fails after unreachableTimeout if %s was never reached', async (_what, service) => {
+  await using pool = new BrowserPool<object>('mine', { service, token: TOKEN });
+  const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, unreachableTimeout: 100 }));
+  expect(error).toMatchObject({
+    name: 'PoolConnectionError',
+    code: 'ERR_POOL_UNREACHABLE',
+    isPermanent: true,
+  });
+  expect(error.message).toContain('unreachableTimeout');
 });
 
 it('fails with AcquireTimeoutError when the wait for a connection is over, and says why', async () => {

@@ -44,7 +44,7 @@ describe('the first example runs unchanged', () => {
   });
 
   it('on browserless, a browser for each connection', async () => {
-    await using server = await startBrowserless(browser.url);
+    await using server = await startBrowserless({ browserUrl: browser.url });
     environment('browserless', server.baseUrl);
     expect(await firstExample()).toEqual({ value: 'Example Domain', replays: [], released: 'destroyed' });
   });

@@ -18,7 +18,7 @@ const KEY = 'canary-browser-key-0123456789';
 
 interface Rental {
   readonly id: string;
-  readonly key: string;
+  readonly browserKey: string;
 }
 
 /** A service with headers of its own, whose WebSockets need a header of the browser, too. */
@@ -26,29 +26,31 @@ const RENTALS: BrowserService<Rental> = {
   name: 'rentals',
   auth: 'none',
   headers: { 'x-account': ACCOUNT },
-  secretParameters: ['key'],
+  secretParameters: ['browserKey'],
   idField: 'id',
   waits: 'never',
   acquire: () => ({ method: 'POST', path: '/rentals' }),
   grant: (json, _lease, at) => {
-    const rental = objectAt<Rental>(json, [], ['id', 'key']);
+    const rental = objectAt<Rental>(json, [], ['id', 'browserKey']);
     return {
       id: rental.id,
       session: rental,
       cdpUrl: socketUrl(at, '/first'),
-      headers: { 'x-browser-key': rental.key },
+      headers: { 'x-browser-key': rental.browserKey },
       reconnect: { cdpUrl: socketUrl(at, '/again') },
     };
   },
   release: (id) => ({ method: 'DELETE', path: path`/rentals/${id}` }),
 };
 
-async function startRentals(key = KEY) {
+async function startRentals(browserKey = KEY) {
   const requests: (readonly [string, IncomingHttpHeaders])[] = [];
   const upgrades: (readonly [string, IncomingHttpHeaders])[] = [];
   const site = await Site.open(({ method, url, headers }, response) => {
     requests.push([`${method} ${url}`, headers]);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: 'one', key }));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ id: 'one', browserKey }));
   });
   const server = new WebSocketServer({ server: site.server });
   server.on('connection', (_client, { url = '', headers }) => upgrades.push([url, headers]));
@@ -77,7 +79,7 @@ it('sends the headers of the service and of the browser with each request and ea
   await lease.use(() => {});
   const detached = await lease.detach();
   const attached = await attachBrowser(detached, { pool, connector: plainConnector });
-  expect(attached.session.key).toBe(KEY);
+  expect(attached.session.browserKey).toBe(KEY);
   expectNoSecrets(pool, lease.session, attached.session, events);
   await attached.release();
   const own = { 'x-account': ACCOUNT, 'user-agent': USER_AGENT };

@@ -6,10 +6,12 @@ import { Site } from './site.js';
 /**
  * Starts a server that starts a browser for each connection, and refuses those beyond its one slot.
  *
- * @param browserUrl WebSocket URL of a real browser. By default, no command is answered.
+ * @param options `browserUrl`: WebSocket URL of a real browser; by default, no command is answered. `port`: its port.
  */
-export async function startBrowserless(browserUrl?: string) {
-  const site = await Site.open((_request, response) => response.writeHead(404).end());
+export async function startBrowserless({ browserUrl, port }: { browserUrl?: string; port?: number } = {}) {
+  const site = new Site((_request, response) => response.writeHead(404).end());
+  await site.listen(port);
+  let refused = 0;
   const sockets = new WebSocketServer({ noServer: true });
   const urls: URL[] = [];
   let most = 0;
@@ -17,7 +19,10 @@ export async function startBrowserless(browserUrl?: string) {
     const url = new URL(request.url!, 'http://localhost');
     const refuse = (status: string) => void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
     if (url.searchParams.get('token') !== TOKEN) return refuse('401 Unauthorized');
-    if (sockets.clients.size > 0) return refuse('429 Too Many Requests');
+    if (sockets.clients.size > 0) {
+      refused++;
+      return refuse('429 Too Many Requests');
+    }
     urls.push(url);
     return sockets.handleUpgrade(request, socket, head, (client) => {
       // ws counts only the clients that it accepted itself.
@@ -30,6 +35,8 @@ export async function startBrowserless(browserUrl?: string) {
   return {
     urls,
     most: () => most,
+    /** Connections that were refused because there was no place. */
+    refused: () => refused,
     baseUrl: site.url,
     /** Browsers that are connected now. */
     active: () => sockets.clients.size,

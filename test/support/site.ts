@@ -17,8 +17,8 @@ export class Site implements AsyncDisposable {
     this.server = createServer(onRequest);
   }
 
-  async listen(): Promise<void> {
-    await once(this.server.listen(0, '127.0.0.1'), 'listening');
+  async listen(port = 0): Promise<void> {
+    await once(this.server.listen(port, '127.0.0.1'), 'listening');
   }
 
   /** Its origin. */
