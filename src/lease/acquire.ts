@@ -243,7 +243,7 @@ class AcquireWait<Session extends object> {
       'error' in outcome && outcome.isOutage && !hasWaited()
         ? { retryAfter: retryAfterOf(outcome.error) }
         : undefined;
-    const outcome = await client.host.gate.run({ send, outageIn, retry: settings.retry, signal });
+    const outcome = await client.host.breaker.run({ send, outageIn, retry: settings.retry, signal });
     if (outcome.kind === 'granted') {
       this.#latest = undefined;
       // Where the connection is the lease, the service has not leased a browser yet.

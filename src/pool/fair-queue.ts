@@ -1,5 +1,5 @@
 import { Pacer } from './pacer.js';
-import { Places } from './places.js';
+import { Semaphore } from './semaphore.js';
 
 /** Maximum number of calls of this process that send acquire requests to one pool at the same time. */
 const MOST_SENDERS = 32;
@@ -10,9 +10,9 @@ const MOST_SENDERS = 32;
  * requests, and each keeps its place until it has a browser.
  */
 export class FairQueue {
-  readonly #senders = new Places();
+  readonly #senders = new Semaphore();
   /** Leases, for pools with a limit: those that are acquired or held. */
-  readonly #leases = new Places();
+  readonly #leases = new Semaphore();
   /** Paces the requests while the service is full. */
   readonly pacer = new Pacer();
   /** How to end the places of detached leases, by session id. */

@@ -4,7 +4,7 @@ import { PoolClosedError } from '../shared/service-errors.js';
 import type { Connections } from '../net/connections.js';
 import { FairQueue } from './fair-queue.js';
 import type { LocalService } from './local-service.js';
-import { OutageGate } from './outage-gate.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import type { LocalOptions } from './pool-options.js';
 import { Reachability } from '../net/reachability.js';
 import type { SpareConnection } from '../net/spare-connection.js';
@@ -18,9 +18,9 @@ interface OpenHost {
   readonly local: LocalService | undefined;
 }
 
-/** What all pools of this process at one address share: connections, queues, and the outage gate. */
+/** What all pools of this process at one address share: connections, queues, and the circuit breaker. */
 export class Host {
-  readonly gate = new OutageGate();
+  readonly breaker = new CircuitBreaker();
   readonly reachability: Reachability;
   // Hidden from `inspect`: both can contain a password.
   readonly #network: NetworkSettings;

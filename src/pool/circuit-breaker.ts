@@ -1,5 +1,5 @@
 import { backoff, clock, delay, startTimer, type Backoff } from '../shared/clock.js';
-import { Places } from './places.js';
+import { Semaphore } from './semaphore.js';
 
 /** A request without an error for this many ms has reached a service that works, and waits for a browser. */
 const PROBE_PATIENCE = 12_000;
@@ -17,14 +17,14 @@ interface GatedRequest<T> {
  * Limits the requests to a service during an outage: one caller at a time sends a request, after a pause that grows with
  * each failure, and all others wait for its outcome. Retries of each caller on its own would prolong the outage.
  */
-export class OutageGate {
+export class CircuitBreaker {
   /** Failures in a row, over all callers. */
   #failures = 0;
   #lastFailure = 0;
   /** Milliseconds that the service asked to wait after its last failure, instead of the backoff. */
   #retryAfter: number | undefined;
   /** One during an outage. */
-  readonly #turns = new Places();
+  readonly #turns = new Semaphore();
 
   /** Sends a request: immediately while the service works, otherwise in turn. */
   async run<T>({ send, outageIn, retry, signal }: GatedRequest<T>): Promise<T> {

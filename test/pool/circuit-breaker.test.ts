@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { OutageGate } from '../../src/pool/outage-gate.js';
+import { CircuitBreaker } from '../../src/pool/circuit-breaker.js';
 import { raceAbort } from '../../src/shared/abort.js';
 import { useFakeClock } from '../support/fake-clock.js';
 import { settle } from '../support/played-browser.js';
 
 type Outcome = 'works' | 'down' | 'down for 5 s';
 
-/** Callers at one gate, whose requests the test answers. */
+/** Callers at one circuit breaker, whose requests the test answers. */
 class Callers {
   /** Names of the callers whose request was sent, in order. */
   readonly sent: string[] = [];
   /** What each caller received: an outcome, or the reason of its abort. */
   readonly outcomes: Record<string, unknown> = {};
-  readonly #gate = new OutageGate();
+  readonly #breaker = new CircuitBreaker();
   readonly #answers = new Map<string, (outcome: Outcome) => void>();
 
   /** A call, which makes a pause of this many ms before its request during an outage. */
@@ -26,7 +26,7 @@ class Callers {
     const outageIn = (outcome: Outcome) =>
       outcome === 'works' ? undefined : { retryAfter: outcome === 'down' ? undefined : 5000 };
     const retry = { factor: 1, minTimeout: pause, maxTimeout: pause, randomize: false };
-    this.#gate.run({ send, outageIn, retry, signal }).then(
+    this.#breaker.run({ send, outageIn, retry, signal }).then(
       (outcome) => (this.outcomes[name] = outcome),
       (error: unknown) => (this.outcomes[name] = error),
     );

@@ -8,7 +8,7 @@ interface Waiting {
 }
 
 /** A semaphore that serves its callers in order. */
-export class Places {
+export class Semaphore {
   taken = 0;
   readonly #queue = new Set<Waiting>();
 
