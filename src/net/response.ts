@@ -240,8 +240,19 @@ function requestId({ headers }: HttpResponse): string | undefined {
   return text(headers['x-request-id']) ?? text(headers['request-id']);
 }
 
-/** Reads the `Retry-After` header, in seconds or as a date, as milliseconds. */
+/**
+ * Reads the header `x-should-retry`, by which a service says whether the same request can succeed later, whatever its status
+ * means elsewhere.
+ */
+export function shouldRetry(headers: HttpResponse['headers']): boolean | undefined {
+  const value = headers['x-should-retry'];
+  return value === 'true' ? true : value === 'false' ? false : undefined;
+}
+
+/** Reads the header `retry-after-ms`, or `Retry-After` in seconds or as a date, as milliseconds. */
 export function retryAfter(headers: HttpResponse['headers']): number | undefined {
+  const exact = headers['retry-after-ms'];
+  if (typeof exact === 'string' && /^\d+(\.\d+)?$/.test(exact)) return Math.ceil(Number(exact));
   const value = headers['retry-after'];
   if (typeof value !== 'string') return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;

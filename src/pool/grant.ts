@@ -22,9 +22,9 @@ import { clientOf } from './client.js';
 import type { PoolEvent } from './events.js';
 import { heldSessionsOf } from './held-sessions.js';
 import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
-import { readAs, readJson, type HttpResponse } from '../net/response.js';
+import { readAs, readJson, shouldRetry, type HttpResponse } from '../net/response.js';
 import { sealGrant } from './session.js';
-import { isSuccess, meaningOf } from '../net/status.js';
+import { isSuccess, meaningOf, type StatusMeaning } from '../net/status.js';
 import { ANY_ID, idsIn, isOurs, type OwnerCheck, type ReleaseTicket, type SearchTicket } from './tickets.js';
 
 /** A browser that an acquire request leased, and how to release it. */
@@ -228,7 +228,8 @@ function outcomeOf(
 ): Extract<AcquireOutcome<never>, { error: Error }> {
   if (error instanceof PoolServiceError) {
     const meaning = meaningOf(error.status);
-    const kind = service.meaning?.(error.status, jsonOf(response!.body)) ?? meaning.acquire;
+    const own = service.meaning?.(error.status, jsonOf(response!.body));
+    const kind = own ?? meaningWith(shouldRetry(response!.headers), meaning.acquire);
     // A service that never waits refuses with 429 what others answer after a wait.
     const isBusy = service.waits === 'never' && error.status === 429;
     return { kind, error, isOutage: meaning.isOutage && kind !== 'refused' && !isBusy };
@@ -247,6 +248,15 @@ function longestWait({ pool, lease }: GrantRequest): number {
   const asked = lease.wait === undefined ? undefined : lease.wait * 1000;
   const assumed = clientOf(pool).service.waits === 'never' ? 0 : ASSUMED_WAIT;
   return (asked ?? assumed) + ACQUIRE_GRACE;
+}
+
+/** An unknown outcome stays unknown: a request that is repeated could lease a second browser. */
+function meaningWith(
+  retries: boolean | undefined,
+  usual: StatusMeaning['acquire'],
+): StatusMeaning['acquire'] {
+  if (retries === undefined || usual === 'unknown') return usual;
+  return retries ? 'unavailable' : 'refused';
 }
 
 /**

@@ -103,7 +103,7 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     // The newest come first: the lost one is on the first page.
     find: (lease) =>
       LEASE_TAG in labelsOf(lease)
-        ? { ...listActive(0), list: ['items'], at: ['metadata', LEASE_TAG] }
+        ? { ...listActive(0, `&metadata=${encodeURIComponent(`${LEASE_TAG}:${lease.id}`)}`), ...FOUND }
         : undefined,
     replays,
     sessions,
@@ -133,7 +133,7 @@ const replays: Required<BrowserService>['replays'] = {
 };
 
 const sessions: Required<BrowserService>['sessions'] = {
-  list: listActive,
+  list: (page) => listActive(page),
   read: (json) =>
     listAt(json, 'items').map((session) => ({
       id: textAt(session, 'id'),
@@ -142,10 +142,14 @@ const sessions: Required<BrowserService>['sessions'] = {
     })),
 };
 
-function listActive(page: number): ServiceRequest {
+/** Where the list has a lease. */
+const FOUND = { list: ['items'], at: ['metadata', LEASE_TAG] } as const;
+
+/** @param filter Further parameters: with more sessions than a page has, the one of a lease is not on the first page. */
+function listActive(page: number, filter = ''): ServiceRequest {
   const number = `${page + 1}`;
   return {
     method: 'GET',
-    path: path`/browsers?filterBy=active&pageSize=${`${PAGE}`}&pageNumber=${number}`,
+    path: path`/browsers?filterBy=active&pageSize=${`${PAGE}`}&pageNumber=${number}` + filter,
   };
 }

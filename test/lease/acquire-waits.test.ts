@@ -126,6 +126,14 @@ describe('with a clock of which a second takes 100 ms', () => {
   beforeEach(() => void vi.restoreAllMocks());
   useFastClock();
 
+  it('follows x-should-retry, whatever the status means elsewhere', async () => {
+    const retry = { minTimeout: 1, maxTimeout: 1 };
+    const again = { status: 400, headers: { 'x-should-retry': 'true' } };
+    expect((await acquireWith([again, GRANT], { retry })).requests).toHaveLength(2);
+    const never = { status: 429, headers: { 'x-should-retry': 'false' } };
+    expect((await acquireWith([never, GRANT], { retry })).requests).toHaveLength(1);
+  });
+
   it.each([408, 429])('Retry-After replaces the backoff, after a %i', async (status) => {
     const retry = { minTimeout: LONG, maxTimeout: LONG };
     const { requests } = await acquireWith([{ status, headers: { 'retry-after': '1' } }, GRANT], { retry });

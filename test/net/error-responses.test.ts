@@ -153,6 +153,14 @@ plainIt.each<[string, number | undefined]>([
   expect(retryAfter({ 'retry-after': value, date: 'Wed, 01 Jan 2020 00:00:00 GMT' })).toBe(expected);
 });
 
+plainIt.each<[string, number]>([
+  ['250', 250],
+  ['12.5', 13],
+  ['soon', 60_000],
+])('prefers the header retry-after-ms %j', (value, expected) => {
+  expect(retryAfter({ 'retry-after-ms': value, 'retry-after': '60' })).toBe(expected);
+});
+
 plainIt('compares Retry-After with the local clock if the service sends no date', () => {
   const wait = retryAfter({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
   expect(wait).toBeGreaterThan(50_000);
