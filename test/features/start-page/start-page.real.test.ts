@@ -69,7 +69,7 @@ describe('at a service that opens no URL, the callback begins at startUrl', () =
   });
 
   it('where the browser begins with the connection', async () => {
-    await using server = await startBrowserless(browser.url);
+    await using server = await startBrowserless({ browserUrl: browser.url });
     const service = browserless({ baseUrl: server.baseUrl });
     await using pool = new BrowserPool('mine', { service, token: TOKEN });
     const { value } = await playwright.withPooledBrowser(pool, titleOf, { startUrl: `${site.url}/start` });
