@@ -246,7 +246,7 @@ function requestId({ headers }: HttpResponse): string | undefined {
  */
 export function shouldRetry(headers: HttpResponse['headers']): boolean | undefined {
   const value = headers['x-should-retry'];
-  return value === 'true' ? true : value === 'false' ? false : undefined;
+  return value === 'true' || value === 'false' ? value === 'true' : undefined;
 }
 
 /** Reads the header `retry-after-ms`, or `Retry-After` in seconds or as a date, as milliseconds. */

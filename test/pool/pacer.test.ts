@@ -103,11 +103,11 @@ it('finds a browser that another process released, within the longest pause', as
 });
 
 it('serves all callers soon when the service has room again', async () => {
-  service.call(...'abcdefgh');
+  service.call(...'abcdefgh'.split(''));
   await pass(1000);
   service.places = 8;
   await pass(2000);
-  expect(service.served).toEqual([...'abcdefgh']);
+  expect(service.served).toEqual('abcdefgh'.split(''));
 });
 
 it('passes the turn on when its caller gives up', async () => {

@@ -57,8 +57,9 @@ it('waits for a service that refuses connections, as for one that restarts', asy
   const onEvent = (event: { type: string }) => void events.push(event.type);
   const run = withPooledBrowser(pool, ({ session }) => session.id, { ...options, onEvent });
   await expect.poll(() => events.filter((type) => type === 'waiting').length).toBeGreaterThan(2);
-  await using _second = await startBrowserless({ port: Number(new URL(baseUrl).port) });
+  await using second = await startBrowserless({ port: Number(new URL(baseUrl).port) });
   expect((await run).released).toBe('destroyed');
+  expect(second.urls).toHaveLength(1);
 });
 
 it.each([

@@ -18,7 +18,9 @@ describeWithReal('grid', 'Selenium Grid', () => {
     grid = await SeleniumGrid.start({ sessions: 1, queueTimeout: 3 });
   }, 120_000);
   afterAll(() => grid?.[Symbol.asyncDispose]());
-  afterEach(() => expect.poll(() => grid.sessions()).toEqual([]));
+  afterEach(async () => {
+    await expect.poll(() => grid.sessions()).toEqual([]);
+  });
 
   const poolOf = (capabilities = {}) =>
     new BrowserPool<WebDriverSession>('grid', { service: webdriver({ url: grid.url, capabilities }) });
