@@ -23,12 +23,15 @@ const REPLACED = 1000;
 /** Messages of each connection that are rarely changed. */
 const CALM = 60;
 
+/** Wrong in most places. */
+const VALUES: readonly unknown[] = [null, true, -1, 2 ** 53, 1e308, '', [], {}, [null], { a: { b: [] } }];
+
 interface Fields {
   [name: string]: unknown;
 }
 
 /** Changes messages as a hostile browser, or a hostile client, would. */
-class Fuzzer {
+export class Fuzzer {
   changed = 0;
   readonly #random: Random;
   readonly #texts: readonly string[];
@@ -127,12 +130,9 @@ class Fuzzer {
   }
 
   #value(): unknown {
-    const { pick, between } = this.#random;
-    const simple = [null, true, -1, 2 ** 53, 1e308, '', [], {}, [null], { a: { b: [] } }] as const;
-    const kind = between(0, 9);
-    if (kind < 6) return pick.call(this.#random, simple);
-    if (kind < 9) return pick.call(this.#random, this.#texts);
-    return 'x'.repeat(100_000);
+    const kind = this.#random.between(0, 9);
+    if (kind < 6) return this.#random.pick(VALUES);
+    return kind < 9 ? this.#random.pick(this.#texts) : 'x'.repeat(100_000);
   }
 }
 
@@ -239,9 +239,9 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
       const driver = DRIVERS[leases++ % DRIVERS.length]!;
       const options = {
         acquireTimeout: 60_000,
-        connectTimeout: 4000,
-        timeout: 2500,
-        releaseTimeout: 5000,
+        connectTimeout: 15_000,
+        timeout: 10_000,
+        releaseTimeout: 10_000,
         exposeNetwork: appHost,
         downloads: join(folder, `downloads-${leases}`),
         artifacts: { folder: join(folder, `artifacts-${leases}`), on: 'always' as const },
