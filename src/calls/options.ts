@@ -214,7 +214,7 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
   given: GivenOptions<Session>,
   { caller, connector }: { caller: string; connector?: CheckingConnector },
 ): AllSettings<Session> & Omit<Checked<C>, 'downloads' | keyof SessionOptions<Session>> {
-  refuseMisplaced(checks, given, caller);
+  if (isRecord(given)) refuseMisplaced(checks, given, caller);
   defaults ??= readOptions(allChecks, {}, 'a lease');
   const read = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
   verifyConnection(read, connector);
@@ -269,15 +269,15 @@ export function readConnector<Handles, Options extends { connector: Connector<Ha
 ): { connector: Connector<Handles>; rest: Omit<Options, 'connector'> } {
   if (!isRecord(options)) throw new InvalidOptionError('options', noConnector(caller, options));
   const { connector, ...rest } = options;
-  const isConnector = isRecord(connector) && typeof connector.connect === 'function';
-  if (isConnector) return { connector, rest };
+  const { connect, load, refusal } = isRecord(connector) ? connector : {};
+  if ([connect, load, refusal].every((part) => typeof part === 'function')) return { connector, rest };
   throw new InvalidOptionError('connector', noConnector(caller, connector));
 }
 
 function noConnector(caller: string, given: unknown): string {
   const found = given === undefined ? '' : `, not ${showValue(given)}`;
   return (
-    `${caller} of pooled-browser works with any automation library and needs { connector }${found}. ` +
-    `Import ${caller} from 'pooled-browser/playwright' or 'pooled-browser/puppeteer', which have their connector.`
+    `${caller} of this entry works with any automation library and needs { connector }${found}: playwright() of ` +
+    "'pooled-browser/playwright', or puppeteer() of 'pooled-browser/puppeteer'. The functions of these entries need none."
   );
 }

@@ -221,8 +221,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   /** Disconnects and leaves the browser leased. Resolves with what another process needs to continue. */
   async detach(): Promise<Handover<Session>> {
     const { signal, sessionId } = this.context;
-    signal.throwIfAborted();
     if (this.#ended) throw new LeaseOverError('The lease has ended.', { sessionId });
+    signal.throwIfAborted();
     expectLasting(this.context, 'detach');
     await this.end({ status: 'ok', isDetached: true });
     return { ...this.browser.handover, features: this.#hooks.save() };

@@ -1,29 +1,35 @@
-import { describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
 import { readLeaseOptions, runChecks } from '../../src/calls/options.js';
-import type { Connector } from '../../src/connect/connector.js';
-import type { LeaseFeature } from '../../src/lease/feature.js';
+import { CallbackTimeoutError, type BrowserPool, type RunOptions } from '../../src/index.js';
+import type { FeatureSet, LeaseFeature } from '../../src/lease/feature.js';
 import { Lease } from '../../src/lease/lease.js';
-import type { RunOptions } from '../../src/index.js';
-import { PlayedLease } from '../support/played-lease.js';
-
-const OPTIONS: RunOptions = { replays: 'off' };
+import { PlayedLease, type PlayedHandles } from '../support/played-lease.js';
 
 const never = () => new Promise<never>(() => {});
 const throws = () => {
   throw new Error('mine');
 };
-const rejects = () => Promise.reject(new Error('mine'));
 
-/** Runs one callback in a lease with this feature, and returns its summary. */
+/** What each lease of these tests needs, with these features. */
+function planOf<Features extends FeatureSet>(
+  { pool, connector }: PlayedLease,
+  features: Features,
+  options: RunOptions = {},
+) {
+  const settings = readLeaseOptions(runChecks, options, { caller: 'test', connector });
+  const pools: [BrowserPool] = [pool];
+  return { pools, settings, connector, features };
+}
+
+/** Runs one callback in a lease with one feature, and returns the summary. */
 async function runWith(
   played: PlayedLease,
   feature: Partial<LeaseFeature>,
   fn: () => unknown = () => 'value',
 ) {
-  const connector: Connector<{ page: string }> = played.connector;
-  const settings = readLeaseOptions(runChecks, OPTIONS, { caller: 'test', connector });
   const features = { mine: { name: 'mine', timeout: 50, ...feature } };
-  const lease = await Lease.open({ pools: [played.pool], settings, connector, features });
+  const lease = await Lease.open(planOf(played, features));
   let work: Awaited<ReturnType<typeof lease.begin>> | undefined;
   try {
     work = await lease.begin({ kind: 'run', handles: {}, scope: 'browser' });
@@ -34,37 +40,6 @@ async function runWith(
     throw error;
   }
 }
-
-describe.each([
-  ['stop', 'destroyed'],
-  ['collect', 'destroyed'],
-  ['cleaning', 'reused'],
-  ['released', 'reused'],
-] as const)('a feature whose hook %s', (hook, released) => {
-  it.each([
-    ['throws', throws],
-    ['rejects', rejects],
-    ['does not end', never],
-  ])('%s neither fails the call nor keeps the browser', async (_how, fault) => {
-    await using played = await PlayedLease.start();
-    const summary = await runWith(played, { [hook]: fault });
-    expect(summary).toMatchObject({ released, cleanupErrors: [{ name: 'CleanupError' }] });
-    expect(summary.cleanupErrors[0]!.message).toMatch(/^The feature mine failed/);
-    expect(played.releases).toEqual([{ session_id: 'session-1', reuse: released === 'reused' }]);
-    expect(played.steps).toEqual(['cleanup', 'disconnect', 'release']);
-  });
-});
-
-it.each([
-  ['throws', throws],
-  ['rejects', rejects],
-  ['does not end', never],
-])('a feature whose end of a run %s neither fails the call nor keeps the browser', async (_how, fault) => {
-  await using played = await PlayedLease.start();
-  const summary = await runWith(played, { begin: async () => fault });
-  expect(summary).toMatchObject({ released: 'destroyed', cleanupErrors: [{ name: 'CleanupError' }] });
-  expect(played.releases).toHaveLength(1);
-});
 
 it.each(['prepare', 'request'] as const)('a feature that fails in %s costs no lease', async (hook) => {
   await using played = await PlayedLease.start();
@@ -81,6 +56,33 @@ it.each(['connect', 'begin'] as const)(
   },
 );
 
+it.each(['leased', 'advise', 'summary'] as const)(
+  'a feature that fails in %s neither fails the call nor keeps the browser',
+  async (hook) => {
+    await using played = await PlayedLease.start();
+    const feature =
+      hook === 'summary' ? Object.defineProperty({}, hook, { get: throws }) : { [hook]: throws };
+    const summary = await runWith(played, feature);
+    expect(summary).toMatchObject({ released: 'reused' });
+    expect(played.releases).toHaveLength(1);
+  },
+);
+
+it('what other features began is ended without a result if one cannot begin', async () => {
+  await using played = await PlayedLease.start();
+  const ends: unknown[] = [];
+  const begin = async () => async (end: unknown) => {
+    ends.push(end);
+    return {};
+  };
+  const features = { one: { name: 'one', begin }, two: { name: 'two', begin: throws } };
+  const lease = await Lease.open(planOf(played, features));
+  const beginning = lease.begin({ kind: 'task', handles: {}, scope: 'page' });
+  await expect(beginning).rejects.toThrow('mine');
+  expect(ends).toEqual([undefined]);
+  await lease.end({ status: 'ok' });
+});
+
 it('a feature that prevents the reuse of its browser has the browser destroyed, and reports why', async () => {
   await using played = await PlayedLease.start();
   const collect: LeaseFeature['collect'] = async ({ lease }) =>
@@ -89,40 +91,40 @@ it('a feature that prevents the reuse of its browser has the browser destroyed, 
   expect(summary).toMatchObject({ released: 'destroyed', cleanupErrors: [{ message: 'Mine is left.' }] });
 });
 
-it('the steps of the end follow each other, and each waits for the features', async () => {
-  await using played = await PlayedLease.start();
-  const log = (name: string) => async () => void played.steps.push(name);
-  const hooks = {
-    stop: log('stop'),
-    collect: log('collect'),
-    cleaning: log('cleaning'),
-    released: log('released'),
-  };
-  await runWith(played, hooks);
-  expect(played.steps).toEqual([
-    'stop',
-    'collect',
-    'cleanup',
-    'cleaning',
-    'disconnect',
-    'release',
-    'released',
-  ]);
-});
-
-it('the parts of a feature are in the summary, also of a call that leased no browser', async () => {
+it('the parts of a feature are in the summary, and its stage in the timings', async () => {
   await using played = await PlayedLease.start();
   const begin: LeaseFeature['begin'] = async () => async () => ({ files: ['a'] });
-  expect(await runWith(played, { summary: { mine: 1 }, begin })).toMatchObject({ mine: 1, files: ['a'] });
+  const feature = { summary: { mine: 1 }, begin, stage: 'mine', stop: () => sleep(20) };
+  const summary = await runWith(played, feature);
+  expect(summary).toMatchObject({ mine: 1, files: ['a'] });
+  expect(summary.timings['mine']).toBeGreaterThan(0);
 });
 
-it('a feature whose hook leased throws neither fails the call nor keeps the browser', async () => {
+it('after a timeout, the connection stays open until the work has ended, and no longer', async () => {
   await using played = await PlayedLease.start();
-  const summary = await runWith(played, { leased: throws });
-  expect(summary).toMatchObject({ released: 'reused', cleanupErrors: [{ name: 'CleanupError' }] });
+  const seen: string[] = [];
+  let isCut = false;
+  const note = async (step: string) => {
+    await sleep(10);
+    seen.push(`${step}: ${isCut ? 'cut' : 'open'}`);
+  };
+  const mine: LeaseFeature = {
+    name: 'mine',
+    begin: async () => async () => {
+      await note('end of the work');
+      return {};
+    },
+    stop: () => note('stop'),
+  };
+  const lease = await Lease.open(planOf(played, { mine }, { timeout: 20 }));
+  void played.requests[0]!.socket.ended.then(() => (isCut = true));
+  const work = await lease.begin({ kind: 'run', handles: {}, scope: 'browser' });
+  const error: unknown = await lease.call(never).catch((thrown: unknown) => thrown);
+  await lease.end({ status: 'failed', error, work });
+  expect(seen).toEqual(['end of the work: open', 'stop: cut']);
 });
 
-it('a new feature needs no line of the heart: a lifetime', async () => {
+it('a lifetime needs no line of the heart', async () => {
   await using played = await PlayedLease.start();
   const over = new Error('The lifetime of the lease is over.');
   let timer: NodeJS.Timeout | undefined;
@@ -132,4 +134,99 @@ it('a new feature needs no line of the heart: a lifetime', async () => {
   };
   await expect(runWith(played, lifetime, never)).rejects.toBe(over);
   expect(played.releases).toEqual([{ session_id: 'session-1', reuse: false }]);
+});
+
+/** A person takes over: the callback calls `takeOver`, and its timeout stands still until `done`. */
+class TakeOver implements LeaseFeature {
+  readonly name = 'take-over';
+  handles({ pauseTimeouts }: Parameters<NonNullable<LeaseFeature['handles']>>[0]) {
+    return {
+      takeOver: async (done: Promise<unknown>) => {
+        const goOn = pauseTimeouts();
+        await done;
+        goOn();
+      },
+    };
+  }
+}
+
+it('a feature adds a handle to the argument of the callback, whose timeout can stand still', async () => {
+  await using played = await PlayedLease.start();
+  const lease = await Lease.open(planOf(played, { takeOver: new TakeOver() }, { timeout: 60 }));
+  const value = await lease.call(
+    async ({ page, takeOver }: PlayedHandles & { takeOver(done: Promise<unknown>): Promise<void> }) => {
+      await takeOver(sleep(150));
+      return page;
+    },
+  );
+  expect(value).toBe('a page');
+  await expect(lease.call(never)).rejects.toBeInstanceOf(CallbackTimeoutError);
+  await lease.end({ status: 'failed' });
+});
+
+it("a feature receives the value of another one's option from the list", async () => {
+  await using played = await PlayedLease.start();
+  const options = { exposeNetwork: 'localhost:3000' };
+  const { settings } = planOf(played, {}, options);
+  class Allowed implements LeaseFeature {
+    readonly name = 'allowed';
+    readonly summary: { allowed: readonly string[] };
+    constructor(hosts: readonly string[], exposed: string | undefined) {
+      this.summary = { allowed: exposed === undefined ? hosts : [...hosts, exposed] };
+    }
+  }
+  const features = { allowed: new Allowed(['example.com'], settings.exposeNetwork) };
+  const lease = await Lease.open(planOf(played, features, options));
+  const { allowed } = await lease.end({ status: 'ok' });
+  expect(allowed).toEqual(['example.com', 'localhost:3000']);
+});
+
+it('an option of the lease acts once, however many tasks the lease runs', async () => {
+  await using played = await PlayedLease.start();
+  const calls: string[] = [];
+  const mine: LeaseFeature = {
+    name: 'mine',
+    leased: () => void calls.push('leased'),
+    begin: async () => void calls.push('begin') as undefined,
+    stop: async () => void calls.push('stop'),
+  };
+  const lease = await Lease.open(planOf(played, { mine }));
+  for (const index of [0, 1]) {
+    const work = await lease.begin({ kind: 'task', handles: {}, scope: 'page' });
+    await lease.call(() => 'value', { index });
+    await work.end({ name: 'task', failed: false, isReachable: true });
+  }
+  await lease.end({ status: 'ok' });
+  expect(calls).toEqual(['leased', 'begin', 'begin', 'stop']);
+});
+
+it('what a feature saves at the end of a process is restored in the process that continues the lease', async () => {
+  await using played = await PlayedLease.start();
+  const restored: unknown[] = [];
+  const mine: LeaseFeature = {
+    name: 'mine',
+    save: () => ({ at: 7 }),
+    restore: (saved) => restored.push(saved),
+  };
+  const lease = await Lease.open(planOf(played, { mine }));
+  const handover = await lease.detach();
+  expect(handover.features).toEqual({ mine: { at: 7 } });
+  const next = await Lease.attach(planOf(played, { mine }), handover);
+  expect(restored).toEqual([{ at: 7 }]);
+  await next.end({ status: 'ok' });
+  expect(played.releases).toHaveLength(1);
+});
+
+it('a second pool leases the browser if no request to the first one can succeed', async () => {
+  await using played = await PlayedLease.start();
+  await using other = await PlayedLease.start();
+  played.service.script('acquire', { status: 404, json: { code: 'not_found', message: 'none' } });
+  const plan = planOf(other, {});
+  const pools: [BrowserPool, BrowserPool] = [played.pool, other.pool];
+  const events: { type: string; pool: string }[] = [];
+  const onEvent = (event: { type: string; pool: string }) => void events.push(event);
+  const lease = await Lease.open({ ...plan, pools, settings: { ...plan.settings, onEvent } });
+  expect(lease.context.pool).toBe(other.pool);
+  await lease.end({ status: 'ok' });
+  expect([played.releases, other.releases]).toEqual([[], [{ session_id: 'session-1', reuse: true }]]);
 });

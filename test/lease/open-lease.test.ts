@@ -36,6 +36,14 @@ describe('acquiring', () => {
     expect(run).toMatchObject({ released: 'reused', replayStatus: 'none' });
   });
 
+  it('sends no host name and no process id with owner: false', async () => {
+    await using played = await PlayedLease.start();
+    await played.run(undefined, { owner: false });
+    await played.pool.acquire({}, { owner: false });
+    for (const { body } of played.service.of('acquire'))
+      expect(Object.keys((body as { tags: object }).tags)).toEqual(['pooled-browser-lease']);
+  });
+
   it('loads the automation library after the request is sent, because loading would delay the request', async () => {
     const order: string[] = [];
     const write = Reflect.get(Socket.prototype, 'write') as (...args: unknown[]) => boolean;

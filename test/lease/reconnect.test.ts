@@ -196,13 +196,14 @@ describe('reconnect()', () => {
     expect(await call).toBeInstanceOf(ConnectionDroppedError);
   });
 
-  it('rejects after the end of the lease', async () => {
+  it('rejects after the end of the lease, as every other use of the lease does', async () => {
     await using held = await hold();
-    await held.lease.release();
-    expect(await rejection(held.lease.reconnect())).toMatchObject({
-      code: 'ERR_LEASE_OVER',
-      sessionId: 'session-1',
-    });
+    const { lease } = held;
+    const during = rejection(lease.use(never));
+    await lease.release();
+    const after = [lease.reconnect(), lease.use(() => 'value'), lease.detach()].map(rejection);
+    for (const error of await Promise.all([during, ...after]))
+      expect(error).toMatchObject({ code: 'ERR_LEASE_OVER', sessionId: 'session-1' });
     expect(held.played.requests).toHaveLength(1);
   });
 });

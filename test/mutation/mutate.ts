@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
  * only the changes that the last run did not detect.
  */
 const DEFAULT = [
-  ...['acquire', 'lease', 'link', 'replays'].map((name) => `src/lease/${name}.ts`),
+  ...['acquire', 'held-browser', 'hooks', 'lease', 'link'].map((name) => `src/lease/${name}.ts`),
   ...['release', 'held-sessions', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
 ];
 const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
