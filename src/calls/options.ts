@@ -269,8 +269,8 @@ export function readConnector<Handles, Options extends { connector: Connector<Ha
 ): { connector: Connector<Handles>; rest: Omit<Options, 'connector'> } {
   if (!isRecord(options)) throw new InvalidOptionError('options', noConnector(caller, options));
   const { connector, ...rest } = options;
-  const { connect, load, refusal } = isRecord(connector) ? connector : {};
-  if ([connect, load, refusal].every((part) => typeof part === 'function')) return { connector, rest };
+  const isFunction = (part: string) => typeof Reflect.get(connector, part) === 'function';
+  if (isRecord(connector) && ['connect', 'load', 'refusal'].every(isFunction)) return { connector, rest };
   throw new InvalidOptionError('connector', noConnector(caller, connector));
 }
 

@@ -187,7 +187,10 @@ it('an option of the lease acts once, however many tasks the lease runs', async 
   const mine: LeaseFeature = {
     name: 'mine',
     leased: () => void calls.push('leased'),
-    begin: async () => void calls.push('begin') as undefined,
+    begin: async () => {
+      calls.push('begin');
+      return undefined;
+    },
     stop: async () => void calls.push('stop'),
   };
   const lease = await Lease.open(planOf(played, { mine }));
