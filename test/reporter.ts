@@ -3,7 +3,7 @@ import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/nod
 
 /**
  * Prints after each failed test how to repeat the test. With the variable REPORT, also writes a file for `.ci/run`: the
- * number of passed tests, then a line for each failure: the command that repeats it, the byte 1f, and what failed, in which
+ * numbers of passed and of skipped tests, then a line for each failure: the command that repeats it, the byte 1f, and what failed, in which
  * a carriage return stands for a new line.
  */
 export class FailureReporter implements Reporter {
@@ -16,10 +16,11 @@ export class FailureReporter implements Reporter {
     const path = process.env['REPORT'];
     if (path === undefined) return;
     const passed = modules.filter((module) => fileErrors(module).length === 0).flatMap(passedTests);
+    const skipped = modules.flatMap((module) => [...module.children.allTests('skipped')]);
     // An error outside of all files has no command.
     const failures = [...modules.flatMap(failuresOf), ...errors.map(({ message }) => ['', message])];
     const lines = failures.map(([command, text]) => `${command}\x1f${text!.replaceAll('\n', '\r')}`);
-    writeFileSync(path, [passed.length, ...lines, ''].join('\n'));
+    writeFileSync(path, [`${passed.length} ${skipped.length}`, ...lines, ''].join('\n'));
   }
 }
 

@@ -259,8 +259,11 @@ export class Link<Handles> {
   #lose(reason: LossReason, cause?: unknown): void {
     if (this.#isClosed) return;
     clock.clearTimeout(this.#expiry);
-    const { sessionId, emit } = this.#lease;
-    const error = new BrowserLostError(LOSSES[reason], reason, { ...this.#facts, cause });
+    const { sessionId, emit, pool } = this.#lease;
+    const { lossAdvice } = clientOf(pool).service;
+    const isOurs = reason === 'closed-by-callback';
+    const message = [LOSSES[reason], !isOurs && lossAdvice].filter(Boolean).join(' ');
+    const error = new BrowserLostError(message, reason, { ...this.#facts, cause });
     emit({ type: 'browser-lost', sessionId, error });
     this.#lease.abort(error);
   }

@@ -184,6 +184,8 @@ export interface BrowserService<Session extends object = object> {
    * as it likes; `'never'`: it refuses at once, and this library sends the request again.
    */
   readonly waits: 'asked' | 'always' | 'never';
+  /** A sentence for the error when the service closed a connection: which limit of time it has, and how to increase it. */
+  readonly lossAdvice?: string;
   /** Default of the option `limit`: most leases of one process at once. */
   readonly limit?: number;
 

@@ -84,6 +84,9 @@ function connectionService(
   return {
     ...common,
     waits: 'always',
+    lossAdvice:
+      'Browserless ends each connection after a time, 30 s by default: pass ' +
+      'browserless({ parameters: { timeout: 300_000 } }), in ms.',
     acquire: () => undefined,
     grant: (_json, { id }, at) => {
       const trackingId = id.slice(0, LONGEST_ID);

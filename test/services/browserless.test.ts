@@ -86,6 +86,17 @@ it('fails with AcquireTimeoutError when the wait for a connection is over, and s
   await held.release();
 });
 
+it('names the time limit of the service, and its option, when the service closed the connection', async () => {
+  await using server = await startBrowserless();
+  await using pool = poolOf(server);
+  const run = withPooledBrowser(pool, () => new Promise(() => {}), options);
+  await expect.poll(() => server.active()).toBe(1);
+  server.cut();
+  const error = await rejection(run);
+  expect(error).toMatchObject({ name: 'BrowserLostError' });
+  expect(error.message).toContain('browserless({ parameters: { timeout: 300_000 } })');
+});
+
 it('fails after connectAttempts with a wrong token, and a lost browser is not reconnected', async () => {
   await using server = await startBrowserless();
   await using wrong = poolOf(server, 'canary-wrong-token');

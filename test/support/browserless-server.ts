@@ -38,6 +38,8 @@ export async function startBrowserless({ browserUrl, port }: { browserUrl?: stri
     /** Connections that were refused because there was no place. */
     refused: () => refused,
     baseUrl: site.url,
+    /** Closes all connections, as at the end of their time. */
+    cut: () => sockets.clients.forEach((client) => client.close()),
     /** Browsers that are connected now. */
     active: () => sockets.clients.size,
     [Symbol.asyncDispose]: async () => {
