@@ -114,7 +114,13 @@ export type CommandParams<Name extends CommandName> = Read<typeof COMMANDS, Name
 
 /** The parts of every message. What a peer sends is checked here, and nowhere else. */
 const envelope = v.object({
-  id: may(v.number()),
+  // WebDriver BiDi has errors of messages that have no id.
+  id: may(
+    v.pipe(
+      v.nullable(v.number()),
+      v.transform((id) => id ?? undefined),
+    ),
+  ),
   method: may(text),
   sessionId: may(text),
   params: may(v.custom<Record<string, unknown>>(isRecord)),

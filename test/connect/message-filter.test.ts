@@ -196,3 +196,9 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
   const again = new CdpClient((await filter.openSession()).takeOver());
   expect(await again.attach('t')).toBe('child of session3');
 });
+
+it('delivers an error of WebDriver BiDi that has no id', async () => {
+  const text = '{"type":"error","id":null,"error":"invalid argument","message":"no"}';
+  far.send(text);
+  await expect.poll(() => seen).toEqual([text]);
+});
