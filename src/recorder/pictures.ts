@@ -12,7 +12,8 @@ export interface PicturedBrowser {
 interface Watcher {
   /** Fewest milliseconds between two pictures that nobody asked for. */
   readonly interval: number;
-  readonly onPicture: (jpeg: Buffer) => void;
+  /** @param age Milliseconds since the page had this picture: since the input or navigation that changed it, if there was one. */
+  readonly onPicture: (jpeg: Buffer, age: number) => void;
 }
 
 export interface Watch {
@@ -94,7 +95,7 @@ const CAPTURE = { format: 'jpeg', quality: 70, optimizeForSpeed: true };
 const PAUSE = 9;
 
 /** Most milliseconds of work that a page saves for hints. */
-const MOST_CREDIT = 100;
+const MOST_CREDIT = 200;
 
 /** Number of pictures without a change after which a page is still. */
 const STILL = 3;
@@ -133,7 +134,8 @@ class PagePictures {
   #recent: string[] = [];
   /** Number of pictures without a change. */
   #still = 0;
-  #isHinted = false;
+  /** When the first event happened that is due for a picture. */
+  #hintedAt: number | undefined;
   #credit = MOST_CREDIT;
   #creditAt = clock.now();
   #isWatched = false;
@@ -148,7 +150,7 @@ class PagePictures {
   #hasEnded = false;
 
   hint(event: 'input' | 'navigation'): void {
-    this.#isHinted = true;
+    this.#hintedAt ??= clock.now();
     this.#still = 0;
     if (event === 'navigation') {
       // Chromium never answers a capture of the document before.
@@ -167,7 +169,7 @@ class PagePictures {
   }
 
   repeatFor(watcher: Watcher): void {
-    if (this.#last) watcher.onPicture(this.#last);
+    if (this.#last) watcher.onPicture(this.#last, 0);
   }
 
   end(): void {
@@ -215,14 +217,15 @@ class PagePictures {
 
   async #takePicture(session: CdpSession): Promise<void> {
     const requests = [...this.#requests];
-    this.#isHinted = false;
+    const began = clock.now();
+    const since = this.#hintedAt ?? began;
+    this.#hintedAt = undefined;
     this.#isChanged = false;
     this.#ownFrameUntil = Infinity;
-    const began = clock.now();
     const jpeg = await this.#capture(session);
     this.#spend(clock.now() - began);
     this.#ownFrameUntil = clock.now() + OWN_FRAME;
-    this.#compare(jpeg);
+    this.#compare(jpeg, since);
     for (const request of requests) {
       this.#requests.delete(request);
       request.resolve(jpeg);
@@ -252,7 +255,8 @@ class PagePictures {
     this.#isWatched = false;
   }
 
-  #compare(jpeg: Buffer): void {
+  /** @param since When the page had this picture. */
+  #compare(jpeg: Buffer, since: number): void {
     const digest = createHash('sha1').update(jpeg).digest('base64');
     const isKnown = this.#recent.includes(digest);
     this.#recent = [digest, ...this.#recent.filter((one) => one !== digest)].slice(0, REMEMBERED);
@@ -260,7 +264,7 @@ class PagePictures {
     if (!isKnown) this.#stopWatching();
     if (this.#last?.equals(jpeg)) return;
     this.#last = jpeg;
-    for (const { onPicture } of this.watchers) onPicture(jpeg);
+    for (const { onPicture } of this.watchers) onPicture(jpeg, clock.now() - since);
   }
 
   /** @param took Milliseconds of the last picture. */
@@ -268,7 +272,8 @@ class PagePictures {
     const ended = clock.now();
     if (this.#still >= STILL) await this.#waitForChange(session);
     const due = () => {
-      if (this.#hasEnded || this.#requests.size > 0 || (this.#isHinted && this.#spend(0) > 0)) return 0;
+      if (this.#hasEnded || this.#requests.size > 0 || (this.#hintedAt !== undefined && this.#spend(0) > 0))
+        return 0;
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
       const pause = Math.max(PAUSE * took, interval - took);
       const factor = 2 ** Math.max(0, this.#still - STILL);
@@ -283,7 +288,8 @@ class PagePictures {
       // The page may change before the first frame: it counts as a change, and a picture follows.
       await session.ask('Page.startScreencast', SENTINEL).catch(() => (this.#isWatched = false));
     }
-    const isDue = () => this.#isChanged || this.#isHinted || this.#requests.size > 0 || this.#hasEnded;
+    const isDue = () =>
+      this.#isChanged || this.#hintedAt !== undefined || this.#requests.size > 0 || this.#hasEnded;
     while (this.#isWatched && !isDue()) await this.#sleep();
   }
 

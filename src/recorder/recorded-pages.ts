@@ -5,7 +5,8 @@ import type { PicturedBrowser, Watch } from './pictures.js';
 interface RecordedPagesOptions {
   /** Fewest milliseconds between pictures, if nothing happens in between. */
   readonly interval: number;
-  readonly onPicture: (jpeg: Buffer) => void;
+  /** @param age Milliseconds since the page had this picture. */
+  readonly onPicture: (jpeg: Buffer, age: number) => void;
   /** Called for each new page, to enable further events. */
   readonly onPage: (page: CdpSession) => void;
   readonly onEvent: (event: CdpEvent) => void;

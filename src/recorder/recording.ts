@@ -76,6 +76,8 @@ export class Recording {
   readonly #frames: FrameFile;
   readonly #ending = new AbortController();
   readonly #started = performance.now();
+  /** The time of the last frame: frames are in the order of time. */
+  #lastAt = 0;
   /** The frame with the most bytes, which shows the most, until it is on the disk. */
   #poster: Buffer | undefined;
   #pages: RecordedPages | undefined;
@@ -158,8 +160,8 @@ export class Recording {
     const first = new Promise<void>((resolve) => (onFirst = resolve));
     const pages = await RecordedPages.open(browser, {
       interval: 1000 / this.#plan.framerate,
-      onPicture: (jpeg) => {
-        this.#save(jpeg);
+      onPicture: (jpeg, age) => {
+        this.#save(jpeg, age);
         onFirst();
       },
       onPage: (page) => events.enable(page),
@@ -210,11 +212,12 @@ export class Recording {
     return (this.#finished ??= this.#finish(reason));
   }
 
-  #save(jpeg: Buffer): void {
+  #save(jpeg: Buffer, age: number): void {
     if (this.ended) return;
     if (jpeg.length > (this.#poster?.length ?? 0)) this.#poster = jpeg;
     if (this.#host.store.hasRoom(this, jpeg.length)) {
-      this.#frames.append({ at: this.length, jpeg });
+      this.#lastAt = Math.max(this.#lastAt, this.length - age);
+      this.#frames.append({ at: this.#lastAt, jpeg });
       this.#video.reserve(maxVideoSize(this.frameBytes, this.length));
     } else void this.stop('disk-limit');
   }

@@ -191,6 +191,9 @@ it('shows what the page showed when the recording stopped', async () => {
   expect(colours.map(hue)).toEqual(['red', 'blue']);
 });
 
+/** Times in a timeline are whole milliseconds. */
+const ROUNDED = 2;
+
 /** A button that gives its page the next colour. */
 const COLOURS = ['red', 'lime', 'blue', 'red', 'lime', 'blue'];
 const CHANGING = page(`<body><button>Next</button><script>
@@ -214,12 +217,12 @@ it('has a picture of the state after each click, at the time of the click in the
     return { id, frames };
   });
   const { timeline } = await replays.facts(session, id);
-  const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+  const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at - ROUNDED);
   expect(clicks).toHaveLength(COLOURS.length);
   const hues = (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);
   const ends = [...clicks.slice(1), Infinity];
   const afterClicks = clicks.map((click, index) =>
-    hues.findLast((_colour, frame) => frames[frame]!.at > click && frames[frame]!.at <= ends[index]!),
+    hues.findLast((_colour, frame) => frames[frame]!.at >= click && frames[frame]!.at < ends[index]!),
   );
   expect(afterClicks).toEqual(COLOURS.map((colour) => (colour === 'lime' ? 'green' : colour)));
   expect(hues.filter((_colour, frame) => frames[frame]!.at < clicks[0]!)).not.toContain('red');
