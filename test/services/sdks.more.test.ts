@@ -122,7 +122,7 @@ const SDKS: Readonly<Record<string, Sdk>> = {
         theirs: ['browsers.list', { tags: { [LEASE_TAG]: 'a-lease' } }],
         ours: requestOf(kernel.find!(LEASE)!),
       },
-      list: { theirs: ['browsers.list', { limit: 100, offset: 100 }], ours: kernel.sessions!.list(1, 0) },
+      list: { theirs: ['browsers.list', { limit: 100, offset: 100 }], ours: kernel.sessions!.list(1, 100) },
       flush: {
         theirs: ['browserPools.flush', 'scrapers'],
         ours: kernel.pool!.flush!('scrapers'),
@@ -314,6 +314,14 @@ const SDKS: Readonly<Record<string, Sdk>> = {
       list: {
         theirs: ['browsers.list', { filterBy: 'active', pageSize: 100, pageNumber: 2 }],
         ours: browserUse().sessions!.list(1, 0),
+        differences: { accept: ANY_TYPE },
+      },
+      find: {
+        theirs: [
+          'browsers.list',
+          { filterBy: 'active', metadata: [`${LEASE_TAG}:a-lease`], pageSize: 100, pageNumber: 1 },
+        ],
+        ours: requestOf(browserUse().find!(LEASE)!),
         differences: { accept: ANY_TYPE },
       },
       release: {
