@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { environment } from '../shared/environment.js';
 import { PROTOCOL_NAMES, type DestroyReason } from '../local/events.js';
 import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
+import type { LocalPool } from '../local/start-local-pool.js';
 import type { RecordingEnd } from '../recorder/recording.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
@@ -92,7 +93,7 @@ async function serve(options: ServeOptions, signal: AbortSignal): Promise<void> 
   const onLog = (event: LocalPoolEvent) => void (isOpen ? print(event) : early.push(event));
   const poolOptions = { ...toPoolOptions(options), token: ownToken, onLog };
   await using pool = await startPool(poolOptions, signal);
-  const { baseUrl, token, dashboardUrl } = pool;
+  const { baseUrl, token, dashboardUrl }: LocalPool & { dashboardUrl?: string } = pool;
   const pools = pool.pools.map((name, index) => ({ name, size: poolOptions.pools[index]!.size }));
   // The token of the environment may be the token of a real service: it is not printed.
   print({ type: 'serving', baseUrl, dashboardUrl, pools, ...(ownToken === undefined && { token }) });
@@ -118,7 +119,7 @@ interface ServingEvent {
   token?: string;
   pools: readonly { name: string; size: number }[];
   /** Contains a secret: everybody with this URL sees all browsers. */
-  dashboardUrl: string;
+  dashboardUrl?: string | undefined;
 }
 
 function createPrinter(paint: Paint): (event: ServingEvent | LocalPoolEvent) => void {
@@ -147,10 +148,7 @@ function instructions({ baseUrl, token, pools, dashboardUrl }: ServingEvent, pai
     '',
     `  withPooledBrowser('${pools[0]!.name}', async ({ page }) => { … })`,
     '',
-    'To watch the browsers, open:',
-    '',
-    `  ${dashboardUrl}`,
-    '',
+    ...(dashboardUrl === undefined ? [] : ['To watch the browsers, open:', '', `  ${dashboardUrl}`, '']),
     ...(isInstalled(BIDI_LIBRARY) ? [] : [paint('yellow', WITHOUT_BIDI), '']),
     'Press Ctrl-C to stop.',
   ].join('\n');
