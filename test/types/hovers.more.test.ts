@@ -30,7 +30,7 @@ it('shows in an editor what a callback receives, and the options of each functio
   expect(find('withPooledBrowser<Value, Session extends object = BrowserSession>')).toContain(
     'withPooledBrowser<Value, Session extends object = BrowserSession>(pool: BrowserPool<Session> | string, ' +
       'fn: (lease: PlaywrightHandles & LeaseFacts<Session>) => Value | PromiseLike<Value>, ' +
-      'options?: PlaywrightRunOptions): Promise<Run<Value, Session>>',
+      'options?: PlaywrightRunOptions<Session>): Promise<Run<Value, Session>>',
   );
   expect(find('mapPooledBrowsers')).toHaveLength(3);
   expect(find('ConnectError')).toHaveLength(1);
