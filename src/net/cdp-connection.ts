@@ -150,7 +150,7 @@ export class CdpSession {
     this.ask(method, params).catch(() => {});
   }
 
-  /** Ends the session, and with it the screencast of the page. */
+  /** Ends the session, and what it set up in the page. */
   detach(): void {
     this.#connection.ask('Target.detachFromTarget', { sessionId: this.id }).catch(() => {});
   }

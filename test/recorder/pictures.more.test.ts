@@ -4,6 +4,7 @@ import { findBrowser } from '../../src/local.js';
 import { launchChromium, type Chromium } from '../../src/local/browser/chromium.js';
 import { CdpConnection, type CdpBrowser, type CdpSession } from '../../src/net/cdp-connection.js';
 import { BrowserPictures } from '../../src/recorder/pictures.js';
+import { Recorder } from '../../src/recorder/recorder.js';
 
 let chromium: Chromium;
 let user: CdpConnection;
@@ -104,4 +105,21 @@ it('goes on after navigations, whose captures Chromium does not answer', async (
   await page.ask('Page.navigate', { url: 'data:text/html,<h1>The end</h1>' });
   await expect.poll(() => seen, { timeout: 20_000 }).toBeGreaterThan(before);
   watch.stop();
+});
+
+it('takes no pictures while a recording is paused, and goes on afterwards', async () => {
+  const limits = { maxBytes: 1e8, maxTotalBytes: 1e8, keep: 10 };
+  const recorder = new Recorder({ limits, launch: () => Promise.reject(new Error('no video')) });
+  onTestFinished(() => recorder.close());
+  await openPage('<p id=p><script>setInterval(() => p.textContent = Math.random(), 20)</script>');
+  const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
+  const { signal } = new AbortController();
+  const recording = await recorder.record(chromium, session, { framerate: 20 }, signal);
+  recording.pause();
+  const before = recording.frameBytes;
+  expect(before).toBeGreaterThan(0);
+  await sleep(1_500);
+  expect(recording.frameBytes).toBe(before);
+  recording.resume();
+  await expect.poll(() => recording.frameBytes, { timeout: 20_000 }).toBeGreaterThan(before);
 });
