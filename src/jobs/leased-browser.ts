@@ -214,7 +214,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
       const abort = new LinkedAbort(leaseSignal);
       const { signal } = abort;
       const { sessionId } = this.#lease.context;
-      const timer = startTimer(taskTimeout, () => {
+      const stopClock = this.#lease.context.startTimeout(taskTimeout, () => {
         hasTimedOut = !signal.aborted;
         abort.abort(new TaskTimeoutError(taskTimeout, { sessionId }));
       });
@@ -222,7 +222,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
         const work = async () => fn({ ...handles, input, index, session, signal, attempt });
         return await raceAbort(work(), signal);
       } finally {
-        clock.clearTimeout(timer);
+        stopClock();
         abort.dispose();
       }
     };

@@ -14,7 +14,6 @@ import type { FailedLease } from './summary.js';
 /** What one call reports: its events, times, traces and errors; and the signal and the clock that end its work. */
 export class Call {
   readonly context: CallContext;
-  readonly clock = new CallbackClock();
   /** The pool of the present request or browser, for the events. */
   pool: BrowserPool<object>;
   /** Of the browser that the call has or had, for the traces: the id, and its number within the call, from 1. */
@@ -34,6 +33,7 @@ export class Call {
     const [pool] = pools;
     this.pool = pool;
     this.#abort = new LinkedAbort(settings.signal);
+    const timeouts = new CallbackClock();
     this.context = {
       pool,
       settings,
@@ -42,7 +42,8 @@ export class Call {
       emit: this.#emit,
       addError: (error) => void this.#errors.push(error),
       time: this.#time,
-      pauseTimeouts: this.clock.pause,
+      startTimeout: timeouts.start,
+      pauseTimeouts: timeouts.pause,
     };
     const close = (error: PoolClosedError) => {
       this.#abort.abort(error);

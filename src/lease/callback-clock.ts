@@ -14,7 +14,7 @@ export class CallbackClock {
   #pauses = 0;
 
   /** Calls a function after a time in ms, without the pauses. The returned function prevents that. */
-  start(milliseconds: number, call: () => void): () => void {
+  readonly start = (milliseconds: number, call: () => void): (() => void) => {
     const timeout: Timeout = { left: milliseconds, since: 0, timer: undefined, call };
     this.#timeouts.add(timeout);
     if (this.#pauses === 0) this.#run(timeout);
@@ -22,7 +22,7 @@ export class CallbackClock {
       this.#timeouts.delete(timeout);
       clock.clearTimeout(timeout.timer);
     };
-  }
+  };
 
   /** Stops all timeouts, until the returned function is called. Pauses may overlap. */
   readonly pause = (): (() => void) => {

@@ -23,6 +23,8 @@ export interface CallContext<Step extends AnyStep = AnyStep> {
     work: (trace: StageTrace) => Promise<T>,
     task?: { readonly index: number },
   ) => Promise<T>;
+  /** Calls a function after a time in ms in which the callback may run. The returned function prevents that. */
+  readonly startTimeout: (milliseconds: number, call: () => void) => () => void;
   /**
    * Stops the timeouts of the callback and of its tasks, for example while a person uses the browser. They go on when the
    * returned function is called.

@@ -179,9 +179,9 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   ): Promise<Value> {
     const { link } = this;
     const lease: LeaseContext<LeaseStep<Session>, Session> = this.context;
-    const { session, signal, sessionId, settings, pool, abort, emit, time } = lease;
+    const { session, signal, sessionId, settings, pool, abort, emit, time, startTimeout } = lease;
     const facts = { pool: pool.idOrName, sessionId };
-    const stopClock = this.startTimeout(settings.timeout, () =>
+    const stopClock = startTimeout(settings.timeout, () =>
       abort(new CallbackTimeoutError(settings.timeout, facts)),
     );
     emit({ type: 'callback-started', sessionId });
@@ -206,11 +206,6 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       stopClock();
       emit({ type: 'callback-ended', sessionId, status });
     }
-  }
-
-  /** Calls a function after a time in ms, which does not run while `pauseTimeouts` holds. The returned function prevents that. */
-  startTimeout(milliseconds: number, call: () => void): () => void {
-    return this.#call.clock.start(milliseconds, call);
   }
 
   /** Begins a run, a task or a test, for the features. The caller must end it. @param own Options of this part alone. */

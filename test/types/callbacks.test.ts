@@ -2,10 +2,10 @@ import { expectTypeOf } from 'expect-type';
 import type * as pw from 'playwright-core';
 import type * as pp from 'puppeteer-core';
 import { it } from 'vitest';
-import type { BrowserPool, BrowserSession, Run } from '../../src/index.js';
-import { withPooledBrowser } from '../../src/index.js';
+import { BrowserPool, withPooledBrowser, type BrowserSession, type Run } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
+import { steel, type SteelSession } from '../../src/services/steel.js';
 
 /** Checked by the compiler (`npm run types`), never called. */
 function types(pool: BrowserPool) {
@@ -50,6 +50,18 @@ function types(pool: BrowserPool) {
   // @ts-expect-error -- an option that does not exist
   void playwright.withPooledBrowser(pool, () => {}, { acquireTimout: 1 });
 
+  const ofSteel = new BrowserPool('', { service: steel() });
+  void playwright.withPooledBrowser(
+    ofSteel,
+    ({ session }) => expectTypeOf(session).toEqualTypeOf<SteelSession>(),
+    {
+      release: ({ session }) => (expectTypeOf(session).toEqualTypeOf<SteelSession>(), 'reuse'),
+      onEvent: (event) =>
+        event.type === 'acquired' && expectTypeOf(event.session).toEqualTypeOf<SteelSession>(),
+    },
+  );
+  const ofSteelToo = puppeteer.withPooledBrowser(ofSteel, () => 5);
+  expectTypeOf(ofSteelToo).toEqualTypeOf<Promise<Run<number, SteelSession>>>();
   expectTypeOf(playwright.withPooledBrowser(pool, () => 5)).toEqualTypeOf<Promise<Run<number>>>();
   expectTypeOf(puppeteer.withPooledBrowser(pool, async ({ page }) => page.title())).toEqualTypeOf<
     Promise<Run<string>>

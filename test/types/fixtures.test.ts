@@ -6,6 +6,7 @@ import { it } from 'vitest';
 import type { BrowserPool, BrowserSession } from '../../src/index.js';
 import type * as playwrightTest from '../../src/playwright-test.js';
 import type { leaseBrowser } from '../../src/puppeteer.js';
+import type { SteelSession } from '../../src/services/steel.js';
 import type * as vitest from '../../src/vitest.js';
 
 /** Checked by the compiler (`npm run types`), never called. */
@@ -40,6 +41,9 @@ function types(
     expectTypeOf(page).toEqualTypeOf<pp.Page>();
     expectTypeOf(context).toEqualTypeOf<pp.BrowserContext>();
     expectTypeOf(browser).toEqualTypeOf<pp.Browser>();
+  });
+  createTest<typeof leaseBrowser, SteelSession>(puppeteer)('', ({ session }) => {
+    expectTypeOf(session).toEqualTypeOf<SteelSession>();
   });
   ofPuppeteer.override({ pooledBrowser: { protocol: 'bidi', contextOptions: { userAgent: 'mine' } } });
 }
