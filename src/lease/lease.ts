@@ -200,7 +200,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       return value;
     } catch (error) {
       link.check();
-      link.connection.explain?.(error);
+      link.explain(error);
       throw error;
     } finally {
       stopClock();

@@ -102,7 +102,7 @@ export class Link<Handles> {
     const { signal } = this.#current;
     const connection = this.#connection;
     const work = (async () => fn(connection.handles))();
-    work.catch((error: unknown) => connection.explain?.(error));
+    work.catch((error: unknown) => this.explain(error, connection));
     return raceAbort(work, signal);
   }
 
@@ -119,6 +119,15 @@ export class Link<Handles> {
     if (connection.openWorkspace) return connection.openWorkspace(isolation, contextOptions);
     const message = 'The connector has no openWorkspace, which mapPooledBrowsers needs.';
     throw new InvalidOptionError('connector', message);
+  }
+
+  /** Adds to the message of an error of the library. Never throws: the caller's error passes unchanged. */
+  explain(error: unknown, connection = this.#connection): void {
+    try {
+      connection.explain?.(error);
+    } catch {
+      // The message stays as it is.
+    }
   }
 
   /** Checks the library's side, which detects earlier than the socket that the callback closed the connection. */

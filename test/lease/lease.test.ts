@@ -9,6 +9,7 @@ import {
   CleanupError,
   runOf,
   withPooledBrowser,
+  type Connector,
   type LeaseOutcome,
   type RunOptions,
 } from '../../src/index.js';
@@ -62,6 +63,24 @@ describe('the callback', () => {
       expect(played.releases).toHaveLength(1);
     },
   );
+
+  it('throws its own error also if the library fails to explain it', async () => {
+    await using played = await PlayedLease.start();
+    const explain = () => {
+      throw new Error('not mine');
+    };
+    const connect: Connector['connect'] = async (request) => ({
+      ...(await played.connector.connect(request)),
+      explain,
+    });
+    const mine = new Error('mine');
+    const connector: Connector = { ...played.connector, connect };
+    const error = await withPooledBrowser(played.pool, fail(mine), { connector }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBe(mine);
+    expect(played.releases).toHaveLength(1);
+  });
 
   it('is not called after an abort', async () => {
     await using played = await PlayedLease.start();
