@@ -1,6 +1,11 @@
 import { expect, it, vi } from 'vitest';
-import { attachBrowser, leaseBrowser, mapPooledBrowsers, withPooledBrowser } from '../../src/index.js';
-import { ConnectError } from '../../src/shared/lease-errors.js';
+import {
+  attachBrowser,
+  ConnectError,
+  leaseBrowser,
+  mapPooledBrowsers,
+  withPooledBrowser,
+} from '../../src/index.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 type Call = (played: PlayedLease) => Promise<unknown>;

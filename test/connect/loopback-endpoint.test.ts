@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { openSharedEndpoint, openSingleEndpoint } from '../../src/connect/loopback-endpoint.js';
 import { Socket } from '../../src/connect/socket.js';
 import { rejection } from '../pool/support.js';
+import { openIdle } from '../support/idle-connections.js';
 import { PlayedBrowser } from '../support/played-browser.js';
 
 let browser: PlayedBrowser;
@@ -109,6 +110,14 @@ it('connects each client of a shared endpoint with a socket of its own, until th
   await Promise.all(closed);
   await expect.poll(() => browser.open).toBe(0);
   expect(await canDial(endpoint.url)).toBe(false);
+});
+
+it('leaves room for clients with the secret beside 500 idle connections', async () => {
+  await using endpoint = await openSharedEndpoint(() => Promise.reject(new Error('no browser')));
+  const open = await openIdle(Number(new URL(endpoint.url).port), 500);
+  await expect.poll(open).toBeLessThanOrEqual(200);
+  expect(open()).toBeGreaterThan(150);
+  expect((await fetch(endpoint.url.replace('ws:', 'http:'))).status).toBe(426);
 });
 
 async function canDial(url: string, host = '127.0.0.1'): Promise<boolean> {

@@ -1,12 +1,17 @@
-import { expect, it } from 'vitest';
-import { InvalidOptionError, type Connector } from '../../src/index.js';
+import { expect, it, vi } from 'vitest';
+import { InvalidOptionError, leaseBrowser, type Connector } from '../../src/index.js';
 import { playwright } from '../../src/playwright.js';
 import { puppeteer } from '../../src/puppeteer.js';
-import { leaseChecks, readLeaseOptions } from '../../src/calls/options.js';
+import { rejection } from '../pool/support.js';
 import { plainConnector } from '../support/plain-connector.js';
+import { PlayedLease } from '../support/played-lease.js';
 
-function read(connector: Connector, contextOptions: object, options: object = {}) {
-  return readLeaseOptions(leaseChecks, { ...options, contextOptions }, { caller: 'leaseBrowser', connector });
+/** The error of a lease with these options, after which nothing was sent. */
+async function refusal(connector: Connector, contextOptions: object, options: object = {}) {
+  await using played = await PlayedLease.start();
+  const error = await rejection(leaseBrowser(played.pool, { ...options, connector, contextOptions }));
+  expect(played.service.requests).toEqual([]);
+  return error;
 }
 
 const [PLAYWRIGHT, PUPPETEER] = [playwright(), puppeteer()];
@@ -27,26 +32,32 @@ it.each<[connector: Connector, options: object, option: string, advice: string]>
   [PUPPETEER, { cookies: [{ name: 'a', value: 'b' }] }, 'cookies', 'a domain'],
 ])(
   '$0.library: the context options %j are refused before anything is sent',
-  (connector, options, name, advice) => {
-    const refusal = expect.objectContaining({ option: `contextOptions.${name}` }) as Error;
-    expect(() => read(connector, options)).toThrow(InvalidOptionError);
-    expect(() => read(connector, options)).toThrow(refusal);
-    expect(() => read(connector, options)).toThrow(advice);
+  async (connector, options, name, advice) => {
+    const error = await refusal(connector, options);
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error).toMatchObject({ option: `contextOptions.${name}` });
+    expect(error.message).toContain(advice);
   },
 );
 
-it("implies context: 'new', and is refused with the browser's own context or another connector", () => {
+it("implies context: 'new', and is refused with the browser's own context or another connector", async () => {
   // A newer version of the library may have further options.
   const options = { locale: 'de-DE', somethingNew: true };
-  expect(read(PLAYWRIGHT, options)).toMatchObject({ context: 'new', contextOptions: options });
-  expect(read(PLAYWRIGHT, options, { context: 'new' })).toMatchObject({ context: 'new' });
+  await using played = await PlayedLease.start();
+  const connect = vi.fn(played.connector.connect);
+  const connector = { ...PLAYWRIGHT, connect };
+  for (const given of [{}, { context: 'new' }] as const) {
+    const lease = await leaseBrowser(played.pool, { ...given, connector, contextOptions: options });
+    await lease.release();
+    expect(connect.mock.lastCall![0]).toMatchObject({ context: 'new', contextOptions: options });
+  }
   const refused: [Connector, object, string][] = [
     [PLAYWRIGHT, { context: 'default' }, "context: 'default' is the browser's own one"],
     [plainConnector, {}, 'has no checkContext'],
   ];
   for (const [connector, given, message] of refused) {
-    const call = () => read(connector, options, given);
-    expect(call).toThrow(expect.objectContaining({ option: 'contextOptions' }) as Error);
-    expect(call).toThrow(message);
+    const error = await refusal(connector, options, given);
+    expect(error).toMatchObject({ option: 'contextOptions' });
+    expect(error.message).toContain(message);
   }
 });

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BrowserPool, InvalidOptionError } from '../../src/index.js';
+import { BrowserPool, InvalidOptionError, leaseBrowser } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { rejection } from '../pool/support.js';
 import { FakeService } from '../support/fake-service.js';
+import { plainConnector } from '../support/plain-connector.js';
 import { PlayedLease } from '../support/played-lease.js';
 
 let service: FakeService;
@@ -86,6 +87,24 @@ describe('refuses before anything is sent', () => {
     ['a text', { acquireTimeout: '5' }, "a number of milliseconds above 0, not '5'."],
   ])('%s, and says what is allowed', async (_what, options, message) => {
     await expect(puppeteer.leaseBrowser(pool, options)).rejects.toThrow(message);
+    expect(service.requests).toEqual([]);
+  });
+
+  it.each([
+    ['viewport', 'contextOptions: { viewport }'],
+    ['storageState', 'contextOptions: { storageState }'],
+    ['proxyServer', 'contextOptions: { proxyServer }'],
+    ['headers', 'connectOptions: { headers }'],
+    ['slowMo', 'connectOptions: { slowMo }'],
+    ['defaultViewport', 'connectOptions: { defaultViewport }'],
+    ['token', 'new BrowserPool(idOrName, { token })'],
+    ['headless', 'The pool starts its browsers'],
+    // Otherwise a similar name is suggested.
+    ['acquireTimeuot', 'Did you mean acquireTimeout?'],
+  ])('the option %s, and says where it belongs', async (name, advice) => {
+    const error = await rejection(leaseBrowser(pool, { connector: plainConnector, [name]: 1 }));
+    expect(error.message).toContain(`leaseBrowser has no option ${name}. `);
+    expect(error.message).toContain(advice);
     expect(service.requests).toEqual([]);
   });
 

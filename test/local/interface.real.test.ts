@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BrowserSession } from '../../src/services/kernel-api.js';
+import type { BrowserSession } from '../../src/index.js';
 import { startApi } from './support.js';
 
 const api = await startApi({

@@ -1,7 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'vitest';
-import { PoolConnectionError, PoolResponseError } from '../../src/shared/service-errors.js';
-import { BrowserPool } from '../../src/pool/browser-pool.js';
+import { BrowserPool, PoolConnectionError, PoolResponseError } from '../../src/index.js';
 import { FakeService, JWT, session, TOKEN, UNREACHABLE, type Answer } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { breakOff, drip, hang, it, refusedGrant, rejection, reset } from '../pool/support.js';

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { PoolClosedError } from '../../src/shared/service-errors.js';
-import { BrowserPool } from '../../src/pool/browser-pool.js';
+import { BrowserPool, PoolClosedError } from '../../src/index.js';
 import { FakeService, reply, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { until } from '../support/played-browser.js';
 import { it, rejection } from '../pool/support.js';

@@ -1,6 +1,5 @@
 import { expect, vi } from 'vitest';
-import { InvalidOptionError } from '../../src/shared/errors.js';
-import { BrowserPool } from '../../src/pool/browser-pool.js';
+import { BrowserPool, InvalidOptionError } from '../../src/index.js';
 import { TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { it, rejection } from '../pool/support.js';

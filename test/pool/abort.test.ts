@@ -1,8 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { BrowserPool } from '../../src/pool/browser-pool.js';
-import type { PoolEvent } from '../../src/pool/events.js';
+import type { BrowserPool, PoolEvent } from '../../src/index.js';
 import { abortSweep, turnsFor } from '../support/abort-sweep.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';

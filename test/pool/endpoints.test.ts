@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { BrowserPool } from '../../src/pool/browser-pool.js';
+import { BrowserPool } from '../../src/index.js';
 import { session, TOKEN } from '../support/fake-service.js';
 import { it } from './support.js';
 

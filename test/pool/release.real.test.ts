@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect } from 'vitest';
-import { BrowserPool, withPooledBrowser, type RunOptions } from '../../src/index.js';
-import { InvalidOptionError } from '../../src/shared/errors.js';
-import { ReleaseError } from '../../src/shared/service-errors.js';
+import {
+  BrowserPool,
+  InvalidOptionError,
+  ReleaseError,
+  withPooledBrowser,
+  type RunOptions,
+} from '../../src/index.js';
 import { FakeService, reply, session, type Answer } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
 import { PlayedBrowser } from '../support/played-browser.js';

@@ -1,6 +1,5 @@
 import { expect, vi } from 'vitest';
-import { InvalidOptionError } from '../../src/shared/errors.js';
-import { BrowserPool, type BrowserPoolOptions } from '../../src/index.js';
+import { BrowserPool, InvalidOptionError, type BrowserPoolOptions } from '../../src/index.js';
 import { reply, session, type FakeService } from '../support/fake-service.js';
 import * as played from '../support/played-browser.js';
 import { expectNoSecrets } from '../support/collected.js';

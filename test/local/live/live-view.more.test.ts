@@ -1,7 +1,6 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { LiveMode } from '../../../src/local/live/live-view.js';
 import type { BrowserSession } from '../../../src/index.js';
 import { changed, faults, tokenIn, usePerson } from '../pages/support.js';
 import { Replays } from '../replays/support.js';
@@ -210,6 +209,13 @@ it('links the recordings of its own lease after the session has ended', async ()
 
 function socketUrl(query: Readonly<Record<string, string>> = {}): string {
   return changed(session.browser_live_view_url!, query).replace(/^http/, 'ws');
+}
+
+/** The first message to a viewer. */
+interface LiveMode {
+  readonly type: string;
+  readonly readOnly: boolean;
+  readonly otherUrl?: string;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import puppeteer from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { Frame } from '../../../src/recorder/frames.js';
 import type { BrowserSession, Replay } from '../../../src/index.js';
 import { drive, leaseConnected, startApi, type Api } from '../support.js';
 import {
@@ -79,7 +78,7 @@ async function lengthOf(session: BrowserSession, id: string): Promise<number> {
   return Date.parse(replay.finished_at!) - Date.parse(replay.started_at!);
 }
 
-function between(one: Frame, next: Frame): number {
+function between(one: { at: number }, next: { at: number }): number {
   return (one.at + next.at) / 2;
 }
 
@@ -145,7 +144,7 @@ class Scenes {
 
   /** Waits until the last two frames show a colour. */
   async wait(id: string, colour: string): Promise<void> {
-    let frames: Frame[] = [];
+    let frames: Awaited<ReturnType<typeof recordedFrames>> = [];
     const look = async () => {
       frames = (await recordedFrames(id)).slice(-2);
       return (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import type { TimelineEntry } from '../../../src/recorder/timeline.js';
 import { drive, serveSite, startApi } from '../support.js';
 import { borrow, page as html, Replays } from './support.js';
 
@@ -108,7 +107,7 @@ const ALL = [
 async function record(
   pool: string,
   fn: (page: Page, kinds: () => Promise<string[]>) => Promise<unknown>,
-): Promise<readonly TimelineEntry[]> {
+): Promise<Awaited<ReturnType<typeof replays.facts>>['timeline']> {
   const session = await borrow(api, pool);
   const { replay_id } = await replays.record(session, (id) =>
     drive(session, (page) =>
