@@ -1,127 +1,138 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CdpCarrier } from '../../src/connect/cdp-client.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
+import { SiteDataCleaner } from '../../src/connect/site-data.js';
 import { rejection } from '../pool/support.js';
+import { useFakeClock, useFastClock } from '../support/fake-clock.js';
 import { HISTOGRAMS } from '../support/histograms.js';
-import { useFastClock } from '../support/fake-clock.js';
 
-useFastClock();
+describe('a browser', () => {
+  useFastClock();
 
-interface Command {
-  id: number;
-  method: string;
-  params: Record<string, unknown>;
-  sessionId?: string;
-}
-
-interface Target {
-  targetId: string;
-  type: string;
-  browserContextId: string;
-  url: string;
-}
-
-/** A browser with two contexts: its own, with a page, and one of the lease, with a page. */
-class Played implements CdpCarrier {
-  targets: Target[] = [
-    { targetId: 'old', type: 'page', browserContextId: 'own', url: '' },
-    { targetId: 'other', type: 'page', browserContextId: 'of the lease', url: '' },
-  ];
-  histograms: readonly object[] = HISTOGRAMS;
-  readonly sent: string[] = [];
-  /** A command that the browser refuses. */
-  refused = '';
-  end!: () => void;
-  readonly ended = new Promise<void>((resolve) => (this.end = resolve));
-  #listener: Parameters<CdpCarrier['listen']>[0] = () => {};
-
-  listen(onMessage: Parameters<CdpCarrier['listen']>[0]): void {
-    this.#listener = onMessage;
+  interface Command {
+    id: number;
+    method: string;
+    params: Record<string, unknown>;
+    sessionId?: string;
   }
 
-  send(text: string): void {
-    const { id, method, params, sessionId } = JSON.parse(text) as Command;
-    const { browserContextId, targetId, origin } = params;
-    const subject = browserContextId ?? targetId ?? origin;
-    this.sent.push([method, subject, sessionId].filter(Boolean).join(' '));
-    const isRefused = method === this.refused;
-    const answer = isRefused ? { error: { message: 'no' } } : { result: this.#run(method, subject) };
-    queueMicrotask(() => this.#listener(Buffer.from(JSON.stringify({ id, ...answer }))));
+  interface Target {
+    targetId: string;
+    type: string;
+    browserContextId: string;
+    url: string;
   }
 
-  #run(method: string, subject: unknown): object {
-    const without = (isGone: (target: Target) => boolean) =>
-      void (this.targets = this.targets.filter((target) => !isGone(target)));
-    if (method === 'Target.getBrowserContexts') return { browserContextIds: ['of the lease'] };
-    if (method === 'Target.disposeBrowserContext') without((one) => one.browserContextId === subject);
-    if (method === 'Target.closeTarget') without((one) => one.targetId === subject);
-    if (method === 'Target.createTarget')
-      this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
-    if (method === 'Browser.getHistograms') return { histograms: this.histograms };
-    const ids = { browserContextId: 'new context', targetId: 'new', sessionId: 'session' };
-    return { targetInfos: this.targets, ...ids, cookies: [], result: {} };
+  /** A browser with two contexts: its own, with a page, and one of the lease, with a page. */
+  class Played implements CdpCarrier {
+    targets: Target[] = [
+      { targetId: 'old', type: 'page', browserContextId: 'own', url: '' },
+      { targetId: 'other', type: 'page', browserContextId: 'of the lease', url: '' },
+    ];
+    histograms: readonly object[] = HISTOGRAMS;
+    readonly sent: string[] = [];
+    /** A command that the browser refuses. */
+    refused = '';
+    end!: () => void;
+    readonly ended = new Promise<void>((resolve) => (this.end = resolve));
+    #listener: Parameters<CdpCarrier['listen']>[0] = () => {};
+
+    listen(onMessage: Parameters<CdpCarrier['listen']>[0]): void {
+      this.#listener = onMessage;
+    }
+
+    send(text: string): void {
+      const { id, method, params, sessionId } = JSON.parse(text) as Command;
+      const { browserContextId, targetId, origin } = params;
+      const subject = browserContextId ?? targetId ?? origin;
+      this.sent.push([method, subject, sessionId].filter(Boolean).join(' '));
+      const isRefused = method === this.refused;
+      const answer = isRefused ? { error: { message: 'no' } } : { result: this.#run(method, subject) };
+      queueMicrotask(() => this.#listener(Buffer.from(JSON.stringify({ id, ...answer }))));
+    }
+
+    #run(method: string, subject: unknown): object {
+      const without = (isGone: (target: Target) => boolean) =>
+        void (this.targets = this.targets.filter((target) => !isGone(target)));
+      if (method === 'Target.getBrowserContexts') return { browserContextIds: ['of the lease'] };
+      if (method === 'Target.disposeBrowserContext') without((one) => one.browserContextId === subject);
+      if (method === 'Target.closeTarget') without((one) => one.targetId === subject);
+      if (method === 'Target.createTarget')
+        this.targets.push({ targetId: 'new', type: 'page', browserContextId: 'own', url: '' });
+      if (method === 'Browser.getHistograms') return { histograms: this.histograms };
+      const ids = { browserContextId: 'new context', targetId: 'new', sessionId: 'session' };
+      return { targetInfos: this.targets, ...ids, cookies: [], result: {} };
+    }
   }
-}
 
-it('disposes of the contexts of a lease, and leaves the own context untouched if it was not used', async () => {
-  const browser = new Played();
-  await cleanBrowser(browser, { isOwnContextUsed: false });
-  expect(browser.sent).toEqual(['Target.getBrowserContexts', 'Target.disposeBrowserContext of the lease']);
-});
-
-it('leaves one new page in the own context, without data and permissions', async () => {
-  const browser = new Played();
-  await cleanBrowser(browser, { isOwnContextUsed: true });
-  expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
-  // The browser could end with its last page.
-  const order = ['Target.createTarget', 'Target.closeTarget old'].map((one) => browser.sent.indexOf(one));
-  expect(order).toEqual(order.toSorted((a, b) => a - b));
-  for (const command of [
-    'Storage.clearDataForOrigin * session',
-    'Network.clearBrowserCache session',
-    'Browser.resetPermissions',
-  ])
-    expect(browser.sent.indexOf(command), command).toBeGreaterThan(order[1]!);
-});
-
-it('fails if a page or a worker of the lease is left, or if the browser refuses a command', async () => {
-  const late = (type: string) => {
+  it('disposes of the contexts of a lease, and leaves the own context untouched if it was not used', async () => {
     const browser = new Played();
-    browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody', url: '' });
-    browser.refused = 'Target.closeTarget';
-    return rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
-  };
-  expect((await late('service_worker')).message).toContain('still running');
-  expect((await late('shared_worker')).message).toContain('shared worker');
-  const stubborn = new Played();
-  stubborn.refused = 'Storage.clearDataForOrigin';
-  expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
+    await cleanBrowser(browser, { isOwnContextUsed: false });
+    expect(browser.sent).toEqual(['Target.getBrowserContexts', 'Target.disposeBrowserContext of the lease']);
+  });
+
+  it('leaves one new page in the own context, without data and permissions', async () => {
+    const browser = new Played();
+    await cleanBrowser(browser, { isOwnContextUsed: true });
+    expect(browser.targets).toMatchObject([{ targetId: 'new' }]);
+    // The browser could end with its last page.
+    const order = ['Target.createTarget', 'Target.closeTarget old'].map((one) => browser.sent.indexOf(one));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    for (const command of [
+      'Storage.clearDataForOrigin * session',
+      'Network.clearBrowserCache session',
+      'Browser.resetPermissions',
+    ])
+      expect(browser.sent.indexOf(command), command).toBeGreaterThan(order[1]!);
+  });
+
+  it('fails if a page or a worker of the lease is left, or if the browser refuses a command', async () => {
+    const late = (type: string) => {
+      const browser = new Played();
+      browser.targets.push({ targetId: 'late', type, browserContextId: 'of nobody', url: '' });
+      browser.refused = 'Target.closeTarget';
+      return rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+    };
+    expect((await late('service_worker')).message).toContain('still running');
+    expect((await late('shared_worker')).message).toContain('shared worker');
+    const stubborn = new Played();
+    stubborn.refused = 'Storage.clearDataForOrigin';
+    expect((await rejection(cleanBrowser(stubborn, { isOwnContextUsed: true }))).message).toBe('no');
+  });
+
+  it.each([
+    ['no statistics', () => []],
+    ['keepalive requests under another name', () => HISTOGRAMS.filter(({ name }) => !/Started/.test(name))],
+    ['downloads under another name', () => HISTOGRAMS.filter(({ name }) => name !== 'Download.Counts')],
+    ['other numbers', () => HISTOGRAMS.map((one) => ({ ...one, buckets: [{ low: 1, count: 1 }] }))],
+  ])('counts a browser as unclean that has %s', async (_what, histograms) => {
+    const browser = new Played();
+    browser.histograms = histograms();
+    const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+    expect(error.message).toContain('does not count');
+    // It was asked to count one of each, in a context of its own.
+    expect(browser.sent).toContain('Target.createBrowserContext');
+    expect(browser.sent).toContain('Target.disposeBrowserContext new context');
+  });
+
+  it('fails if an end has another name', async () => {
+    const browser = new Played();
+    browser.histograms = HISTOGRAMS.filter(({ name }) => !/Succeeded/.test(name));
+    const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
+    expect(error.message).toContain('still open');
+  });
+
+  it('fails if the WebSocket ends meanwhile', async () => {
+    const browser = new Played();
+    browser.send = () => browser.end();
+    expect((await rejection(cleanBrowser(browser, { isOwnContextUsed: true }))).message).toContain('ended');
+  });
 });
 
-it.each([
-  ['no statistics', () => []],
-  ['keepalive requests under another name', () => HISTOGRAMS.filter(({ name }) => !/Started/.test(name))],
-  ['downloads under another name', () => HISTOGRAMS.filter(({ name }) => name !== 'Download.Counts')],
-  ['other numbers', () => HISTOGRAMS.map((one) => ({ ...one, buckets: [{ low: 1, count: 1 }] }))],
-])('counts a browser as unclean that has %s', async (_what, histograms) => {
-  const browser = new Played();
-  browser.histograms = histograms();
-  const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
-  expect(error.message).toContain('does not count');
-  // It was asked to count one of each, in a context of its own.
-  expect(browser.sent).toContain('Target.createBrowserContext');
-  expect(browser.sent).toContain('Target.disposeBrowserContext new context');
-});
-
-it('fails if an end has another name', async () => {
-  const browser = new Played();
-  browser.histograms = HISTOGRAMS.filter(({ name }) => !/Succeeded/.test(name));
-  const error = await rejection(cleanBrowser(browser, { isOwnContextUsed: true }));
-  expect(error.message).toContain('still open');
-});
-
-it('fails if the WebSocket ends meanwhile', async () => {
-  const browser = new Played();
-  browser.send = () => browser.end();
-  expect((await rejection(cleanBrowser(browser, { isOwnContextUsed: true }))).message).toContain('ended');
+it('fails if the page does not become blank in time', async () => {
+  useFakeClock({ toFake: ['setTimeout', 'clearTimeout'] });
+  const cleaner = new SiteDataCleaner(async () => ({ histograms: HISTOGRAMS }));
+  const clearing = rejection(cleaner.clear());
+  vi.advanceTimersByTime(2000);
+  expect((await clearing).message).toContain('did not respond within 2 s');
 });

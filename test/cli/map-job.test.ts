@@ -1,0 +1,214 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { Command } from 'commander';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { openInputs, readInputCheck } from '../../src/cli/map-inputs.js';
+import { writeCsv } from '../../src/cli/map-out.js';
+import { MapReport } from '../../src/cli/map-report.js';
+import { loadScript } from '../../src/cli/map-script.js';
+import { addTaskOptions, settingsOf, type TaskOptions, workSettingsOf } from '../../src/cli/task-command.js';
+import { namingFile } from '../../src/shared/naming-file.js';
+
+let folder: string;
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'inputs-'))));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
+
+const SIGNAL = new AbortController().signal;
+/** U+0A0A and U+0D0A contain the bytes of a line break in UTF-16. */
+const LIST = 'https://a.test/ü\r\n\r\n\u0A0A\u0D0A 😀\nlast';
+const LINES = ['https://a.test/ü', '\u0A0A\u0D0A 😀', 'last'];
+
+const utf16 = (text: string) => Buffer.from(text, 'utf16le');
+const ENCODED: [string, Buffer][] = [
+  ['UTF-8', Buffer.from(LIST)],
+  ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${LIST}`)],
+  ['UTF-16LE', utf16(`\uFEFF${LIST}`)],
+  ['UTF-16BE', utf16(`\uFEFF${LIST}`).swap16()],
+];
+
+async function collect(lines: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = [];
+  for await (const line of lines) all.push(line);
+  return all;
+}
+
+async function readInputs(bytes: Buffer): Promise<string[]> {
+  const path = join(folder, 'list.txt');
+  await writeFile(path, bytes);
+  using inputs = await openInputs(path, SIGNAL, () => {});
+  expect(inputs.total).toBe(LINES.length);
+  return await collect(inputs.lines);
+}
+
+/** Reads the bytes one by one, as a slow pipe. */
+async function readStdin(bytes: Buffer): Promise<string[]> {
+  const stdin = Readable.from([...bytes].map((byte) => Buffer.from([byte])));
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as unknown as typeof process.stdin);
+  using inputs = await openInputs('-', SIGNAL, () => {});
+  return await collect(inputs.lines);
+}
+
+it.each(ENCODED)('a list in %s is read, as a file and from stdin', async (_encoding, bytes) => {
+  expect(await readInputs(bytes)).toEqual(LINES);
+  expect(await readStdin(bytes)).toEqual(LINES);
+});
+
+it.each<[string, Buffer, string]>([
+  ['Latin-1', Buffer.from('a\nb\ncaf\xe9\nd', 'latin1'), 'line 3 is not text in UTF-8'],
+  ['UTF-8 that ends within a character', Buffer.from('a\nü').subarray(0, -1), 'line 2 is not text in UTF-8'],
+  ['UTF-16 without a byte order mark', utf16('a\nb'), 'line 1 is not text in UTF-8'],
+  ['UTF-16 with half a character', utf16('\uFEFFa\nb\n\uD83D\n'), 'line 3 is not text in UTF-16LE'],
+  ['UTF-32', Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]), 'line 1 is not text in UTF-16LE'],
+])('%s is refused with exit code 2, the line and what to do', async (_encoding, bytes, message) => {
+  const refusal = {
+    exitCode: 2,
+    message: expect.stringContaining(`${message}. Save the list as UTF-8`) as string,
+  };
+  await expect(readInputs(bytes)).rejects.toMatchObject(refusal);
+  await expect(readStdin(bytes)).rejects.toMatchObject(refusal);
+});
+
+/** Earlier results with their index and input, such as `0a`, and the inputs now. */
+it.each([
+  ['the same inputs', '0a 1b', 'a b', undefined],
+  ['more inputs at the end', '1b 0a', 'a b c', undefined],
+  ['each input that --force has accepted', '0a 1b 1c', 'a c', undefined],
+  ['no other input', '0a 1b', 'a c', /input 2 is c, and was b\..*--force/],
+])('a job that continues accepts %s', async (_what, earlier, now, refusal) => {
+  const path = join(folder, 'results.jsonl');
+  const records = earlier.split(' ').map(([index, input]) => ({ index: Number(index), input, attempts: 1 }));
+  const lines = records.map((record) => `${JSON.stringify({ status: 'fulfilled', ...record })}\n`);
+  await writeFile(path, lines.join(''));
+  const check = await readInputCheck(path);
+  const checkAll = () => now.split(' ').forEach((input, index) => check(input, index));
+  if (refusal) expect(checkAll).toThrow(refusal);
+  else expect(checkAll).not.toThrow();
+});
+
+it('a text of a page is no formula in the CSV, and numbers stay numbers', async () => {
+  const [checkpoint, out] = [join(folder, 'out.csv.jsonl'), join(folder, 'out.csv')];
+  const value = {
+    a: '=HYPERLINK("x")',
+    b: '@x',
+    c: '-5',
+    d: -5,
+    e: '+49 30 1',
+    f: '\tx',
+    g: '-1+cmd',
+    h: 'a=b',
+  };
+  await writeFile(checkpoint, `${JSON.stringify({ status: 'fulfilled', index: 0, input: '\r=1', value })}\n`);
+  await writeCsv(checkpoint, out);
+  const [, row] = /\r\n([^]*)\r\n$/.exec(await readFile(out, 'utf8'))!;
+  expect(row).toBe(`0,"'\r=1",fulfilled,,,"'=HYPERLINK(""x"")",'@x,-5,-5,'+49 30 1,'\tx,'-1+cmd,a=b`);
+});
+
+it.runIf(existsSync('/dev/full'))('an error of a full disk names the file', async () => {
+  const file = await open('/dev/full', 'a');
+  onTestFinished(() => file.close());
+  const writing = namingFile('/data/out.csv', () => file.writeFile('text'));
+  await expect(writing).rejects.toThrow("ENOSPC: no space left on device, write '/data/out.csv'");
+});
+
+it('the rows of the CSV are in the order of the inputs, also of equal indexes, and other than ASCII', async () => {
+  const [checkpoint, out] = [join(folder, 'out.csv.jsonl'), join(folder, 'out.csv')];
+  const order = [10, 2, 9, 0, 2, 1];
+  const lines = order.map((index, at) => ({
+    status: 'fulfilled',
+    index,
+    input: `ü${at}`,
+    attempts: 1,
+    value: at,
+  }));
+  await writeFile(checkpoint, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  await writeCsv(checkpoint, out);
+  const rows = (await readFile(out, 'utf8')).trimEnd().split('\r\n').slice(1);
+  expect(rows.map((row) => row.split(',').slice(0, 2).join(' '))).toEqual([
+    '0 ü3',
+    '1 ü5',
+    '2 ü1',
+    '2 ü4',
+    '9 ü2',
+    '10 ü0',
+  ]);
+});
+
+/** The options of the library for these flags. */
+function settings(read: typeof settingsOf, ...flags: string[]) {
+  const command = addTaskOptions(new Command()).parse(flags, { from: 'user' });
+  const { signal } = new AbortController();
+  using report = new MapReport(undefined, { signal, text: '' });
+  const {
+    onEvent: _onEvent,
+    onProgress: _onProgress,
+    ...options
+  } = read(command.opts<TaskOptions>(), report);
+  return options;
+}
+
+const DEFAULTS = {
+  concurrency: 4,
+  pagesPerLease: 1,
+  isolation: 'context',
+  protocol: 'cdp',
+  release: 'auto',
+  replays: 'list',
+  acquireTimeout: 300_000,
+  unreachableTimeout: 30_000,
+  pollTimeout: 5000,
+};
+
+it.each<[flags: string, options: object]>([
+  ['', {}],
+  [
+    '--concurrency 2 --pages-per-lease 3 --tasks-per-lease 4 --task-timeout 5s',
+    { concurrency: 2, pagesPerLease: 3, tasksPerLease: 4, taskTimeout: 5000 },
+  ],
+  ['--host-concurrency 1 --host-delay 100ms', { hostConcurrency: 1, hostDelay: 100 }],
+  ['--isolation none --protocol bidi', { isolation: 'none', protocol: 'bidi' }],
+  [
+    '--release destroy --replays off --release-on-crash',
+    { release: 'destroy', replays: 'off', releaseOnCrash: true },
+  ],
+  ['--name job --tag a=1 --tag b=2', { name: 'job', tags: { a: '1', b: '2' } }],
+  [
+    '--start-url https://a.test --expose-network a.test',
+    { startUrl: 'https://a.test', exposeNetwork: 'a.test' },
+  ],
+  ['--acquire-timeout 1m --unreachable-timeout 1s', { acquireTimeout: 60_000, unreachableTimeout: 1000 }],
+  ['--artifacts a', { artifacts: { folder: 'a', on: 'failure', trace: false } }],
+  ['--artifacts a --artifacts-on always --trace', { artifacts: { folder: 'a', on: 'always', trace: true } }],
+])('the flags "%s" set the options of the library', (flags, options) => {
+  expect(settings(settingsOf, ...flags.split(' ').filter(Boolean))).toEqual({ ...DEFAULTS, ...options });
+});
+
+it('a worker waits at most a minute for a browser, and releases it also after SIGKILL', () => {
+  const worker = { ...DEFAULTS, acquireTimeout: 60_000, releaseOnCrash: true };
+  expect(settings(workSettingsOf)).toEqual(worker);
+  expect(settings(workSettingsOf, '--acquire-timeout', '2s')).toEqual({ ...worker, acquireTimeout: 2000 });
+});
+
+it('the exports of a script are the task and options of the job', async () => {
+  const path = join(folder, 'task.mjs');
+  await writeFile(
+    path,
+    `export default () => 'value';
+    export const shouldRetry = () => false;
+    export const contextOptions = { locale: 'de' };
+    export const hostOf = () => 'host';
+    export const other = 1;`,
+  );
+  const { task, options } = await loadScript(path);
+  expect(task({})).toBe('value');
+  expect(options).toEqual({
+    shouldRetry: expect.any(Function) as unknown,
+    contextOptions: { locale: 'de' },
+    hostOf: expect.any(Function) as unknown,
+  });
+});
