@@ -1,21 +1,17 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { clock } from '../../src/shared/clock.js';
-import { useFastClock } from '../support/fake-clock.js';
+import { stopClock, useFastClock } from '../support/fake-clock.js';
 import type { Answer } from '../support/fake-service.js';
 import { acquireWith, GRANT, LONG, NONE, watchTimeouts, type Outcome } from './support.js';
 
-/** The simulated clock. It stands still, so that no delay of a busy machine counts. */
-let time = 0;
+/** Advances the clock, which stands still, so that no delay of a busy machine counts. */
+let pass: (milliseconds: number) => void;
 
-beforeEach(() => {
-  time = clock.now();
-  vi.spyOn(clock, 'now').mockImplementation(() => time);
-});
+beforeEach(() => void (pass = stopClock()));
 
-/** Answers without a browser after a number of seconds of the simulated clock. */
+/** Answers without a browser after a number of seconds of the stopped clock. */
 function noneAfter(seconds: number, status = 204, headers = {}): Answer {
   return (response) => {
-    time += 1000 * seconds;
+    pass(1000 * seconds);
     response.writeHead(status, headers).end();
   };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   BrowserLostError,
   ConnectionDroppedError,
@@ -7,8 +7,8 @@ import {
   type HeldLeaseOptions,
   type RunEvent,
 } from '../../src/index.js';
-import { clock } from '../../src/shared/clock.js';
 import { rejection } from '../pool/support.js';
+import { watchTimers } from '../support/fake-clock.js';
 import { FaultRoad, join, refuse } from '../support/fault-road.js';
 import { PlayedLease } from '../support/played-lease.js';
 
@@ -164,7 +164,7 @@ describe('a lease with reconnect', () => {
   ])(
     'warns before the service ends a session of %d s without a connection',
     async (seconds, pause, timeLeft) => {
-      const start = vi.spyOn(clock, 'setTimeout');
+      const start = watchTimers();
       await using held = await hold(LAZY, {}, { timeout_seconds: seconds });
       const warnings = () => start.mock.calls.filter(([, delay]) => delay === pause);
       expect(warnings()).toEqual([]);

@@ -2,6 +2,7 @@ import { onTestFinished, vi } from 'vitest';
 import type { BrowserSession, FailedRun, RunEvent, RunOptions } from '../../src/index.js';
 import { clock } from '../../src/shared/clock.js';
 import { expectNoSecrets } from '../support/collected.js';
+import { watchTimers } from '../support/fake-clock.js';
 import { reply, type Answer, type SeenRequest } from '../support/fake-service.js';
 import { PlayedLease } from '../support/played-lease.js';
 
@@ -76,8 +77,7 @@ export function after(first: () => void, answer: Answer): Answer {
 
 /** Returns a function that ends the latest timeout of about `LONG`, if there is one. */
 export function watchTimeouts(): () => void {
-  const start = vi.spyOn(clock, 'setTimeout');
-  onTestFinished(() => start.mockRestore());
+  const start = watchTimers();
   return () => {
     const latest = start.mock.calls.findLast(([, delay = 0]) => delay > LONG / 2);
     latest?.[0]();

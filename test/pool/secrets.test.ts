@@ -1,8 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { expect, onTestFinished } from 'vitest';
-import { redact } from '../../src/shared/redact.js';
-import { BrowserPool } from '../../src/pool/browser-pool.js';
+import { BrowserPool, PooledBrowserError } from '../../src/index.js';
 import { JWT, session, TOKEN, type Answer } from '../support/fake-service.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { until } from '../support/played-browser.js';
@@ -63,7 +62,7 @@ it.for<[what: string, answer: (body: string) => Answer]>([
     service.script('acquire', answer(JSON.stringify(json).replaceAll('&', String.raw`\u0026`)));
     await pool.acquire().catch(() => {});
     for (const value of [plain, `${nested}+ `, escaped])
-      expect(redact(`it is ${value}.`)).toBe('it is [redacted].');
+      expect(new PooledBrowserError(`it is ${value}.`).message).toBe('it is [redacted].');
   },
 );
 

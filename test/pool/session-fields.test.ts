@@ -1,22 +1,24 @@
 import { expect } from 'vitest';
-import { isPooledBrowserError } from '../../src/shared/errors.js';
-import { hideParameters } from '../../src/shared/redact.js';
-import { PoolResponseError } from '../../src/shared/service-errors.js';
-import { sealSession } from '../../src/pool/session.js';
-import { kernel, type BrowserSession } from '../../src/services.js';
-import { session } from '../support/fake-service.js';
-import { asJson, it, refusedGrant } from './support.js';
+import {
+  isPooledBrowserError,
+  PoolResponseError,
+  type BrowserPool,
+  type BrowserSession,
+} from '../../src/index.js';
+import { session, type FakeService } from '../support/fake-service.js';
+import { asJson, it as withPool, refusedGrant, rejection } from './support.js';
 
-const LEASE = { pool: 'pool', id: 'lease', keepAlive: false, record: false };
-const AT = { baseUrl: new URL('https://pool.example.com'), token: undefined };
+type Grant = (fields: Record<string, unknown>) => Promise<BrowserSession>;
 
-/** Returns the session of a response with these fields. */
-function grant(fields: Record<string, unknown>): BrowserSession {
-  return sealSession(kernel.grant(session(fields), LEASE, AT)) as BrowserSession;
-}
-
-// As a pool does for its service.
-hideParameters(['jwt']);
+const it = withPool.extend<{ grant: Grant }>({
+  /** Returns the session of a response with these fields. */
+  grant: async ({ service, pool }: { service: FakeService; pool: BrowserPool }, use) => {
+    await use(async (fields) => {
+      service.script('acquire', { status: 200, json: session(fields) });
+      return (await pool.acquire())!;
+    });
+  },
+});
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -38,62 +40,76 @@ const OPTIONAL = {
   telemetry: { browser: { console: { enabled: true } } },
 };
 
-it('returns every field of the API unchanged, and unknown fields, including null and nested ones', () => {
+it('returns every field of the API unchanged, and unknown fields, including null and nested ones', async ({
+  grant,
+}) => {
   const unknown = { future: { deep: [1, { a: null }] }, region: 'here', nothing: null, zero: 0 };
-  expect(grant({ ...OPTIONAL, ...unknown })).toMatchObject(session({ ...OPTIONAL, ...unknown }));
+  expect(await grant({ ...OPTIONAL, ...unknown })).toMatchObject(session({ ...OPTIONAL, ...unknown }));
 });
 
-it('treats a viewport without a number as its width as missing', () => {
-  expect(grant({ viewport: { width: 'wide', height: 600 } })).not.toHaveProperty('viewport');
+it('treats a viewport without a number as its width as missing', async ({ grant }) => {
+  expect(await grant({ viewport: { width: 'wide', height: 600 } })).not.toHaveProperty('viewport');
 });
 
-it('hides a jwt of one of its URLs in every other field, too, including earlier fields', () => {
+it('hides a jwt of one of its URLs in every other field, too, including earlier fields', async ({
+  grant,
+}) => {
   const jwt = 'opaque-and-in-two-places';
   // Numeric keys come first, whatever their place in the JSON.
-  const granted = grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
+  const granted = await grant({ 1: jwt, cdp_ws_url: `wss://browsers.test/cdp?jwt=${jwt}`, zone: jwt });
   expect(granted['1']).toBe(jwt);
   for (const shown of [granted, { ...granted }]) expect(JSON.stringify(shown)).not.toContain(jwt);
 });
 
-it.for(Object.keys(OPTIONAL))('treats a %s that is null or has a wrong type as missing', (field) => {
-  for (const value of [7, []]) expect(grant({ [field]: value })).not.toHaveProperty(field);
-  const withNull = grant({ [field]: null });
-  // The API allows null as telemetry.
-  if (field === 'telemetry') expect(withNull.telemetry).toBeNull();
-  else expect(withNull).not.toHaveProperty(field);
-});
+it.for(Object.keys(OPTIONAL))(
+  'treats a %s that is null or has a wrong type as missing',
+  async (field, { grant }) => {
+    for (const value of [7, []]) expect(await grant({ [field]: value })).not.toHaveProperty(field);
+    const withNull = await grant({ [field]: null });
+    // The API allows null as telemetry.
+    if (field === 'telemetry') expect(withNull.telemetry).toBeNull();
+    else expect(withNull).not.toHaveProperty(field);
+  },
+);
 
 it.for<[string, object, object]>([
   ['profile', { id: 'p1', name: null, last_used_at: 5 }, { id: 'p1' }],
   ['pool', { id: 'pool-1', name: null }, { id: 'pool-1' }],
   ['tags', { team: 'a', count: 5, none: null }, { team: 'a' }],
   ['usage', { uptime_ms: 'long' }, {}],
-])('treats null and wrong-typed fields inside %s as missing', ([field, given, expected]) => {
-  expect(grant({ [field]: given })[field]).toStrictEqual(expected);
+])('treats null and wrong-typed fields inside %s as missing', async ([field, given, expected], { grant }) => {
+  expect((await grant({ [field]: given }))[field]).toStrictEqual(expected);
 });
 
-it('accepts unknown fields with names of the built-in properties', () => {
+it('accepts unknown fields with names of the built-in properties', async ({ grant }) => {
   for (const field of ['toJSON', 'constructor', 'then', 'hasOwnProperty', 'toString']) {
-    const granted = grant({ [field]: 'a string' });
+    const granted = await grant({ [field]: 'a string' });
     expect(granted.session_id).toBe('session-1');
     expect(asJson(granted)).toMatchObject({ session_id: 'session-1' });
   }
 });
 
-it('drops __proto__ at any depth', async ({ service, pool }) => {
-  const poisoned = `{"__proto__": {"polluted": 1}, "usage": {"__proto__": {"polluted": 1}, "uptime_ms": 1},`;
-  const text = JSON.stringify(session()).replace('{', poisoned);
-  service.script('acquire', { status: 200, text, headers: JSON_TYPE });
-  const granted = await pool.acquire();
-  expect(granted).not.toHaveProperty('polluted');
-  expect(granted?.usage).toStrictEqual({ uptime_ms: 1 });
-  expect({}).not.toHaveProperty('polluted');
-});
+it.for(['__proto__', String.raw`\u005f_proto__`, String.raw`__\u0070roto__`, String.raw`__proto\u005F_`])(
+  'drops the key %s at any depth',
+  async (key, { service, pool }) => {
+    const poisoned = `{"${key}": {"polluted": 1}, "usage": {"${key}": {"polluted": 1}, "uptime_ms": 1},`;
+    const text = JSON.stringify(session()).replace('{', poisoned);
+    service.script('acquire', { status: 200, text, headers: JSON_TYPE });
+    const granted = await pool.acquire();
+    expect(granted).not.toHaveProperty('polluted');
+    expect(Object.keys(granted!)).not.toContain('__proto__');
+    expect(granted?.usage).toStrictEqual({ uptime_ms: 1 });
+    expect({}).not.toHaveProperty('polluted');
+  },
+);
 
-it.for(Object.keys(session()))('refuses a response without a valid %s, and names the field', (field) => {
-  for (const value of [undefined, null, {}, [], /headless|stealth/.test(field) ? 'yes' : true])
-    expect(() => grant({ [field]: value }), JSON.stringify(value)).toThrow(field);
-});
+it.for(Object.keys(session()))(
+  'refuses a response without a valid %s, and names the field',
+  async (field, { grant }) => {
+    for (const value of [undefined, null, {}, [], /headless|stealth/.test(field) ? 'yes' : true])
+      expect((await rejection(grant({ [field]: value }))).message, JSON.stringify(value)).toContain(field);
+  },
+);
 
 it('releases a session that lacks a field, and reports one without an id', async () => {
   const refuse = (fields: object) =>

@@ -3,9 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { expect } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { attachBrowser, BrowserPool, leaseBrowser, withPooledBrowser } from '../../src/index.js';
-import { leaseSession } from '../../src/calls/lease-browser.js';
 import { kernel, objectAt, path, socketUrl, type BrowserService } from '../../src/services.js';
-import { USER_AGENT } from '../../src/shared/version.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { session } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
@@ -13,6 +11,8 @@ import { PlayedBrowser } from '../support/played-browser.js';
 import { Site } from '../support/site.js';
 import { it, rejection } from '../pool/support.js';
 
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+const USER_AGENT = `pooled-browser/${version}`;
 const ACCOUNT = 'canary-account-0123456789';
 const KEY = 'canary-browser-key-0123456789';
 
@@ -112,7 +112,7 @@ it('sends the headers of the service to its own address only', async () => {
 it('releases a browser whose headers can not be sent, and shows none of them', async () => {
   await using server = await startRentals('canary-other-key-0123456789\r\nx-forged: 1');
   await using pool = new BrowserPool('pool', { service: RENTALS, baseUrl: server.baseUrl });
-  const error = await rejection(leaseSession(pool, { retry: { retries: 0 } }));
+  const error = await rejection(leaseBrowser(pool, { connector: plainConnector, retry: { retries: 0 } }));
   expect(error.message).toContain('has a header "x-browser-key" that can\'t be sent');
   expectNoSecrets(error);
   await expect.poll(() => server.requests.map(([request]) => request)).toContain('DELETE /rentals/one');
@@ -157,9 +157,4 @@ it('names the project, and asks for telemetry, with kernel(options)', async ({ s
     undefined,
     undefined,
   ]);
-});
-
-it('names the version of the package as its user agent', () => {
-  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  expect(USER_AGENT).toBe(`pooled-browser/${version}`);
 });

@@ -1,11 +1,10 @@
-import { describe, expect, it as plainIt } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it as plainIt } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { BrowserPool, leaseBrowser, type BrowserPoolOptions } from '../../src/index.js';
-import { leaseSession } from '../../src/calls/lease-browser.js';
 import { cdp, kernel, path, type BrowserService, type ServiceAuth } from '../../src/services.js';
 import { found, type FakeService, JWT, session, TOKEN, UNREACHABLE } from '../support/fake-service.js';
 import { plainConnector } from '../support/plain-connector.js';
-import { settle, until } from '../support/played-browser.js';
+import { PlayedBrowser, settle, until } from '../support/played-browser.js';
 import { expectNoSecrets } from '../support/collected.js';
 import { Site } from '../support/site.js';
 import { it, rejection, reset } from '../pool/support.js';
@@ -13,15 +12,25 @@ import { it, rejection, reset } from '../pool/support.js';
 /** Own requests without a wait in the service. */
 const REFUSING: BrowserService = { ...kernel, waits: 'never' };
 
+let browser: PlayedBrowser;
+beforeAll(async () => (browser = await PlayedBrowser.start()));
+afterAll(() => browser[Symbol.asyncDispose]());
+
 function poolOf(service: FakeService, options: BrowserPoolOptions<object>): BrowserPool<object> {
   return new BrowserPool('pool', { ...service.options, ...options });
+}
+
+/** The service, with browsers that can be reached. */
+function reachable(service: BrowserService): BrowserService {
+  return { ...service, grant: (...given) => ({ ...service.grant(...given), cdpUrl: browser.url }) };
 }
 
 /** A lease that waits for a minute after each failure, unless something wakes it. */
 function lease(pool: BrowserPool<object>, events: string[] = []) {
   const retry = { minTimeout: 60_000, randomize: false };
   const onEvent = ({ type }: { type: string }) => void events.push(type);
-  return leaseSession(pool, { retry, onEvent, release: 'destroy', replays: 'off' });
+  const more = { connector: plainConnector, release: 'destroy', replays: 'off' } as const;
+  return leaseBrowser(pool, { retry, onEvent, ...more });
 }
 
 it('releases with the request of the own service, also a browser that no caller received', async ({
@@ -91,7 +100,7 @@ describe('a service that never waits', () => {
   it('refuses with 429 if no browser is available, and a release in this process wakes the first caller', async ({
     service,
   }) => {
-    await using pool = poolOf(service, { service: REFUSING });
+    await using pool = poolOf(service, { service: reachable(REFUSING) });
     const first = await lease(pool);
     service.script('acquire', { status: 429 }, { status: 429 }, { status: 200, json: session() });
     const second = lease(pool);
@@ -101,28 +110,28 @@ describe('a service that never waits', () => {
     await until(() => service.of('acquire').length === 3);
     for (const { body } of service.of('acquire')) expect(body).not.toHaveProperty('acquire_timeout_seconds');
     await settle();
-    await first.end({ status: 'ok' });
+    await first.release();
     const woken = await Promise.race([second, third]);
     expect(service.of('acquire')).toHaveLength(4);
-    await woken.end({ status: 'ok' });
-    for (const waiting of [second, third]) await (await waiting).end({ status: 'ok' });
+    await woken.release();
+    for (const waiting of [second, third]) await (await waiting).release();
     expect(service.of('acquire')).toHaveLength(5);
   });
 });
 
 it.for<[string, BrowserPoolOptions<object>]>([
-  ['the option limit', { limit: 1 }],
-  ['the limit of the service', { service: { ...kernel, limit: 1 } }],
+  ['the option limit', { service: reachable(kernel), limit: 1 }],
+  ['the limit of the service', { service: reachable({ ...kernel, limit: 1 }) }],
 ])('leases no more browsers at once than %s allows', async ([, options], { service }) => {
   await using pool = poolOf(service, options);
   const first = await lease(pool);
   const events: string[] = [];
   const second = lease(pool, events);
-  const other = lease(poolOf(service, { limit: 2 }));
-  await (await other).end({ status: 'ok' });
+  const other = lease(poolOf(service, { service: reachable(kernel), limit: 2 }));
+  await (await other).release();
   expect([events, service.of('acquire').length]).toEqual([['queued'], 2]);
-  await first.end({ status: 'ok' });
-  await (await second).end({ status: 'ok' });
+  await first.release();
+  await (await second).release();
   expect(service.of('acquire')).toHaveLength(3);
 });
 

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { clock as libraryClock } from '../../src/shared/clock.js';
 import { Random } from '../support/random.js';
 import { describeCampaign, explainFailure, runCampaign } from './campaign.js';
 import { simulate } from './simulate.js';
@@ -34,7 +33,7 @@ it('repeats a simulated world exactly from its seed', async () => {
 });
 
 it('lets no simulated time pass while the event loop has work', async () => {
-  const clock = new VirtualClock(new Random(1), libraryClock);
+  const clock = new VirtualClock(new Random(1));
   const times: number[] = [];
   clock.after(1_000, async () => {
     for (let turn = 0; turn < 5; turn++) await nextTurn();

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
-import type { clock } from '../../src/shared/clock.js';
+import { clock } from '../../src/shared/clock.js';
 import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
 import { loadConnect } from '../../src/lease/link.js';
@@ -52,7 +52,7 @@ export class VirtualClock {
   #ids = 0;
 
   /** @param library The clock of the library under test. */
-  constructor(random: Random, library: Clock) {
+  constructor(random: Random, library: Clock = clock) {
     this.#random = random;
     this.#library = library;
     this.#original = { ...library };

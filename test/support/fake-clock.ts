@@ -29,6 +29,20 @@ export function useRealClock(): void {
   Object.assign(clock, REAL);
 }
 
+/** Collects the timers that the library starts, until the end of the test. */
+export function watchTimers() {
+  const started = vi.spyOn(clock, 'setTimeout');
+  onTestFinished(() => started.mockRestore());
+  return started;
+}
+
+/** Stops the clock of the library until the mocks are restored. Returns a function that advances the clock by milliseconds. */
+export function stopClock(): (milliseconds: number) => void {
+  let time = clock.now();
+  vi.spyOn(clock, 'now').mockImplementation(() => time);
+  return (milliseconds) => void (time += milliseconds);
+}
+
 /**
  * In this file or `describe`, the pauses and timeouts of the library take a tenth of their time. For tests whose subject is
  * what follows a pause.
