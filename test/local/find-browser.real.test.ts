@@ -4,7 +4,6 @@ import { devNull, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { findBrowser } from '../../src/local.js';
-import { browserPaths } from '../../src/local/browser/find-browser.js';
 
 it('finds an executable browser and prints nothing', async () => {
   const printed = [vi.spyOn(console, 'log'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'error')];
@@ -37,10 +36,4 @@ it('refuses an unknown option, and uses no other browser than the configured one
   });
   vi.stubEnv('CHROME_PATH', '/no/such/chrome');
   await expect(findBrowser()).rejects.toThrow('CHROME_PATH is /no/such/chrome');
-});
-
-it('searches the usual paths of Chrome on macOS and Windows', () => {
-  vi.stubEnv('PROGRAMFILES', 'C:\\Program Files');
-  expect(browserPaths('darwin')).toContain('/Applications/Google Chrome.app/Contents/MacOS/Google Chrome');
-  expect(browserPaths('win32')).toContain('C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe');
 });

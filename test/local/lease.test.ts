@@ -1,7 +1,9 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { send } from '../../src/local/http/answer.js';
 import { ServedLease, type PooledChromium } from '../../src/local/pool/served-lease.js';
 import { LeaseTokens } from '../../src/local/sockets/jwt.js';
 import { useFakeClock } from '../support/fake-clock.js';
+import { Site } from '../support/site.js';
 
 function newLease(timeout: number, onInactive = () => {}): ServedLease {
   const lease = new ServedLease({ sessionId: 's1' } as PooledChromium, {}, timeout, onInactive);
@@ -32,6 +34,16 @@ it('expires without a connection, not before the timeout after the last one, and
   disconnect();
   vi.advanceTimersByTime(5_000);
   expect(onInactive).toHaveBeenCalledOnce();
+});
+
+it('is undone if the socket is closed before the response is sent', async () => {
+  const undelivered = vi.fn();
+  await using site = await Site.open((request, response) => {
+    request.socket.destroy();
+    void send(response, { status: 200, body: {}, onUndelivered: undelivered });
+  });
+  await expect(fetch(site.url)).rejects.toThrow();
+  await expect.poll(() => undelivered.mock.calls).toHaveLength(1);
 });
 
 it('has jwts that are valid until they expire, by a clock that does not jump with the wall clock', async () => {

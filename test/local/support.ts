@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { delimiter, join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { afterAll, expect } from 'vitest';
 import { WebSocket } from 'ws';
@@ -14,6 +16,11 @@ import {
 import type { AcquireRequest, BrowserSession, PoolRecord } from '../../src/index.js';
 
 export { titled } from '../support/local.js';
+
+/** True on a machine that can show windows without a screen. */
+export const hasXvfb = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .some((folder) => existsSync(join(folder, 'Xvfb')));
 
 /** A response with its body. */
 export interface Reply {

@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import puppeteer from 'puppeteer-core';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { WebSocket } from 'ws';
-import { findXvfb } from '../../../src/local/browser/virtual-display.js';
 import type { BrowserSession } from '../../../src/index.js';
-import { serveSite, startApi, tryWebSocket } from '../support.js';
+import { hasXvfb, serveSite, startApi, tryWebSocket } from '../support.js';
 import { Replays } from './support.js';
 
 const site = await serveSite({
@@ -70,7 +69,7 @@ async function live(session: BrowserSession): Promise<{ seen: string[][]; screen
 }
 
 describe.each([true, false])('a recorded page, headless: %s', (headless) => {
-  it.runIf(headless || findXvfb())('behaves as an unrecorded one, also in a live view', async () => {
+  it.runIf(headless || hasXvfb)('behaves as an unrecorded one, also in a live view', async () => {
     // A headless shell opens no windows.
     for (const name of ['CHROME_PATH', 'DISPLAY', 'WAYLAND_DISPLAY']) vi.stubEnv(name, undefined);
     const quirks = { liveViewsHeadless: true };

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
-import { expect, it } from 'vitest';
-import { CdpPipe, type CdpClient } from '../../../src/local/browser/cdp-pipe.js';
+import { expect, it, vi } from 'vitest';
+import { type CdpClient, CdpPipe } from '../../../src/local/browser/cdp-pipe.js';
+import { browserPaths } from '../../../src/local/browser/find-browser.js';
 import type { CdpMessage } from '../../../src/net/cdp-connection.js';
 
 /** A pipe to a Chromium that the test plays. */
@@ -94,4 +95,10 @@ it('rejects a client when Chromium ends before it answers, and afterwards', asyn
   output.destroy();
   await expect(connecting).rejects.toThrow('The browser has ended.');
   await expect(pipe.connect(receiver)).rejects.toThrow('The browser has ended.');
+});
+
+it('the usual paths of Chrome on macOS and Windows are searched', () => {
+  vi.stubEnv('PROGRAMFILES', 'C:\\Program Files');
+  expect(browserPaths('darwin')).toContain('/Applications/Google Chrome.app/Contents/MacOS/Google Chrome');
+  expect(browserPaths('win32')).toContain('C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe');
 });
