@@ -42,7 +42,7 @@ it('is undone if the socket is closed before the response is sent', async () => 
     request.socket.destroy();
     void send(response, { status: 200, body: {}, onUndelivered: undelivered });
   });
-  await expect(fetch(site.url)).rejects.toThrow();
+  await expect(fetch(site.url)).rejects.toThrow('fetch failed');
   await expect.poll(() => undelivered.mock.calls).toHaveLength(1);
 });
 

@@ -5,7 +5,7 @@ import { it } from 'vitest';
 import { BrowserPool, withPooledBrowser, type BrowserSession, type Run } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
-import { steel, type SteelSession } from '../../src/services/steel.js';
+import { steel, type SteelSession } from '../../src/services.js';
 
 /** Checked by the compiler (`npm run types`), never called. */
 function types(pool: BrowserPool) {

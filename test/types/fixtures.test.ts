@@ -6,7 +6,7 @@ import { it } from 'vitest';
 import type { BrowserPool, BrowserSession } from '../../src/index.js';
 import type * as playwrightTest from '../../src/playwright-test.js';
 import type { leaseBrowser } from '../../src/puppeteer.js';
-import type { SteelSession } from '../../src/services/steel.js';
+import type { SteelSession } from '../../src/services.js';
 import type * as vitest from '../../src/vitest.js';
 
 /** Checked by the compiler (`npm run types`), never called. */
