@@ -5,6 +5,7 @@ import { CallbackTimeoutError, ConnectError, LeaseOverError } from '../shared/le
 import { PoolClosedError } from '../shared/service-errors.js';
 import { Acquisition, joinLease, type Acquired } from './acquire.js';
 import { Call } from './call.js';
+import type { Callback } from './callback.js';
 import type { CallContext, LeaseContext } from './context.js';
 import { takeSteps, type EndStep } from './end-steps.js';
 import type { AnyStep, LeaseStep } from './events.js';
@@ -20,7 +21,7 @@ import type {
 import { HeldBrowser } from './held-browser.js';
 import { Hooks, type EndHook } from './hooks.js';
 import { expectLasting, Link, prepareConnect } from './link.js';
-import type { Callback, Handover, LeaseEnd, LeasePlan } from './plan.js';
+import type { Handover, LeaseEnd, LeasePlan } from './plan.js';
 import { rememberRun, type FailedLease, type LeaseSummary, type ReleaseChoice } from './summary.js';
 
 /** Time for the library to disconnect, in ms; then the socket is closed. */

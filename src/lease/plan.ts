@@ -1,22 +1,8 @@
 import type { Connector } from '../connect/connector.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import type { Grant, LeaseRequest } from '../services/browser-service.js';
-import type { BrowserSession } from '../services/kernel-api.js';
 import type { FeatureSet, RunningWork } from './feature.js';
 import type { LeaseSettings } from './options.js';
-
-/** The part of every callback's argument that does not come from the library. */
-export interface LeaseFacts<Session extends object = BrowserSession> {
-  /** The leased session. */
-  session: Session;
-  /** Aborts when the run must end: by the caller's signal, a timeout, or the loss of the browser. */
-  signal: AbortSignal;
-}
-
-/** The callback of `withPooledBrowser`. It is called once, with a connected browser. */
-export type Callback<Handles, Value, Session extends object = BrowserSession> = (
-  lease: Handles & LeaseFacts<Session>,
-) => Value | PromiseLike<Value>;
 
 /** What a call asks of its lease. */
 export interface LeasePlan<Handles, Session extends object, Features extends FeatureSet> {
