@@ -1,6 +1,6 @@
 /** The part of `npm run build` after tsc, which writes only declarations: bundles each entry, and the scripts of the pages. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import * as esbuild from 'esbuild';
 import { rollup } from 'rollup';
 
@@ -47,6 +47,20 @@ await esbuild.build({
   target: 'es2022',
   logLevel: 'warning',
 });
+
+removeUnreachableDeclarations();
+
+/** tsc writes a declaration for each file. Users need those that an entry imports; all others would double the package. */
+function removeUnreachableDeclarations() {
+  const needed = new Set(entries.map((name) => `dist/${name.replace('.ts', '.d.ts')}`));
+  for (const path of needed) {
+    const imports = readFileSync(path, 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)\.js'/g);
+    for (const [, to] of imports) needed.add(`${join(dirname(path), to)}.d.ts`.replaceAll('\\', '/'));
+  }
+  const declared = readdirSync('dist', { recursive: true }).filter((path) => path.endsWith('.d.ts'));
+  const paths = declared.map((path) => `dist/${path.replaceAll('\\', '/')}`);
+  for (const path of paths) if (!needed.has(path)) rmSync(path);
+}
 
 async function bundleForNode(dir, input) {
   const bundle = await rollup({ input, plugins: [typescript], external: isExternal, onwarn });

@@ -8,7 +8,7 @@ import { pathSegmentFault } from '../shared/urls.js';
 
 const PREFIX = 'pooled-browser-lease-3.';
 
-/** The data with which another process continues a lease, without the access token. */
+/** @internal The data with which another process continues a lease, without the access token. */
 export interface LeaseRecord<Session extends object = object> extends Handover<Session> {
   /** Id or name of the pool. */
   readonly pool: string;
@@ -24,6 +24,7 @@ export class DetachedLease {
   readonly expiresAfter: number;
   readonly #secret: string;
 
+  /** @internal */
   constructor(lease: LeaseRecord) {
     const { grant, ...record } = lease;
     this.sessionId = grant.id;
@@ -51,7 +52,7 @@ export class DetachedLease {
   }
 }
 
-/** Reads a detached lease, or its secret. The caller names the type of the session. */
+/** @internal Reads a detached lease, or its secret. The caller names the type of the session. */
 export function readDetachedLease<Session extends object>(
   lease: DetachedLease | string,
 ): LeaseRecord<Session> {

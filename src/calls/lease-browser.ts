@@ -27,7 +27,7 @@ import {
 import type { LibraryTypes } from '../lease/options.js';
 import type { Run, RunSummary } from './run.js';
 
-/** Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
+/** @internal Loads what a lease needs, at the first call: an import of this library loads only the options and the pool. */
 export const loadLease = lazy(() => import('./open-lease.js'));
 
 /**
@@ -125,7 +125,7 @@ export async function leaseBrowser<Handles, Session extends object = BrowserSess
   return pooledBrowser(await fromHere(withAbortGrace(settings.signal, opening)));
 }
 
-/** Leases a browser without connecting to it, for another program. The caller must call `end()`. */
+/** @internal Leases a browser without connecting to it, for another program. The caller must call `end()`. */
 export async function leaseSession<Session extends object>(
   pool: BrowserPool<Session>,
   options: SessionLeaseOptions<Session>,
@@ -169,7 +169,7 @@ export async function attachBrowser<Handles, Session extends object = BrowserSes
 /** The same in each copy of this library. */
 const LEASE: unique symbol = Symbol.for('pooled-browser.lease');
 
-/** Returns the lease behind its public object, for the fixtures. */
+/** @internal Returns the lease behind its public object, for the fixtures. */
 export function leaseOf<Handles, Session extends object>(
   browser: PooledBrowser<Handles, Session>,
 ): PooledLease<Handles, Session> {

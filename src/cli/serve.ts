@@ -4,7 +4,7 @@ import { environment } from '../shared/environment.js';
 import { PROTOCOL_NAMES, type DestroyReason } from '../local/events.js';
 import type { LocalPoolEvent, LocalPoolOptions } from '../local/options.js';
 import type { LocalPool } from '../local/start-local-pool.js';
-import type { RecordingEnd } from '../recorder/recording.js';
+import type { RecordingEnd } from '../recorder/recording-end.js';
 import type { Interruption } from './interruption.js';
 import { numberAboveZero, wholeNumber } from './options.js';
 import { BIDI_LIBRARY, isInstalled, startPool } from './service.js';

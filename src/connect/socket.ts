@@ -24,10 +24,10 @@ export type SocketEnd = LossReason | 'closed-by-us';
 /** A received message. Callers need neither ws nor Node's types for this type. */
 export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
-/** A connection for commands of our own, with CDP. */
+/** @internal A connection for commands of our own, with CDP. */
 export type CdpSocket = Pick<Socket, 'takeOver' | 'ended' | 'detached' | 'cut'>;
 
-/** Opens a further connection to the browser, with CDP: a WebSocket, or a session where a second WebSocket would be another lease. */
+/** @internal Opens a further connection to the browser, with CDP: a WebSocket, or a session where a second WebSocket would be another lease. */
 export type OpenCdp = (signal: AbortSignal) => Promise<CdpSocket>;
 
 /** Opens a connection for a further client of the browser, whose messages pass the rules of the lease. Default: its protocol. */

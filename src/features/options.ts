@@ -15,7 +15,7 @@ import {
 } from './downloads/options.js';
 import { exposeNetworkChecks, type ExposeNetworkSteps } from './exposed-network/options.js';
 import { ownerChecks } from './owner/options.js';
-import type { PendingCallsSteps } from './pending-calls/pending-calls.js';
+import type { PendingCallsSteps } from './pending-calls/options.js';
 import {
   replaysChecks,
   verifyReplays,

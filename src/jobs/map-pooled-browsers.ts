@@ -68,7 +68,7 @@ export async function* readCheckpoint(path: string): AsyncGenerator<OutcomeRecor
   yield* readRecords(path);
 }
 
-/** Loaded with the first use of a job: an import of this library loads only its options. */
+/** @internal Loaded with the first use of a job: an import of this library loads only its options. */
 export const loadJob = lazy(() => import('./run-job.js'));
 
 /** Starts the job with its first outcome. */

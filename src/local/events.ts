@@ -1,4 +1,4 @@
-import type { RecordingEnd } from '../recorder/recording.js';
+import type { RecordingEnd } from '../recorder/recording-end.js';
 
 /** An event of the pools, their leases and recordings. */
 export type PoolEvent =

@@ -27,10 +27,12 @@ export interface LocalFeature<Options extends object = object, Added extends obj
 export interface FeatureContext<Event = never> {
   /** `127.0.0.1:<port>` of the server. */
   readonly host: string;
+  /** @internal */
   readonly pools: PoolSet;
+  /** @internal */
   readonly recordings: LeaseRecordings;
   readonly quirks: Quirks;
-  /** The links to a live view of this lease, if there is one. */
+  /** @internal The links to a live view of this lease, if there is one. */
   readonly liveLinks: (pool: ChromiumPool, lease: ServedLease) => LiveLinks | undefined;
   /** Emits an event. */
   log(event: PoolEvent | Event): void;
@@ -46,26 +48,28 @@ export interface LiveLinks {
 export interface RunningFeature<Added extends object = object> {
   /** Properties of the `LocalPool`. They are not enumerable. */
   readonly added?: Added;
-  /** By method and path: `GET /live`. */
+  /** @internal By method and path: `GET /live`. */
   readonly pages?: Readonly<Record<string, PageRoute>>;
   /** Style sheets, by the name of their page. */
   readonly styles?: Readonly<Record<string, string>>;
-  /** WebSockets, by path. The function authorizes the request. */
+  /** @internal WebSockets, by path. The function authorizes the request. */
   readonly sockets?: Readonly<Record<string, (upgrade: Upgrade, url: URL) => void | Promise<void>>>;
   /** Called after each event of the pool. */
   onEvent?(): void;
+  /** @internal */
   liveLinks?(pool: ChromiumPool, lease: ServedLease): LiveLinks | undefined;
-  /** Answers a request of the API. @returns undefined when there is no answer. */
+  /** @internal Answers a request of the API. @returns undefined when there is no answer. */
   answer?(
     name: RequestName,
     response: ServerResponse,
     answer: () => Promise<Answer | undefined>,
   ): Promise<Answer | undefined>;
   /**
-   * Lets an upgrade request of a client pass.
+   * @internal Lets an upgrade request of a client pass.
    *
    * @returns A function for the open WebSocket. Undefined when the request stays without an answer.
    */
   upgrade?(socket: Socket): ((lease: ServedLease, disconnect: () => void) => void) | undefined;
+  /** @internal */
   onLeased?(lease: ServedLease): void;
 }

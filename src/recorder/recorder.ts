@@ -1,7 +1,8 @@
 import type { RecordedSession } from './page/replay-page.js';
 import type { PicturedBrowser } from './pictures.js';
 import { RecordingStore, type RecordingLimits } from './recording-store.js';
-import { Recording, type RecordingEnd, type RecordingPlan } from './recording.js';
+import { Recording, type RecordingPlan } from './recording.js';
+import type { RecordingEnd } from './recording-end.js';
 import { VideoWriter, type EncodingBrowser } from './video-writer.js';
 
 interface RecorderOptions {

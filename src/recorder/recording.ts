@@ -11,17 +11,9 @@ import type { PicturedBrowser } from './pictures.js';
 import { RecordedPages } from './recorded-pages.js';
 import type { RecordingFiles, RecordingStore } from './recording-store.js';
 import { Timeline } from './timeline.js';
+import { END_REASONS, type RecordingEnd } from './recording-end.js';
 import { isDiskFull, maxVideoSize, VideoFile, type Video } from './video-file.js';
 import type { VideoWriter } from './video-writer.js';
-
-/**
- * Why a recording ended: a request, its maximum duration, the end of the lease, the end of the browser, the limit of
- * bytes, a full disk, another disk error.
- *
- * @inline
- */
-export type RecordingEnd =
-  'stopped' | 'max-duration' | 'lease-ended' | 'browser-gone' | 'disk-limit' | 'disk-full' | 'disk-failed';
 
 export interface RecordingPlan {
   /** Most pictures per second. */
@@ -38,16 +30,6 @@ interface RecordingHost {
   readonly writer: VideoWriter;
   readonly onFinished: (recording: Recording, reason: RecordingEnd) => void;
 }
-
-const REASONS: Readonly<Record<RecordingEnd, string>> = {
-  stopped: 'It was stopped.',
-  'max-duration': 'The maximum duration was reached.',
-  'lease-ended': 'The lease ended.',
-  'browser-gone': 'The browser ended.',
-  'disk-limit': 'The size limit of recordings was reached.',
-  'disk-full': 'The disk is full.',
-  'disk-failed': 'The disk cannot be written.',
-};
 
 /** Milliseconds to wait for the first frame. A browser without pages sends none. */
 const FIRST_FRAME_TIMEOUT = 5_000;
@@ -225,7 +207,7 @@ export class Recording {
   async #finish(reason: RecordingEnd): Promise<void> {
     this.#length = this.length;
     this.#ending.abort();
-    this.#timeline.add('recording-ended', REASONS[reason]);
+    this.#timeline.add('recording-ended', END_REASONS[reason]);
     await this.#frames.end();
     const video = await this.#writeVideo().catch((error: Error) => void (this.failure = error.message));
     this.#onWritten();

@@ -14,11 +14,11 @@ export interface ExposedWebSockets {
   read(this: void, url: string): ExposedUrl | undefined;
   /** Returns the origin of the page that opens a WebSocket now; undefined if it is opaque or not known. */
   takeOrigin(this: void, url: ExposedUrl): string | undefined;
-  /** Opens a WebSocket from this machine. Rejects if the server refuses it. */
+  /** @internal Opens a WebSocket from this machine. Rejects if the server refuses it. */
   open(this: void, request: UpstreamRequest): Promise<Upstream>;
 }
 
-/** A WebSocket that a page wants to open. */
+/** @internal A WebSocket that a page wants to open. */
 export interface UpstreamRequest {
   readonly url: ExposedUrl;
   readonly protocols: readonly string[];
@@ -28,13 +28,13 @@ export interface UpstreamRequest {
   onClose(this: void, code: number, reason: string): void;
 }
 
-/** A WebSocket from this machine. */
+/** @internal A WebSocket from this machine. */
 export interface Upstream {
   send(message: string | Buffer): void;
   close(code?: number, reason?: string): void;
 }
 
-/** Opens a WebSocket from this machine, until the signal aborts. */
+/** @internal Opens a WebSocket from this machine, until the signal aborts. */
 export async function openUpstream(
   { url, protocols, headers, onMessage, onClose }: UpstreamRequest,
   { signal, acceptsInsecureCerts }: { signal: AbortSignal; acceptsInsecureCerts: boolean },

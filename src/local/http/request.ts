@@ -22,7 +22,7 @@ export const REQUESTS = [
 
 export type RequestName = (typeof REQUESTS)[number];
 
-/** A request, as its route receives it. */
+/** @internal A request, as its route receives it. */
 export interface RouteCall {
   readonly request: IncomingMessage;
   /** The id in the path. */
@@ -34,7 +34,7 @@ export interface RouteCall {
 }
 
 /**
- * Refuses requests from pages of other origins.
+ * @internal Refuses requests from pages of other origins.
  *
  * @param host `127.0.0.1:<port>` of this server.
  * @throws HttpFault 403
@@ -44,19 +44,19 @@ export function checkSource({ headers }: IncomingMessage, host: string): void {
   if (fault !== undefined) throw new HttpFault(403, 'forbidden', fault);
 }
 
-/** Method of a request. HEAD counts as GET: the answer is sent without its body. */
+/** @internal Method of a request. HEAD counts as GET: the answer is sent without its body. */
 export function methodOf({ method }: IncomingMessage): string | undefined {
   return method === 'HEAD' ? 'GET' : method;
 }
 
-/** URL of a request. @throws HttpFault 404 when the request has no valid URL */
+/** @internal URL of a request. @throws HttpFault 404 when the request has no valid URL */
 export function urlOf({ url = '/' }: IncomingMessage): URL {
   const base = 'http://127.0.0.1';
   if (URL.canParse(url, base)) return new URL(url, base);
   throw notFound('There is no such path.');
 }
 
-/** Requires `Authorization: Bearer <token>`. @throws HttpFault 401 */
+/** @internal Requires `Authorization: Bearer <token>`. @throws HttpFault 401 */
 export function checkToken({ headers }: IncomingMessage, token: string): void {
   const sent = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
   if (sent !== undefined && isSameSecret(sent, token)) return;
@@ -69,7 +69,7 @@ export function checkToken({ headers }: IncomingMessage, token: string): void {
 type UnknownFields = 'drop' | 'refuse';
 
 /**
- * Reads a JSON body. An empty body counts as an empty object.
+ * @internal Reads a JSON body. An empty body counts as an empty object.
  *
  * @throws HttpFault 400 with one detail for each wrong field, or 413.
  */
