@@ -53,7 +53,7 @@ export default defineConfig({
     reporters: ['default', new FailureReporter()],
     // One line for each file.
     slowTestThreshold: 600_000,
-    setupFiles: ['test/support/leaks.ts'],
+    setupFiles: ['test/support/leaks.ts', 'test/support/own-secrets.ts'],
     pool: 'forks',
     isolate: true,
     // Tests provoke warnings.

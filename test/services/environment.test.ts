@@ -64,8 +64,8 @@ describe('the service of the environment', () => {
     [
       'options come before the environment',
       { BROWSER_POOL_BASE_URL: 'https://elsewhere.example.com', BROWSER_POOL_ACCESS_TOKEN: 'ours' },
-      { baseUrl: 'http://127.0.0.1:9', token: 'given' },
-      { baseUrl: 'http://127.0.0.1:9/', token: 'given' },
+      { baseUrl: 'http://127.0.0.1:9', token: 'given-token' },
+      { baseUrl: 'http://127.0.0.1:9/', token: 'given-token' },
     ],
     [
       'the key of a service is read from its usual variable',
@@ -75,9 +75,9 @@ describe('the service of the environment', () => {
     ],
     [
       'the first of its variables counts',
-      { ANCHOR_API_KEY: 'second', ANCHORBROWSER_API_KEY: 'first' },
+      { ANCHOR_API_KEY: 'second-key', ANCHORBROWSER_API_KEY: 'first-key' },
       { service: anchor() },
-      { token: 'first' },
+      { token: 'first-key' },
     ],
     [
       'our variable comes first, for the service of the environment',
