@@ -1,247 +1,338 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, it } from 'vitest';
+import { setImmediate as nextTask } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebSocket } from 'ws';
 import { DownloadWatch } from '../../src/connect/downloads.js';
 import { MessageFilter } from '../../src/connect/message-filter.js';
 import { Socket } from '../../src/connect/socket.js';
+import { ExposedNetwork } from '../../src/features/exposed-network/exposed-network.js';
+import { Fuzzer } from '../support/cdp-fuzz.js';
 import { PlayedBrowser, settle } from '../support/played-browser.js';
+import { Random } from '../support/random.js';
 
-/** Larger than all parts of a copy that are under way at the same time. */
-const CONTENT = Buffer.alloc(3_000_001, 'content');
-const GUID = 'd0000000-0000-4000-8000-000000000001';
-const SAVE = 'd0000000-0000-4000-8000-000000000002';
-const BEGUN = { url: 'https://site.example/file', suggestedFilename: 'file' };
+describe('downloads', () => {
+  /** Larger than all parts of a copy that are under way at the same time. */
+  const CONTENT = Buffer.alloc(3_000_001, 'content');
+  const GUID = 'd0000000-0000-4000-8000-000000000001';
+  const SAVE = 'd0000000-0000-4000-8000-000000000002';
+  const BEGUN = { url: 'https://site.example/file', suggestedFilename: 'file' };
 
-let browser: PlayedBrowser;
-let folder: string;
-/** The files on the browser's machine. */
-let files: Map<string, Buffer>;
-/** What a client of the browser receives. */
-let seen: string[];
-let socket: Socket;
-let client: WebSocket;
-let watch: DownloadWatch;
-/** What the page says about the size of each file, if that is not true. */
-let shownSize: number | undefined;
+  let browser: PlayedBrowser;
+  let folder: string;
+  /** The files on the browser's machine. */
+  let files: Map<string, Buffer>;
+  /** What a client of the browser receives. */
+  let seen: string[];
+  let socket: Socket;
+  let client: WebSocket;
+  let watch: DownloadWatch;
+  /** What the page says about the size of each file, if that is not true. */
+  let shownSize: number | undefined;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'artifacts-'));
-  browser = await PlayedBrowser.start();
-  files = new Map();
-  seen = [];
-  shownSize = undefined;
-  await connect();
-  return async () => {
-    socket.cut('closed-by-us');
-    await browser[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true });
-  };
-});
-
-async function connect(isElsewhere = false): Promise<void> {
-  ({ socket, client } = await browser.connect());
-  const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
-  const filter = new MessageFilter(socket);
-  socket.tap = filter;
-  watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined });
-  socket.onMessage = (data) => void seen.push(String(data));
-  browser.onText = playFiles();
-}
-
-interface Command {
-  id: number;
-  method: string;
-  params: {
-    files?: string[];
-    functionDeclaration?: string;
-    arguments?: { value: unknown }[];
-    downloadPath?: string;
-  };
-}
-
-/** Plays the page with the `<input type=file>`. Returns what answers its commands. */
-function playFiles(): PlayedBrowser['onText'] {
-  let input = '';
-  let saving = '';
-  let added = Buffer.alloc(0);
-  return (text, page) => {
-    const { id, method, params } = JSON.parse(text) as Command;
-    const { functionDeclaration = '' } = params;
-    input = params.files?.[0] ?? input;
-    saving = params.downloadPath ?? saving;
-    const content = files.get(input) ?? Buffer.alloc(0);
-    const [first, second] = (params.arguments ?? []).map(({ value }) => value);
-    let value: unknown;
-    if (functionDeclaration.includes('readAsDataURL'))
-      value = content
-        .subarray(first as number, shownSize === undefined ? (second as number) : undefined)
-        .toString('base64');
-    else if (functionDeclaration.includes('download')) {
-      files.set(`${saving}/${String(first)}`, added);
-      added = Buffer.alloc(0);
-      send(page, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'our-page', guid: SAVE });
-      send(page, 'Browser.downloadProgress', { guid: SAVE, state: 'completed' });
-    } else if (functionDeclaration.includes('base64')) added = Buffer.from(String(second), 'base64');
-    else value = { size: shownSize ?? content.length, lastModified: 1 };
-    const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
-    page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
-  };
-}
-
-function send(to: WebSocket, method: string, params: object): void {
-  to.send(JSON.stringify({ method, params }));
-}
-
-/** A library makes the browser save downloads, and one is completed. */
-function startDownload(path = `${folder}/${GUID}`): void {
-  const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
-  socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
-  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: GUID });
-  const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
-  send(client, 'Browser.downloadProgress', progress);
-  send(client, 'Page.later', {});
-}
-
-/** Returns the state of the download that the library sees. */
-async function download(path?: string): Promise<string> {
-  startDownload(path);
-  const ended = () => seen.find((text) => text.includes('downloadProgress'));
-  await expect.poll(ended).toBeDefined();
-  return /"state":"(\w+)"/.exec(ended()!)![1]!;
-}
-
-it('holds back the end of a download until its file is on this machine, and nothing else', async () => {
-  files.set(`${folder}/${GUID}`, CONTENT);
-  expect(await download()).toBe('completed');
-  expect(seen.flatMap((text) => /^\{"method":"([\w.]+)"/.exec(text)?.[1] ?? [])).toEqual([
-    'Browser.downloadWillBegin',
-    'Page.later',
-    'Browser.downloadProgress',
-  ]);
-  expect(readFileSync(`${folder}/${GUID}`).equals(CONTENT)).toBe(true);
-  await watch.leaveNothing();
-  expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
-});
-
-it.each([
-  ['is already here', async () => writeFile(`${folder}/${GUID}`, CONTENT), `FOLDER/${GUID}`],
-  ['is where only the caller knows', async () => {}, '/only/there/report.pdf'],
-])('opens no WebSocket for a file that %s', async (_where, prepare, path) => {
-  await prepare();
-  expect(await download(path.replace('FOLDER', folder))).toBe('completed');
-  expect(browser.dialled).toBe(1);
-});
-
-it('reports a file that cannot be copied as canceled, so that no library reads a missing file', async () => {
-  expect(await download()).toBe('canceled');
-  expect(existsSync(`${folder}/${GUID}`)).toBe(false);
-});
-
-it('uses no file of this machine that the browser names, and writes no more bytes than it allows', async () => {
-  const canary = join(folder, 'canary');
-  await writeFile(canary, 'secret');
-  const arrived: string[] = [];
-  const failed: string[] = [];
-  const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
-  const listener = {
-    maxSize: CONTENT.length,
-    begun: () => {},
-    progressed: () => {},
-    arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
-    failed: (_download: unknown, { message }: Error) => void failed.push(message),
-  };
-  const filter = new MessageFilter(socket);
-  socket.tap = filter;
-  watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
-  // The browser's machine has nothing there.
-  await download(canary);
-  expect({ arrived, failed }).toEqual({ arrived: [], failed: [expect.stringContaining('browser shows 0')] });
-  // It says 10 bytes, and sends all of the file.
-  const guid = GUID.replace(/1$/, '3');
-  files.set(`${folder}/${guid}`, CONTENT);
-  shownSize = 10;
-  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid });
-  const progress = { guid, state: 'completed', receivedBytes: 10, filePath: `${folder}/${guid}` };
-  send(client, 'Browser.downloadProgress', progress);
-  await expect.poll(() => failed[1]).toContain('it has more than the 10 bytes');
-  expect(existsSync(`${folder}/${guid}`)).toBe(false);
-  // A file that is here already is measured.
-  const large = GUID.replace(/1$/, '4');
-  await writeFile(`${folder}/${large}`, Buffer.alloc(CONTENT.length + 1));
-  send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: large });
-  send(client, 'Browser.downloadProgress', { ...progress, guid: large, filePath: `${folder}/${large}` });
-  await expect.poll(() => failed[2]).toContain(`it has ${CONTENT.length + 1} bytes`);
-  expect(arrived).toEqual([]);
-});
-
-it('hides its own page from the library', async () => {
-  files.set(`${folder}/${GUID}`, CONTENT);
-  await download();
-  const before = seen.length;
-  const targetInfo = { targetId: 'our-page', type: 'page', browserContextId: 'our-context' };
-  send(client, 'Target.attachedToTarget', { sessionId: 'session-of-the-library', targetInfo });
-  send(client, 'Target.detachedFromTarget', { sessionId: 'session-of-the-library' });
-  send(client, 'Target.targetDestroyed', { targetId: 'our-page' });
-  send(client, 'Target.targetDestroyed', { targetId: 'another-page' });
-  await expect.poll(() => seen.length).toBeGreaterThan(before);
-  await settle();
-  expect(seen.slice(before).join()).toContain('another-page');
-  expect(seen.slice(before)).toHaveLength(1);
-});
-
-it.each([
-  { isElsewhere: true, here: '/var/folders/9x/T/artifacts-7', there: '/tmp/artifacts-7' },
-  { isElsewhere: true, here: '/tmp/artifacts-7', there: '/tmp/artifacts-7' },
-  { isElsewhere: false, here: '/var/folders/9x/T/artifacts-7', there: '/var/folders/9x/T/artifacts-7' },
-])('lets a browser save in a folder that its machine has: $here', async ({ isElsewhere, here, there }) => {
-  await connect(isElsewhere);
-  const params = { behavior: 'allowAndName', browserContextId: 'c', downloadPath: here, eventsEnabled: true };
-  socket.send(JSON.stringify({ id: 7, method: 'Browser.setDownloadBehavior', params, sessionId: 's' }));
-  await expect.poll(() => browser.received).toHaveLength(1);
-  const sent = { id: 7, method: 'Browser.setDownloadBehavior', params: { ...params, downloadPath: there } };
-  expect(JSON.parse(browser.received[0]!)).toEqual({ ...sent, sessionId: 's' });
-});
-
-it('copies two files of one name to two paths, if two pages upload them at the same time', async () => {
-  await connect(true);
-  for (const [index, page] of ['one', 'two'].entries()) {
-    const path = join(folder, page, 'a.txt');
-    await mkdir(join(folder, page));
-    await writeFile(path, page);
-    const command = {
-      id: index,
-      method: 'DOM.setFileInputFiles',
-      params: { files: [path] },
-      sessionId: page,
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'artifacts-'));
+    browser = await PlayedBrowser.start();
+    files = new Map();
+    seen = [];
+    shownSize = undefined;
+    await connect();
+    return async () => {
+      socket.cut('closed-by-us');
+      await browser[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
     };
-    socket.send(JSON.stringify(command));
+  });
+
+  async function connect(isElsewhere = false): Promise<void> {
+    ({ socket, client } = await browser.connect());
+    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
+    const filter = new MessageFilter(socket);
+    socket.tap = filter;
+    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere, listener: undefined });
+    socket.onMessage = (data) => void seen.push(String(data));
+    browser.onText = playFiles();
   }
-  const commands = () =>
-    browser.received
-      .map((text) => JSON.parse(text) as Command)
-      .filter(({ id, method }) => id < 2 && method === 'DOM.setFileInputFiles');
-  await expect.poll(commands).toHaveLength(2);
-  const paths = commands().map(({ params }) => params.files![0]);
-  expect(paths).toEqual([expect.stringMatching(/^\/tmp\/.*\/a\.txt$/), expect.stringMatching(/\/a\.txt$/)]);
-  expect(paths[0]).not.toBe(paths[1]);
+
+  interface Command {
+    id: number;
+    method: string;
+    params: {
+      files?: string[];
+      functionDeclaration?: string;
+      arguments?: { value: unknown }[];
+      downloadPath?: string;
+    };
+  }
+
+  /** Plays the page with the `<input type=file>`. Returns what answers its commands. */
+  function playFiles(): PlayedBrowser['onText'] {
+    let input = '';
+    let saving = '';
+    let added = Buffer.alloc(0);
+    return (text, page) => {
+      const { id, method, params } = JSON.parse(text) as Command;
+      const { functionDeclaration = '' } = params;
+      input = params.files?.[0] ?? input;
+      saving = params.downloadPath ?? saving;
+      const content = files.get(input) ?? Buffer.alloc(0);
+      const [first, second] = (params.arguments ?? []).map(({ value }) => value);
+      let value: unknown;
+      if (functionDeclaration.includes('readAsDataURL'))
+        value = content
+          .subarray(first as number, shownSize === undefined ? (second as number) : undefined)
+          .toString('base64');
+      else if (functionDeclaration.includes('download')) {
+        files.set(`${saving}/${String(first)}`, added);
+        added = Buffer.alloc(0);
+        send(page, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'our-page', guid: SAVE });
+        send(page, 'Browser.downloadProgress', { guid: SAVE, state: 'completed' });
+      } else if (functionDeclaration.includes('base64')) added = Buffer.from(String(second), 'base64');
+      else value = { size: shownSize ?? content.length, lastModified: 1 };
+      const ids = { browserContextId: 'our-context', targetId: 'our-page', sessionId: 'our-session' };
+      page.send(JSON.stringify({ id, method, result: { ...ids, result: { objectId: 'input', value } } }));
+    };
+  }
+
+  function send(to: WebSocket, method: string, params: object): void {
+    to.send(JSON.stringify({ method, params }));
+  }
+
+  /** A library makes the browser save downloads, and one is completed. */
+  function startDownload(path = `${folder}/${GUID}`): void {
+    const params = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
+    socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params }));
+    send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: GUID });
+    const progress = { guid: GUID, state: 'completed', receivedBytes: CONTENT.length, filePath: path };
+    send(client, 'Browser.downloadProgress', progress);
+    send(client, 'Page.later', {});
+  }
+
+  /** Returns the state of the download that the library sees. */
+  async function download(path?: string): Promise<string> {
+    startDownload(path);
+    const ended = () => seen.find((text) => text.includes('downloadProgress'));
+    await expect.poll(ended).toBeDefined();
+    return /"state":"(\w+)"/.exec(ended()!)![1]!;
+  }
+
+  it('holds back the end of a download until its file is on this machine, and nothing else', async () => {
+    files.set(`${folder}/${GUID}`, CONTENT);
+    expect(await download()).toBe('completed');
+    expect(seen.flatMap((text) => /^\{"method":"([\w.]+)"/.exec(text)?.[1] ?? [])).toEqual([
+      'Browser.downloadWillBegin',
+      'Page.later',
+      'Browser.downloadProgress',
+    ]);
+    expect(readFileSync(`${folder}/${GUID}`).equals(CONTENT)).toBe(true);
+    await watch.leaveNothing();
+    expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
+  });
+
+  it.each([
+    ['is already here', async () => writeFile(`${folder}/${GUID}`, CONTENT), `FOLDER/${GUID}`],
+    ['is where only the caller knows', async () => {}, '/only/there/report.pdf'],
+  ])('opens no WebSocket for a file that %s', async (_where, prepare, path) => {
+    await prepare();
+    expect(await download(path.replace('FOLDER', folder))).toBe('completed');
+    expect(browser.dialled).toBe(1);
+  });
+
+  it('reports a file that cannot be copied as canceled, so that no library reads a missing file', async () => {
+    expect(await download()).toBe('canceled');
+    expect(existsSync(`${folder}/${GUID}`)).toBe(false);
+  });
+
+  it('uses no file of this machine that the browser names, and writes no more bytes than it allows', async () => {
+    const canary = join(folder, 'canary');
+    await writeFile(canary, 'secret');
+    const arrived: string[] = [];
+    const failed: string[] = [];
+    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
+    const listener = {
+      maxSize: CONTENT.length,
+      begun: () => {},
+      progressed: () => {},
+      arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
+      failed: (_download: unknown, { message }: Error) => void failed.push(message),
+    };
+    const filter = new MessageFilter(socket);
+    socket.tap = filter;
+    watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
+    // The browser's machine has nothing there.
+    await download(canary);
+    expect({ arrived, failed }).toEqual({
+      arrived: [],
+      failed: [expect.stringContaining('browser shows 0')],
+    });
+    // It says 10 bytes, and sends all of the file.
+    const guid = GUID.replace(/1$/, '3');
+    files.set(`${folder}/${guid}`, CONTENT);
+    shownSize = 10;
+    send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid });
+    const progress = { guid, state: 'completed', receivedBytes: 10, filePath: `${folder}/${guid}` };
+    send(client, 'Browser.downloadProgress', progress);
+    await expect.poll(() => failed[1]).toContain('it has more than the 10 bytes');
+    expect(existsSync(`${folder}/${guid}`)).toBe(false);
+    // A file that is here already is measured.
+    const large = GUID.replace(/1$/, '4');
+    await writeFile(`${folder}/${large}`, Buffer.alloc(CONTENT.length + 1));
+    send(client, 'Browser.downloadWillBegin', { ...BEGUN, frameId: 'page', guid: large });
+    send(client, 'Browser.downloadProgress', { ...progress, guid: large, filePath: `${folder}/${large}` });
+    await expect.poll(() => failed[2]).toContain(`it has ${CONTENT.length + 1} bytes`);
+    expect(arrived).toEqual([]);
+  });
+
+  it('hides its own page from the library', async () => {
+    files.set(`${folder}/${GUID}`, CONTENT);
+    await download();
+    const before = seen.length;
+    const targetInfo = { targetId: 'our-page', type: 'page', browserContextId: 'our-context' };
+    send(client, 'Target.attachedToTarget', { sessionId: 'session-of-the-library', targetInfo });
+    send(client, 'Target.detachedFromTarget', { sessionId: 'session-of-the-library' });
+    send(client, 'Target.targetDestroyed', { targetId: 'our-page' });
+    send(client, 'Target.targetDestroyed', { targetId: 'another-page' });
+    await expect.poll(() => seen.length).toBeGreaterThan(before);
+    await settle();
+    expect(seen.slice(before).join()).toContain('another-page');
+    expect(seen.slice(before)).toHaveLength(1);
+  });
+
+  it.each([
+    { isElsewhere: true, here: '/var/folders/9x/T/artifacts-7', there: '/tmp/artifacts-7' },
+    { isElsewhere: true, here: '/tmp/artifacts-7', there: '/tmp/artifacts-7' },
+    { isElsewhere: false, here: '/var/folders/9x/T/artifacts-7', there: '/var/folders/9x/T/artifacts-7' },
+  ])('lets a browser save in a folder that its machine has: $here', async ({ isElsewhere, here, there }) => {
+    await connect(isElsewhere);
+    const params = {
+      behavior: 'allowAndName',
+      browserContextId: 'c',
+      downloadPath: here,
+      eventsEnabled: true,
+    };
+    socket.send(JSON.stringify({ id: 7, method: 'Browser.setDownloadBehavior', params, sessionId: 's' }));
+    await expect.poll(() => browser.received).toHaveLength(1);
+    const sent = { id: 7, method: 'Browser.setDownloadBehavior', params: { ...params, downloadPath: there } };
+    expect(JSON.parse(browser.received[0]!)).toEqual({ ...sent, sessionId: 's' });
+  });
+
+  it('copies two files of one name to two paths, if two pages upload them at the same time', async () => {
+    await connect(true);
+    for (const [index, page] of ['one', 'two'].entries()) {
+      const path = join(folder, page, 'a.txt');
+      await mkdir(join(folder, page));
+      await writeFile(path, page);
+      const command = {
+        id: index,
+        method: 'DOM.setFileInputFiles',
+        params: { files: [path] },
+        sessionId: page,
+      };
+      socket.send(JSON.stringify(command));
+    }
+    const commands = () =>
+      browser.received
+        .map((text) => JSON.parse(text) as Command)
+        .filter(({ id, method }) => id < 2 && method === 'DOM.setFileInputFiles');
+    await expect.poll(commands).toHaveLength(2);
+    const paths = commands().map(({ params }) => params.files![0]);
+    expect(paths).toEqual([expect.stringMatching(/^\/tmp\/.*\/a\.txt$/), expect.stringMatching(/\/a\.txt$/)]);
+    expect(paths[0]).not.toBe(paths[1]);
+  });
+
+  it('leaves nothing of a download that is being copied at the end', async () => {
+    files.set(`${folder}/${GUID}`, CONTENT);
+    startDownload();
+    await expect.poll(() => seen.join()).toContain('Page.later');
+    await watch.leaveNothing();
+    expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
+  });
+
+  it('leaves nothing of an upload that is under way at the end', async () => {
+    const path = join(folder, 'a.txt');
+    await writeFile(path, 'content');
+    socket.send(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files: [path] } }));
+    await watch.leaveNothing();
+    await expect.poll(() => files.size).toBe(1);
+    expect([...files.values()]).toEqual([Buffer.alloc(0)]);
+  });
 });
 
-it('leaves nothing of a download that is being copied at the end', async () => {
-  files.set(`${folder}/${GUID}`, CONTENT);
-  startDownload();
-  await expect.poll(() => seen.join()).toContain('Page.later');
-  await watch.leaveNothing();
-  expect(files.get(`${folder}/${GUID}`)).toHaveLength(0);
-});
+const SEED = 1;
+const MESSAGES = Number(process.env['MESSAGES'] ?? 500);
+const CANARY = 'the content of the canary file';
 
-it('leaves nothing of an upload that is under way at the end', async () => {
-  const path = join(folder, 'a.txt');
-  await writeFile(path, 'content');
-  socket.send(JSON.stringify({ id: 1, method: 'DOM.setFileInputFiles', params: { files: [path] } }));
-  await watch.leaveNothing();
-  await expect.poll(() => files.size).toBe(1);
-  expect([...files.values()]).toEqual([Buffer.alloc(0)]);
+it(`touches no host and no file that a browser names, whatever it sends (${MESSAGES} messages, seed ${SEED})`, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'hostile-'));
+  const canary = join(folder, 'canary');
+  await writeFile(canary, CANARY);
+  let connections = 0;
+  const trap = createServer((socket) => {
+    connections++;
+    socket.destroy();
+  }).listen(0, '127.0.0.2');
+  await once(trap, 'listening');
+  const host = `127.0.0.2:${(trap.address() as AddressInfo).port}`;
+  const texts = [
+    `http://${host}/`,
+    `http://${host}?@localhost:1/`,
+    `ws://${host}\\@localhost:1/`,
+    canary,
+    `../..${canary}`,
+  ];
+  const fuzzer = new Fuzzer(new Random(SEED), texts);
+  await using browser = await PlayedBrowser.start();
+  const arrived: string[] = [];
+  browser.onText = (text, page) => {
+    const { id, sessionId } = JSON.parse(text) as { id: number; sessionId?: string };
+    const ids = { browserContextId: 'c', targetId: 't', sessionId: 's', targetInfos: [] };
+    const result = { ...ids, result: { objectId: 'o', value: { size: 3, lastModified: 1 } } };
+    for (const one of change(JSON.stringify({ id, result, sessionId }))) page.send(one);
+  };
+  const change = fuzzer.connection();
+  while (fuzzer.changed < MESSAGES) {
+    const { socket, client } = await browser.connect();
+    const filter = new MessageFilter(socket);
+    socket.tap = filter;
+    const openCdp = (signal: AbortSignal) => Socket.open(new URL(browser.url), signal);
+    const listener = {
+      maxSize: 10,
+      begun: () => {},
+      progressed: () => {},
+      failed: () => {},
+      arrived: async (_download: unknown, path: string) => void arrived.push(await readFile(path, 'utf8')),
+    };
+    const watch = new DownloadWatch({ socket, filter, openCdp, isElsewhere: false, listener });
+    const plan = { hosts: 'localhost:1', acceptsInsecureCerts: false, open: openCdp, filter };
+    const exposed = new ExposedNetwork({ ...plan, onRequest: () => {}, onLost: () => {} });
+    await exposed.open(AbortSignal.timeout(500)).catch(() => {});
+    const behavior = { behavior: 'allowAndName', downloadPath: folder, eventsEnabled: true };
+    socket.send(JSON.stringify({ id: 1, method: 'Browser.setDownloadBehavior', params: behavior }));
+    const event = JSON.stringify({
+      method: 'Page.frameNavigated',
+      params: { frame: { id: 'f', url: 'about:blank' } },
+    });
+    for (let sent = 0; sent < 100; sent++) {
+      for (const text of change(event))
+        for (const one of browser.clients) if (one.readyState === one.OPEN) one.send(text);
+      if (sent % 10 === 0) await nextTask();
+    }
+    await watch.isOneComing().catch(() => {});
+    exposed.cut();
+    socket.cut('closed-by-us');
+    client.terminate();
+    browser.cut();
+    await socket.ended;
+  }
+  expect({ connections, stolen: arrived.filter((text) => text.includes(CANARY)) }).toEqual({
+    connections: 0,
+    stolen: [],
+  });
+  expect(await readFile(canary, 'utf8')).toBe(CANARY);
+  trap.close();
+  await rm(folder, { recursive: true });
 });

@@ -3,7 +3,6 @@ import { BrowserPool } from '../../src/index.js';
 import * as playwright from '../../src/playwright.js';
 import * as puppeteer from '../../src/puppeteer.js';
 import { webdriver, type WebDriverSession } from '../../src/services.js';
-import { leaseSession } from '../../src/calls/lease-browser.js';
 import { rejection } from '../pool/support.js';
 import { startCli } from '../cli/support.js';
 import { describeWithReal, SeleniumGrid } from '../support/real-services.js';
@@ -50,7 +49,7 @@ describeWithReal('grid', 'Selenium Grid', () => {
 
   it('waits for a browser longer than the queue of the Grid does', async () => {
     await using pool = poolOf();
-    const held = await leaseSession(pool, {});
+    const held = await playwright.leaseBrowser(pool);
     const refusals: string[] = [];
     const waiting = playwright.withPooledBrowser(pool, ({ session }) => session.sessionId, {
       onEvent: (event) => {
@@ -59,7 +58,7 @@ describeWithReal('grid', 'Selenium Grid', () => {
     });
     await expect.poll(() => refusals).toHaveLength(1);
     expect(refusals[0]).toMatch(/timed out/i);
-    await held.end({ status: 'ok' });
+    await held.release();
     const run = await waiting;
     expect(run).toMatchObject({ released: 'destroyed', cleanupErrors: [] });
     expect(run.acquireAttempts).toBeGreaterThan(1);

@@ -271,10 +271,31 @@ it('answers 202 until the video is written, and serves ranges of it afterwards',
     expect([early.status, early.headers.get('retry-after')]).toEqual([202, '1']);
   });
   const video = await replays.video(session, id!);
-  const part = await replays.get(session, id!, { range: 'bytes=100-199' });
-  expect(part.status).toBe(206);
-  expect(part.headers.get('content-range')).toBe(`bytes 100-199/${video.length}`);
-  expect(Buffer.from(await part.arrayBuffer())).toEqual(video.subarray(100, 200));
+  const size = video.length;
+  for (const [range, start, end] of [
+    ['bytes=100-199', 100, 199],
+    ['bytes=7-', 7, size - 1],
+    ['bytes=-2', size - 2, size - 1],
+    [`bytes=-${size + 1}`, 0, size - 1],
+    [`bytes=8-${size + 9}`, 8, size - 1],
+  ] as const) {
+    const part = await replays.get(session, id!, { range });
+    expect(part.status, range).toBe(206);
+    expect(part.headers.get('content-range')).toBe(`bytes ${start}-${end}/${size}`);
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(video.subarray(start, end + 1));
+  }
+  // Several ranges, and another unit.
+  for (const range of ['bytes=0-1,3-4', 'seconds=1-2']) {
+    const whole = await replays.get(session, id!, { range });
+    expect(whole.status, range).toBe(200);
+    expect(whole.headers.get('accept-ranges')).toBe('bytes');
+    expect(Buffer.from(await whole.arrayBuffer())).toEqual(video);
+  }
+  for (const range of [`bytes=${size}-`, `bytes=${size + 9}-${size + 10}`, 'bytes=4-2', 'bytes=-0']) {
+    const refused = await replays.get(session, id!, { range });
+    expect([refused.status, refused.headers.get('content-range')]).toEqual([416, `bytes */${size}`]);
+    await refused.body?.cancel();
+  }
 });
 
 it('does not count as activity of the lease', async () => {

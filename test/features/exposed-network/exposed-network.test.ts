@@ -1,0 +1,326 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { explainRefusal } from '../../../src/features/exposed-network/explain-refusal.js';
+import { ExposedHosts, faultInHosts } from '../../../src/features/exposed-network/exposed-hosts.js';
+import {
+  type ExposedRequest,
+  ExposedSender,
+  type StreamLimits,
+  TooLargeError,
+} from '../../../src/features/exposed-network/exposed-request.js';
+
+/** The rules, the URLs that they match, and others. */
+const RULES: [rules: string, exposed: string[], others: string[]][] = [
+  [
+    'localhost:3000',
+    [
+      'http://localhost:3000/',
+      'https://localhost:3000/a?b',
+      'ws://localhost:3000/hmr',
+      'http://a:b@localhost:3000/',
+    ],
+    [
+      'http://localhost/',
+      'http://localhost:30001/',
+      'http://localhost:3000.example/',
+      'http://a.localhost:3000/',
+      'http://other.example/?http://localhost:3000/',
+      'http://localhost:3000@other.example/',
+    ],
+  ],
+  ['shop.test', ['http://shop.test/', 'http://shop.test:81/', 'wss://shop.test/'], ['http://a.shop.test/']],
+  ['shop.test:80', ['http://shop.test/', 'https://shop.test:80/', 'ws://shop.test/'], ['https://shop.test/']],
+  [
+    'shop.test:443',
+    ['https://shop.test/', 'wss://shop.test/'],
+    ['http://shop.test/', 'https://shop.test:80/'],
+  ],
+  [
+    '*.test.internal',
+    ['http://a.test.internal/', 'http://a.b.test.internal:8080/'],
+    ['http://test.internal/', 'http://other.example/a.test.internal/'],
+  ],
+  ['.internal, x.*.com', ['http://a.internal/', 'http://x.y.com/'], ['http://internal/', 'http://y.com/']],
+  [
+    '<loopback>',
+    [
+      'http://localhost/',
+      'http://a.localhost:1/',
+      'https://127.0.0.1/',
+      'http://127.9.9.9:9/',
+      'http://[::1]:1/',
+    ],
+    ['http://127.example/', 'http://127.0.0.1.example/', 'http://localhost.example/', 'http://[::2]/'],
+  ],
+  ['<loopback>:3000', ['http://[::1]:3000/', 'http://127.0.0.1:3000/'], ['http://127.0.0.1/']],
+  ['*', ['http://a/', 'https://10.0.0.1:8/', 'ws://[fe80::1]/'], ['data:text/html,', 'file:///http://a/']],
+  ['*:8080', ['http://10.0.0.1:8080/', 'http://a:8080/'], ['http://a/']],
+  ['10.0.0.1,[0:0::1]:99', ['http://10.0.0.1/', 'http://[::1]:99/'], ['http://10.0.0.10/', 'http://[::1]/']],
+  // As in Playwright, a star in a name matches no address.
+  ['*1', ['http://host1/'], ['http://10.0.0.1/']],
+  ['Bücher.example', ['http://xn--bcher-kva.example/'], ['http://b.example/']],
+];
+
+describe.each(RULES)('%s', (rules, exposed, others) => {
+  const { pattern, cdpPatterns } = new ExposedHosts(rules);
+  /** As Chromium matches them. */
+  const asRegExp = (text: string) =>
+    new RegExp(`^${text.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`);
+  const isPaused = (url: string) => cdpPatterns.some((each) => asRegExp(each).test(url));
+
+  it.each(exposed)('exposes %s', (url) => {
+    expect(faultInHosts(rules)).toBeUndefined();
+    expect(pattern.test(url)).toBe(true);
+    if (url.startsWith('http')) expect(isPaused(url)).toBe(true);
+  });
+
+  it.each(others)('does not expose %s', (url) => expect(pattern.test(url)).toBe(false));
+});
+
+it('pauses no request to another host, except for a path that looks like a host', () => {
+  expect(new ExposedHosts('localhost:3000,shop.test:443').cdpPatterns).toEqual([
+    'http://localhost:3000/*',
+    'http://*@localhost:3000/*',
+    'https://localhost:3000/*',
+    'https://*@localhost:3000/*',
+    'http://shop.test:443/*',
+    'http://*@shop.test:443/*',
+    'https://shop.test/*',
+    'https://*@shop.test/*',
+  ]);
+});
+
+it.each([
+  ['', "has the rule '', which is no host"],
+  ['localhost,', "has the rule '', which is no host"],
+  ['http://localhost:3000', "has the rule 'http://localhost:3000', which is no host"],
+  ['a@localhost', 'which is no host'],
+  ['localhost/path', 'which is no host'],
+  ['::1', 'which is no host'],
+  ['[::g]', 'which is no host'],
+  ['3000', 'which is no host'],
+  ['<local>', 'which is no host'],
+  ['a b', 'which is no host'],
+  ['localhost:0', 'whose port must be 1 to 65535'],
+  ['localhost:65536', 'whose port must be 1 to 65535'],
+  [3000, "must be a list of hosts, such as 'localhost:3000', not 3000"],
+])('refuses %j', (rules, fault) => expect(faultInHosts(rules)).toContain(fault));
+
+it.each([
+  ['ws://10.0.0.9:80\\path?x=@localhost:3000/', 'websocket'],
+  ['ws://10.0.0.9?@localhost:3000/', 'websocket'],
+  ['ws://10.0.0.9#@localhost:3000/', 'websocket'],
+  ['http://10.0.0.9?@localhost:3000/', 'request'],
+  ['http://10.0.0.9\\@localhost:3000/', 'request'],
+  ['ws://localhost:3000/', 'request'],
+  ['http://localhost:3000/', 'websocket'],
+  ['file://localhost:3000/', 'request'],
+  ['nothing', 'request'],
+] as const)('does not expose %s as a %s: the parsed URL is tested', (url, kind) => {
+  expect(new ExposedHosts('localhost:3000').read(url, kind)).toBeUndefined();
+});
+
+it.each([
+  ['ws://LOCALHOST:3000', 'ws://localhost:3000/'],
+  ['ws:\\\\localhost:3000\\a', 'ws://localhost:3000/a'],
+])('opens %s as it was parsed', (url, href) => {
+  expect(new ExposedHosts('localhost:3000').read(url, 'websocket')).toBe(href);
+});
+
+describe('the error of a refused connection', () => {
+  const ELSEWHERE = { isElsewhere: true };
+
+  function explained(address: string, browser = ELSEWHERE, exposed?: string): string {
+    const error = new Error(`page.goto: net::ERR_CONNECTION_REFUSED at ${address}`);
+    explainRefusal(error, browser, exposed);
+    return error.message;
+  }
+
+  it('says once, in the message and the stack of the same error, that localhost is that of the browser', () => {
+    const error = new Error('net::ERR_CONNECTION_REFUSED at http://localhost:3000/a');
+    explainRefusal(error, ELSEWHERE);
+    const { message, stack } = error;
+    expect(message).toMatch(/another machine.*set exposeNetwork: 'localhost:3000'\.$/);
+    expect(stack).toContain(message);
+    explainRefusal(error, ELSEWHERE);
+    expect(error).toMatchObject({ message, stack });
+  });
+
+  it.each([
+    ['a browser of this machine', 'http://localhost:3000/', { isElsewhere: false }, undefined],
+    ['another address', 'http://shop.example/', ELSEWHERE, undefined],
+    ['an exposed address: its server is down', 'http://localhost:3000/', ELSEWHERE, 'localhost'],
+  ])('says nothing for %s', (_what, address, browser, exposed) => {
+    expect(explained(address, browser, exposed)).not.toContain('exposeNetwork');
+  });
+
+  it('names what is missing if other addresses are exposed', () => {
+    expect(explained('http://127.0.0.1:81/', ELSEWHERE, 'localhost')).toContain(
+      "exposeNetwork: '127.0.0.1:81'",
+    );
+  });
+});
+
+describe('a request of an exposed URL', () => {
+  const TEXT = 'The same sentence, many times. '.repeat(1000);
+  const LIMITS = { eventSource: 100, silence: 200, total: 400 };
+
+  const opened: (() => unknown)[] = [];
+  afterEach(() => opened.splice(0).forEach((close) => close()));
+
+  async function serve(onRequest: RequestListener, limits?: StreamLimits) {
+    const server = createServer(onRequest);
+    let connections = 0;
+    server.on('connection', () => connections++);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const sender = new ExposedSender(limits);
+    opened.push(
+      () => sender.close(),
+      () => server.closeAllConnections(),
+      () => server.close(),
+    );
+    const { port } = server.address() as AddressInfo;
+    const url = new ExposedHosts('127.0.0.1').read(`http://127.0.0.1:${port}/`, 'request')!;
+    const request = { url, method: 'GET', headers: {}, body: undefined, isEventSource: false };
+    const send = (changes: Partial<ExposedRequest> = {}) =>
+      sender.send({ ...request, ...changes }, new AbortController().signal);
+    return { server, send, connections: () => connections };
+  }
+
+  const ENCODINGS: [name: string, body: Buffer][] = [
+    ['gzip', gzipSync(TEXT)],
+    ['identity, gzip', gzipSync(TEXT)],
+    ['br', brotliCompressSync(TEXT)],
+    ['deflate', deflateSync(TEXT)],
+    ['deflate', deflateRawSync(TEXT)],
+    ['gzip, br', brotliCompressSync(gzipSync(TEXT))],
+  ];
+
+  it.each(ENCODINGS)('decodes %s, and drops the headers that no longer apply', async (encoding, body) => {
+    const { send } = await serve((_request, response) =>
+      response.writeHead(200, { 'Content-Encoding': encoding, 'Content-Length': body.length }).end(body),
+    );
+    const response = await send();
+    expect(String(response.body)).toBe(TEXT);
+    expect(response.headers.filter((header) => /^content/i.test(header))).toEqual([]);
+  });
+
+  it('passes an unknown encoding, a length without an encoding, and each cookie as it is, byte by byte', async () => {
+    const { send } = await serve(({ url }, response) => {
+      response.setHeader('X-Raw', Buffer.from('ü').toString('latin1'));
+      response.setHeader('Set-Cookie', ['a=1; HttpOnly', 'b=2']);
+      response
+        .writeHead(200, 'Fine', { 'Content-Length': 3, ...(url === '/' && { 'Content-Encoding': 'zstd' }) })
+        .end(Buffer.from('abc'));
+    });
+    const response = await send();
+    expect(response).toMatchObject({ status: 200, reason: 'Fine', body: Buffer.from('abc'), isCut: false });
+    expect(response.headers.filter((header) => !/^date/i.test(header))).toEqual([
+      'X-Raw: Ã¼',
+      'Set-Cookie: a=1; HttpOnly',
+      'Set-Cookie: b=2',
+      'Content-Length: 3',
+      'Content-Encoding: zstd',
+    ]);
+  });
+
+  it('forwards the headers of the page, but none of its connection, and follows no redirect', async () => {
+    let seen: object = {};
+    const { send } = await serve(({ headers }, response) => {
+      seen = headers;
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    const headers = {
+      Cookie: 'a=1',
+      Connection: 'close',
+      'Proxy-Authorization': 'secret',
+      Host: 'other',
+      Origin: 'http://a',
+    };
+    expect(await send({ method: 'POST', body: Buffer.from('abc'), headers })).toMatchObject({ status: 302 });
+    expect(seen).toEqual({
+      'accept-encoding': 'gzip, deflate, br',
+      'accept-language': 'en-US,en;q=0.9',
+      cookie: 'a=1',
+      origin: 'http://a',
+      host: expect.stringMatching(/^127\.0\.0\.1:/),
+      connection: 'keep-alive',
+      'content-length': '3',
+    });
+  });
+
+  it.each([
+    ['a stream of events of an EventSource', { isEventSource: true }, 'data: 1\n\n'],
+    ['a response that is silent', {}, 'beginning'],
+    ['a compressed response that is silent', { headers: { zip: '1' } }, 'beginning'],
+    ['a response that never ends', { headers: { tick: '1' } }, /^(tick)+$/],
+  ])('cuts %s, and returns its beginning', async (_name, changes, text) => {
+    let isGone = false;
+    const { send } = await serve(({ headers }, response) => {
+      response.on('close', () => (isGone = true));
+      if (headers['zip']) {
+        response.writeHead(200, { 'content-encoding': 'gzip' });
+        return response.write(gzipSync(text as string).subarray(0, -8));
+      }
+      if (!headers['tick']) return response.write(text);
+      const timer = setInterval(() => response.write('tick'), 20);
+      return response.on('close', () => clearInterval(timer));
+    }, LIMITS);
+    const response = await send(changes);
+    expect(response.isCut).toBe(true);
+    expect(String(response.body)).toMatch(text);
+    await expect.poll(() => isGone).toBe(true);
+  });
+
+  it('waits for a response with a length, however long it takes', async () => {
+    const { send } = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': 10 });
+      let sent = 0;
+      const timer = setInterval(() => {
+        response.write('x');
+        if (++sent === 10) clearInterval(timer);
+      }, LIMITS.total / 8);
+    }, LIMITS);
+    expect(await send()).toMatchObject({ isCut: false, body: Buffer.from('x'.repeat(10)) });
+  });
+
+  it.each([
+    ['by its length', (size: number) => ({ 'content-length': size })],
+    ['when it has arrived', () => ({})],
+  ])('refuses a body that CDP can not carry, %s', async (_when, headersOf) => {
+    const size = 64 * 1024 * 1024 + 1;
+    const headers = headersOf(size);
+    const { send } = await serve((_request, response) => {
+      response.writeHead(200, headers);
+      response.write('content-length' in headers ? 'x' : Buffer.alloc(size));
+    });
+    await expect(send()).rejects.toThrow(TooLargeError);
+  });
+
+  it('uses its connections again, and repeats a request for which the server had closed one', async () => {
+    let requests = 0;
+    const { send, connections, server } = await serve((_request, response) => response.end(`${++requests}`));
+    for (let count = 0; count < 3; count++) await send();
+    expect(connections()).toBe(1);
+    const sending = send({ method: 'POST', body: Buffer.from('abc') });
+    server.closeAllConnections();
+    expect(String((await sending).body)).toBe('4');
+  });
+
+  it('repeats a request once, over a new connection, if the server has closed all idle ones', async () => {
+    const { send, server } = await serve((_request, response) => response.end('done'));
+    await Promise.all([send(), send(), send(), send()]);
+    const sending = send();
+    server.closeAllConnections();
+    expect(String((await sending).body)).toBe('done');
+  });
+
+  it('rejects with the code of the connection', async () => {
+    const { send, server } = await serve(() => {});
+    server.close();
+    await expect(send()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});

@@ -1,0 +1,214 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import {
+  type Frame,
+  FrameFile,
+  layOutFrames,
+  readFrames,
+  type TimedFrame,
+} from '../../src/recorder/frames.js';
+import { RecordingStore, type StoredRecording } from '../../src/recorder/recording-store.js';
+import { type FilePart, VideoFile } from '../../src/recorder/video-file.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'recorder-files-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const FRAMES = [0, 100.5, 201].map(frame);
+
+it.each([
+  [0, FRAMES],
+  [1, FRAMES.slice(0, 2)],
+  [3, FRAMES.slice(0, 2)],
+  [14, FRAMES.slice(0, 2)],
+])('reads back the frames of a file that lacks %i bytes of its last frame', async (missing, frames) => {
+  const path = join(folder, `cut-${missing}`);
+  const file = new FrameFile(path, failed);
+  for (const frame of FRAMES) file.append(frame);
+  await file.end();
+  truncateSync(path, file.bytes - missing);
+  expect(await framesOf(path)).toEqual(frames);
+});
+
+it.runIf(process.platform === 'linux')('reports a full disk once, and ignores further frames', async () => {
+  const failures: Error[] = [];
+  const file = new FrameFile('/dev/full', (error) => failures.push(error));
+  for (const frame of FRAMES) file.append(frame);
+  await expect.poll(() => failures).toMatchObject([{ code: 'ENOSPC' }]);
+  for (const frame of FRAMES) file.append(frame);
+  await file.end();
+  expect(failures).toHaveLength(1);
+});
+
+it('drops frames when the disk is slow, so that memory use stays limited', async () => {
+  const path = join(folder, 'slow');
+  const file = new FrameFile(path, failed);
+  const jpeg = Buffer.alloc(1024 * 1024);
+  for (let at = 0; at < 100; at++) file.append({ at, jpeg });
+  expect(file.bytes).toBeLessThan(20 * 1024 * 1024);
+  await file.end();
+  expect((await framesOf(path)).length).toBeGreaterThan(10);
+});
+
+it('shows the first frame from the start of the video, and the last frame until its end', async () => {
+  expect(await layOut([300, 1_000], 2_500)).toEqual([
+    { at: 0, duration: 1_000, jpeg: frame(300).jpeg, isKey: true },
+    { at: 1_000, duration: 1_500, jpeg: frame(1_000).jpeg, isKey: false },
+  ]);
+  expect(await layOut([], 1_000)).toEqual([]);
+});
+
+it('repeats a frame every 10 s, so that players can seek in a video of a still page', async () => {
+  const frames = await layOut([0], 22_000);
+  expect(frames.map(({ at, duration }) => [at, duration])).toEqual([
+    [0, 10_000],
+    [10_000, 10_000],
+    [20_000, 2_000],
+  ]);
+});
+
+it.each([
+  ['5 s while the page changes', Array.from({ length: 120 }, (_, index) => index * 100), 12_000, 5_000],
+  ['5 min while it does not', [0], 900_000, 300_000],
+])('has a key frame every %s', async (_period, times, length, interval) => {
+  const keys = (await layOut(times, length)).filter(({ isKey }) => isKey);
+  expect(keys.map(({ at }) => at)).toEqual([0, interval, 2 * interval]);
+});
+
+function frame(at: number): Frame {
+  return { at, jpeg: Buffer.from(String(at)) };
+}
+
+function failed(error: Error): void {
+  throw error;
+}
+
+function framesOf(path: string): Promise<Frame[]> {
+  return Readable.from(readFrames(path)).toArray() as Promise<Frame[]>;
+}
+
+function layOut(times: readonly number[], length: number): Promise<TimedFrame[]> {
+  const frames = layOutFrames(Readable.from(times.map(frame)), length);
+  return Readable.from(frames).toArray() as Promise<TimedFrame[]>;
+}
+
+const path = join(folder, 'video.webm');
+
+it('reserves more space than requested, and releases it after a repeated attempt', async () => {
+  const file = new VideoFile(path, failed);
+  const expected = 3 * 1024 * 1024;
+  file.reserve(expected);
+  await expect.poll(() => file.reserved).toBeGreaterThan(expected);
+  expect(statSync(`${path}.part`).size).toBe(file.reserved);
+  const crash = async (stream: WritableStream<FilePart>) => {
+    await write('a longer text', stream);
+    throw new Error('crashed');
+  };
+  await expect(file.fill(crash)).rejects.toThrow('crashed');
+  expect(await file.fill((stream) => write('video', stream))).toBe(5);
+  expect(readFileSync(path, 'utf8')).toBe('video');
+  expect(existsSync(`${path}.part`)).toBe(false);
+});
+
+it('leaves no file when it is discarded', async () => {
+  const file = new VideoFile(join(folder, 'none.webm'), failed);
+  expect(existsSync(join(folder, 'none.webm.part'))).toBe(true);
+  await file.discard();
+  expect(existsSync(join(folder, 'none.webm.part'))).toBe(false);
+});
+
+it.runIf(process.platform === 'linux')(
+  'reports a full disk once, and leaves no file on a disk that is full from the start',
+  async () => {
+    const failures: Error[] = [];
+    const file = new VideoFile(path, (error) => failures.push(error));
+    rmSync(`${path}.part`);
+    symlinkSync('/dev/full', `${path}.part`);
+    for (const bytes of [1, 2]) file.reserve(bytes * 1024 * 1024);
+    await expect.poll(() => failures).toMatchObject([{ code: 'ENOSPC' }]);
+    file.reserve(3 * 1024 * 1024);
+    expect(() => new VideoFile(path, failed)).toThrow('ENOSPC');
+    expect(existsSync(`${path}.part`)).toBe(false);
+    await file.discard();
+    expect(failures).toHaveLength(1);
+  },
+);
+
+/** Writes a text out of order, as the WebM writer does. */
+async function write(text: string, stream: WritableStream<FilePart>): Promise<void> {
+  const data = new Uint8Array(Buffer.from(text));
+  const half = Math.floor(data.length / 2);
+  const writer = stream.getWriter();
+  await writer.write({ data: data.slice(half), position: half });
+  await writer.write({ data: data.slice(0, half), position: 0 });
+  await writer.close();
+}
+
+describe('the recordings of a folder', () => {
+  it('removes finished recordings to make room, and none that runs or whose video is being written', () => {
+    const store = new RecordingStore({ folder: undefined, maxBytes: 100, maxTotalBytes: 100, keep: 10 });
+    const files = { poster: '', video: '' };
+    const running = { bytes: 80, frameBytes: 0, files } as StoredRecording;
+    const finished = { bytes: 20, frameBytes: 0, finishedAt: new Date(), files } as StoredRecording;
+    for (const recording of [running, finished]) store.add(recording);
+    expect(store.hasRoom(running, 20)).toBe(true);
+    expect(store.list).toEqual([running]);
+    expect(store.hasRoom(running, 21)).toBe(false);
+    expect(store.list).toEqual([running]);
+  });
+
+  it('keeps recordings in a folder that git ignores, and removes the oldest of earlier processes first', async () => {
+    const parent = mkdtempSync(join(tmpdir(), 'recordings-'));
+    onTestFinished(() => rmSync(parent, { recursive: true }));
+    const folder = join(parent, 'kept');
+    const limits = { folder, maxBytes: 100, maxTotalBytes: 100, keep: 2 };
+    expect(existsSync(folder)).toBe(false);
+    const store = new RecordingStore(limits);
+    const recording = recordingAt('2026-02-03T04:05:06.789Z', 'cart.spec');
+    const { page, frames } = store.createFiles(recording);
+    expect(basename(dirname(page!))).toBe('2026-02-03T04-05-06Z-cart.spec-abcdef01');
+    expect(existsSync(dirname(page!))).toBe(true);
+    // What is removed anyway need not be on the user's disk.
+    expect(frames.startsWith(parent)).toBe(false);
+    expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
+    writeFileSync(page!, 'x'.repeat(50));
+    await store.close();
+
+    // Neither is a recording.
+    mkdirSync(join(folder, 'notes'));
+    writeFileSync(join(folder, '2026-01-01.txt'), '');
+    const next = new RecordingStore(limits);
+    const later = Object.assign(recordingAt('2026-02-04T00:00:00.000Z', 'cart.spec'), {
+      bytes: 10,
+      frameBytes: 0,
+    });
+    const files = next.createFiles(later);
+    next.add(Object.assign(later, { files, finishedAt: new Date() }));
+    next.prune();
+    expect(next.hasRoom(later, 40)).toBe(true);
+    expect(existsSync(page!)).toBe(true);
+    expect(next.hasRoom(later, 41)).toBe(true);
+    expect(readdirSync(folder).toSorted()).toEqual(
+      ['.gitignore', '2026-01-01.txt', basename(dirname(files.page!)), 'notes'].toSorted(),
+    );
+    await next.close();
+  });
+
+  function recordingAt(date: string, leaseName: string): StoredRecording {
+    const session = { leaseName };
+    return { replayId: 'abcdef0123456789', startedAt: new Date(date), session } as StoredRecording;
+  }
+});

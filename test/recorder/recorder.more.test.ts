@@ -1,0 +1,242 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { findBrowser } from '../../src/local.js';
+import { type Chromium, launchChromium } from '../../src/local/browser/chromium.js';
+import { type CdpBrowser, CdpConnection, type CdpSession } from '../../src/net/cdp-connection.js';
+import { type Frame, FrameFile } from '../../src/recorder/frames.js';
+import { BrowserPictures } from '../../src/recorder/pictures.js';
+import { Recorder } from '../../src/recorder/recorder.js';
+import { VideoFile } from '../../src/recorder/video-file.js';
+import { type VideoSource, VideoWriter } from '../../src/recorder/video-writer.js';
+import { hue, VideoPlayer } from '../local/replays/support.js';
+
+describe('the writer of videos', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'video-writer-'));
+  const player = new VideoPlayer();
+  const started: Chromium[] = [];
+  afterAll(async () => {
+    await player.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+
+  const HOUR = 3_600_000;
+
+  it('writes a video of an hour without holding it in memory', { timeout: 1_800_000 }, async () => {
+    const pictures = await Promise.all(['red', 'lime', 'blue'].map((colour) => player.picture(colour)));
+    // Decoders ignore bytes after the picture. The padding makes it as large as a full page.
+    const padding = Buffer.alloc(256 * 1024);
+    const frames = Array.from({ length: 360 }, (_, index) => ({
+      at: index * 10_000,
+      jpeg: Buffer.concat([pictures[Math.floor(index / 120)]!, padding]),
+    }));
+    const source = await fill('hour', HOUR, frames);
+    frames.length = 0;
+    const before = memory();
+    let most = 0;
+    const watch = setInterval(() => (most = Math.max(most, memory() - before)), 250);
+    const video = await newWriter()
+      .write(source)
+      .finally(() => clearInterval(watch));
+    expect(most).toBeLessThan((360 * padding.length) / 2);
+    const times = [0.1, 0.32, 0.35, 0.65, 0.68, 0.99];
+    const { duration, width, height, colours } = await player.play(readFileSync(video!.path), times);
+    expect(duration).toBeCloseTo(3_600, 0);
+    expect([width, height]).toEqual([320, 240]);
+    expect(colours.map(hue)).toEqual(['red', 'red', 'green', 'green', 'blue', 'blue']);
+  });
+
+  it('writes the video with a new Chromium after a crash', async () => {
+    const jpeg = await player.picture('red');
+    const frames = Array.from({ length: 200 }, (_, index) => ({ at: index * 100, jpeg }));
+    const source = await fill('crash', 20_000, frames);
+    started.length = 0;
+    const writing = newWriter().write(source);
+    await expect.poll(() => started.length).toBe(1);
+    process.kill(started[0]!.pid, 'SIGKILL');
+    expect((await writing)?.duration).toBe(20_000);
+    expect(started).toHaveLength(2);
+  });
+
+  it('fails with the reason after a second failure, leaves no file, and writes the next video', async () => {
+    const writer = newWriter();
+    const broken = await fill('broken', 1_000, [{ at: 0, jpeg: Buffer.from('no picture') }]);
+    await expect(writer.write(broken)).rejects.toThrow(/decoded/);
+    expect(existsSync(broken.file.path)).toBe(false);
+    await broken.file.discard();
+    const good = await fill('good', 1_000, [{ at: 0, jpeg: await player.picture('red') }]);
+    expect(await writer.write(good)).toMatchObject({ duration: 1_000, type: 'video/webm' });
+    const empty = await fill('empty', 1_000, []);
+    expect(await writer.write(empty)).toBeUndefined();
+    expect(existsSync(empty.file.path)).toBe(false);
+    await empty.file.discard();
+  });
+
+  function newWriter(): VideoWriter {
+    const writer = new VideoWriter(async (signal) => {
+      const options = { executablePath: await findBrowser(), args: [], headless: true };
+      const chromium = await launchChromium(options, signal);
+      started.push(chromium);
+      return chromium;
+    });
+    onTestFinished(() => writer.close());
+    return writer;
+  }
+
+  /** Appends frames again that were dropped because the disk was slow. */
+  async function fill(name: string, length: number, frames: readonly Frame[]): Promise<VideoSource> {
+    const file = new FrameFile(join(folder, name), failed);
+    for (const frame of frames) {
+      const before = file.bytes;
+      for (file.append(frame); file.bytes === before; file.append(frame)) await sleep(5);
+    }
+    await file.end();
+    return {
+      frames: file.path,
+      file: new VideoFile(`${file.path}.webm`, failed),
+      length,
+      framesPerSecond: 10,
+    };
+  }
+
+  function failed(error: Error): void {
+    throw error;
+  }
+
+  /** Bytes that are in use: a busy machine collects garbage late. */
+  function memory(): number {
+    collectGarbage();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  }
+});
+
+describe('the pictures of a browser', () => {
+  let chromium: Chromium;
+  let user: CdpConnection;
+  beforeAll(async () => {
+    const executablePath = await findBrowser();
+    chromium = await launchChromium(
+      { executablePath, headless: true, args: [] },
+      new AbortController().signal,
+    );
+    user = await CdpConnection.open(chromium.pipe);
+  });
+  afterAll(() => chromium.kill());
+
+  /** The captures that Chromium was asked for, with their durations in ms. */
+  class Captures {
+    readonly durations: number[] = [];
+
+    /** The browser, through which all commands of a client pass. */
+    readonly browser: CdpBrowser = {
+      connect: async ({ onMessage, onEnd }) => {
+        const sent = new Map<unknown, number>();
+        const channel = await chromium.pipe.connect({
+          onMessage: (message) => {
+            const began = sent.get(message['id']);
+            if (began !== undefined) this.durations.push(performance.now() - began);
+            onMessage(message);
+          },
+          onEnd,
+        });
+        return {
+          send: (command) => {
+            if (command['method'] === 'Page.captureScreenshot') sent.set(command['id'], performance.now());
+            channel.send(command);
+          },
+          close: () => channel.close(),
+        };
+      },
+    };
+  }
+
+  async function openPage(html: string): Promise<{ targetId: string; page: CdpSession }> {
+    const { targetId } = await user.ask('Target.createTarget', { url: `data:text/html,${html}` });
+    onTestFinished(async () => void (await user.ask('Target.closeTarget', { targetId })));
+    return { targetId: String(targetId), page: await user.attach(targetId) };
+  }
+
+  it('leaves a page that changes nine tenths of the time, and takes each picture once for all who watch', async () => {
+    const captures = new Captures();
+    const { targetId } = await openPage(
+      '<p id=p><script>setInterval(() => p.textContent = Math.random(), 5)</script>',
+    );
+    const pictures = new BrowserPictures(captures.browser);
+    const seen: Buffer[][] = [[], []];
+    const watches = seen.map((list) =>
+      pictures.watch(targetId, { interval: 50, onPicture: (jpeg) => void list.push(jpeg) }),
+    );
+    const began = performance.now();
+    await expect.poll(() => captures.durations.length, { timeout: 60_000 }).toBeGreaterThan(5);
+    const spent = captures.durations.reduce((sum, one) => sum + one, 0);
+    // The last pause may not be over.
+    expect(spent - captures.durations.at(-1)!).toBeLessThan((performance.now() - began) * 0.11);
+    for (const list of seen) expect(list).toHaveLength(captures.durations.length);
+    expect(seen[1]).toEqual(seen[0]);
+    for (const watch of watches) watch.stop();
+  });
+
+  it('asks for no picture of a page that is still, until it changes', async () => {
+    const captures = new Captures();
+    const { targetId, page } = await openPage('<body style="background:teal">');
+    const pictures = new BrowserPictures(captures.browser);
+    let seen = 0;
+    const watch = pictures.watch(targetId, { interval: 50, onPicture: () => void seen++ });
+    const isStill = async () => {
+      const before = captures.durations.length;
+      await sleep(1_000);
+      return captures.durations.length - before;
+    };
+    await expect.poll(isStill, { timeout: 20_000 }).toBe(0);
+    const before = seen;
+    await page.ask('Runtime.evaluate', { expression: 'document.body.style.background = "navy"' });
+    await expect.poll(() => seen).toBe(before + 1);
+    await expect.poll(isStill, { timeout: 20_000 }).toBe(0);
+    const last = await watch.take();
+    expect(last.length).toBeGreaterThan(1_000);
+    expect(seen).toBe(before + 1);
+    watch.stop();
+    await expect(watch.take()).rejects.toThrow('not watched');
+  });
+
+  it('goes on after navigations, whose captures Chromium does not answer', async () => {
+    const captures = new Captures();
+    const { targetId, page } = await openPage('<body style="background:red">');
+    const pictures = new BrowserPictures(captures.browser);
+    let seen = 0;
+    const watch = pictures.watch(targetId, { interval: 10, onPicture: () => void seen++ });
+    for (const colour of ['green', 'blue', 'black', 'red', 'green']) {
+      await page.ask('Page.navigate', { url: `data:text/html,<body style="background:${colour}">` });
+      watch.hint('navigation');
+    }
+    const before = seen;
+    await page.ask('Page.navigate', { url: 'data:text/html,<h1>The end</h1>' });
+    await expect.poll(() => seen, { timeout: 20_000 }).toBeGreaterThan(before);
+    watch.stop();
+  });
+
+  it('takes no pictures while a recording is paused, and goes on afterwards', async () => {
+    const limits = { maxBytes: 1e8, maxTotalBytes: 1e8, keep: 10 };
+    const recorder = new Recorder({ limits, launch: () => Promise.reject(new Error('no video')) });
+    onTestFinished(() => recorder.close());
+    await openPage('<p id=p><script>setInterval(() => p.textContent = Math.random(), 20)</script>');
+    const session = { sessionId: 's', leaseId: 'l', pool: 'p' };
+    const { signal } = new AbortController();
+    const recording = await recorder.record(chromium, session, { framerate: 20 }, signal);
+    recording.pause();
+    const before = recording.frameBytes;
+    expect(before).toBeGreaterThan(0);
+    await sleep(1_500);
+    expect(recording.frameBytes).toBe(before);
+    recording.resume();
+    await expect.poll(() => recording.frameBytes, { timeout: 20_000 }).toBeGreaterThan(before);
+  });
+});
