@@ -1,12 +1,15 @@
 import { CdpClient, FIRST_ID } from './cdp-client.js';
 import {
   isRead,
+  LONGEST_HEAD,
+  methodOf,
   MisfitError,
   partOf,
   readCommand,
   readEvent,
   readMessage,
   readResult,
+  shownMethod,
   type CommandName,
   type CommandParams,
   type EventName,
@@ -17,12 +20,9 @@ import {
 import { sessionIdOf, Sessions, type SessionSocket } from './session-socket.js';
 import type { Frame, Socket, SocketTap } from './socket.js';
 
-/** The beginning of a message in which its method or its id is, in bytes. */
-const HEAD = 200;
 /** Longest message that can contain the id of a hidden page and matters to a library, in bytes. */
 const LONGEST_TARGET_EVENT = 16 * 1024;
 
-const METHOD = /"method":\s*"([\w.]+)"/;
 const RESPONSE = /^\s*\{\s*(?:"type":\s*"(?:success|error)",\s*)?"id":\s*(\d+)/;
 
 /**
@@ -94,7 +94,7 @@ export class MessageFilter implements SocketTap {
 
   command(data: string | Frame): string | Frame | undefined {
     const isLimited = this.#rules.some(({ isLimit }) => isLimit);
-    const method = METHOD.exec(partOf(data, 0, HEAD))?.[1];
+    const method = shownMethod(data);
     if (!isLimited && !this.#isWanted(method)) return data;
     const command = readMessage(data);
     const isWanted = this.#isWanted(command.method);
@@ -111,16 +111,16 @@ export class MessageFilter implements SocketTap {
 
   message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
     if (!(data instanceof Uint8Array)) return data;
-    const head = partOf(data, 0, HEAD);
-    const id = RESPONSE.exec(head)?.[1];
+    const id = RESPONSE.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
     if (Number(id) > FIRST_ID && this.cdp.receive(data)) return undefined;
-    const response =
-      id !== undefined && this.#awaited.size > 0 ? this.#onResponse(Number(id), data) : undefined;
-    if (response) return response.then(() => this.#deliver(data));
-    if (id !== undefined) return this.#deliver(data);
-    if (this.#isHidden(data)) return undefined;
-    const name = METHOD.exec(head)?.[1];
-    if (!isRead(name) || !this.#rules.some(({ events }) => events?.[name])) return this.#deliver(data);
+    if (id === undefined && this.#isHidden(data)) return undefined;
+    const name = this.#rules.some(({ events }) => events) ? methodOf(data) : undefined;
+    // Also with an id: a library may read another one behind it, and take the message for an event.
+    if (!isRead(name) || !this.#rules.some(({ events }) => events?.[name])) {
+      const response =
+        id !== undefined && this.#awaited.size > 0 ? this.#onResponse(Number(id), data) : undefined;
+      return response ? response.then(() => this.#deliver(data)) : this.#deliver(data);
+    }
     const changed = this.#onEvent(name, data);
     return changed instanceof Promise
       ? changed.then((one) => one && this.#deliver(one))

@@ -149,6 +149,35 @@ export function expectMessage(data: Frame): void {
   if (!USUAL.test(partOf(data, 0, LONGEST_BEGINNING))) readMessage(data);
 }
 
+const METHOD = /"method":\s*"([\w.]+)"/;
+/** Longest beginning of a message in which its method or its id is, in bytes. */
+export const LONGEST_HEAD = 200;
+/** Longest message that is parsed although nothing in it is suspect, in bytes: to parse a picture takes long. */
+const LONGEST_PARSED = 16 * 1024;
+const ESCAPE = String.raw`\u`;
+
+/** Reads the method in the beginning of a message, where the known libraries and browsers write it. */
+export function shownMethod(data: string | Frame): string | undefined {
+  return METHOD.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
+}
+
+/**
+ * Reads the method of a message as its receiver will: JSON allows to write it behind the parameters, with escapes, or twice.
+ *
+ * @throws As `readMessage`.
+ */
+export function methodOf(data: Uint8Array): string | undefined {
+  const isLarge = data.length > LONGEST_PARSED;
+  return isLarge && !maySayOtherwise(Buffer.from(data.buffer, data.byteOffset, data.length))
+    ? shownMethod(data)
+    : readMessage(data).method;
+}
+
+/** Whether an event that this library reads can be behind the beginning of a message. */
+function maySayOtherwise(data: Buffer): boolean {
+  return [ESCAPE, ...Object.keys(EVENTS)].some((text) => data.includes(text));
+}
+
 /** Whether this library reads an event. */
 export function isRead(name: string | undefined): name is EventName {
   return name !== undefined && Object.hasOwn(EVENTS, name);

@@ -138,6 +138,36 @@ it.each([
   expect({ got, dropped }).toEqual({ got: [], dropped: [method] });
 });
 
+const BEGUN = 'Browser.downloadWillBegin';
+const BAD_GUID = '"params":{"guid":"../../canary","url":"","suggestedFilename":"","frameId":"f"}';
+const LONG = 'x'.repeat(100_000);
+
+it.each([
+  ['twice', `{"method":"A.b",${BAD_GUID},"method":"${BEGUN}"}`],
+  ['behind the parameters', `{"params":{"x":"${'x'.repeat(300)}"},${BAD_GUID},"method":"${BEGUN}"}`],
+  ['in a large message', `{"method":"A.b","params":{"x":"${LONG}"},${BAD_GUID},"method":"${BEGUN}"}`],
+  [
+    'with escapes, in a large message',
+    `{"method":"A.b","params":{"x":"${LONG}"},${BAD_GUID},"m\\u0065thod":"Browser\\u002edownloadWillBegin"}`,
+  ],
+  ['with an escape', `{"m\\u0065thod":"${BEGUN}",${BAD_GUID}}`],
+  ['in a response', `{"id":7,"result":{},"id":0,"method":"${BEGUN}",${BAD_GUID}}`],
+  [
+    'in an awaited response',
+    `{"id":8,"result":{"browserContextId":"c"},"id":0,"method":"${BEGUN}",${BAD_GUID}}`,
+  ],
+])('reads an event whose name is written %s, as its receiver does', async (_how, text) => {
+  filter.add({
+    events: { [BEGUN]: () => {} },
+    results: { 'Target.createBrowserContext': () => {} },
+  });
+  socket.send(command(8, 'Target.createBrowserContext', {}));
+  far.send(text);
+  far.send('{"method":"Page.loadEventFired","params":{}}');
+  await expect.poll(() => seen).toEqual(['{"method":"Page.loadEventFired","params":{}}']);
+  expect(dropped).toEqual([BEGUN]);
+});
+
 it.each([
   '[]',
   '{"method":1}',
