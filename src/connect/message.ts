@@ -121,7 +121,8 @@ const envelope = v.object({
       v.transform((id) => id ?? undefined),
     ),
   ),
-  method: may(text),
+  // With a domain: an event `error` would make Node's emitters throw.
+  method: may(v.pipe(text, v.regex(/^[\w:]+\.[\w.:]+$/))),
   sessionId: may(text),
   params: may(v.custom<Record<string, unknown>>(isRecord)),
   result: may(v.unknown()),
@@ -141,7 +142,7 @@ export function readMessage(data: string | Frame): Message {
 
 /** How browsers begin their messages: these have the right parts, which costs nothing to see. */
 const USUAL =
-  /^\{(?:"type":"(?:event|success)",)?(?:"method":"[\w.]+","params":\{|"id":\d+,"result":\{|"id":\d+,"error":\{)/;
+  /^\{(?:"type":"(?:event|success)",)?(?:"method":"\w+\.[\w.]+","params":\{|"id":\d+,"result":\{|"id":\d+,"error":\{)/;
 const LONGEST_BEGINNING = 120;
 
 /** @throws MisfitError if the parts of a message are not what the protocol says; SyntaxError if it is not JSON. */

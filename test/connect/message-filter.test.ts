@@ -171,6 +171,7 @@ it.each([
 it.each([
   '[]',
   '{"method":1}',
+  '{"method":"error","params":{}}',
   '{"method":"Target.attachedToTarget","params":null}',
   '{"id":"1","method":"Target.attachedToTarget"}',
 ])('ends the connection after a message that is none: %s', async (text) => {
