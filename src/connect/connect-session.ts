@@ -103,6 +103,8 @@ async function openParts(connector: Connector, grant: Grant, plan: ConnectPlan, 
   const socket = await openSocket(grant, { protocol, trust, signal, spare });
   const filter = filterOf(socket, plan.onMisfit);
   const rules = additions.flatMap((one) => one.rules ?? []);
+  // Also without a feature that reads it: see its table.
+  if (protocol === 'cdp') filter.add({ events: { 'Runtime.bindingCalled': () => {} } });
   filter.add(...rules);
   // A second WebSocket would be another lease.
   const hasOneSocket = grant.endsWithConnection === true && protocol === 'cdp';

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, jsonOf, parseJson } from '../shared/json.js';
 import type { Frame } from './socket.js';
 
 /** A name from outside that becomes part of a path. Chromium's are UUIDs. */
@@ -33,6 +33,9 @@ const evaluated = v.object({
   exceptionDetails: may(v.object({ exception: may(v.object({ description: may(text) })) })),
 });
 
+/** The function in pages through which Playwright receives the calls of exposed functions. */
+const PLAYWRIGHTS_BINDING = '__playwright__binding__';
+
 /** The events of a browser that this library reads, with the fields that it reads. */
 const EVENTS = {
   'Browser.downloadWillBegin': v.object({ guid, url: text, suggestedFilename: text, frameId: may(text) }),
@@ -50,7 +53,11 @@ const EVENTS = {
     context: v.object({ id: v.number(), origin: text }),
   }),
   'Runtime.executionContextsCleared': v.object({}),
-  'Runtime.bindingCalled': v.object({ payload: text, executionContextId: v.number() }),
+  'Runtime.bindingCalled': v.pipe(
+    v.object({ name: may(text), payload: text, executionContextId: v.number() }),
+    // A page can call this function with any text, and Playwright does not catch what it throws then.
+    v.check(({ name, payload }) => name !== PLAYWRIGHTS_BINDING || isRecord(jsonOf(payload))),
+  ),
   'Fetch.requestPaused': v.object({
     requestId: text,
     frameId: text,

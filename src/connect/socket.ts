@@ -268,13 +268,19 @@ export class Socket {
    */
   async #receive(data: Frame, isBinary: boolean): Promise<void> {
     if (endTasks.ending) await endTasks.ending;
+    let message: Frame | undefined;
     try {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
       expectMessage(data);
       this.#calls.noteResponse(data);
       const tapped = this.tap ? this.tap.message(data) : data;
-      const message = tapped instanceof Promise ? await tapped : tapped;
+      message = tapped instanceof Promise ? await tapped : tapped;
+    } catch {
+      // No code of the caller runs there: the message can be, for example, too deep to be written again.
+      return this.cut('dropped');
+    }
+    try {
       if (message !== undefined) await this.onMessage(message, isBinary);
     } catch (error) {
       if (!(error instanceof MisfitError) && isMessage(data)) throw error;

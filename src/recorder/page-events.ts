@@ -1,5 +1,5 @@
 import type { CdpEvent, CdpSession } from '../net/cdp-connection.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, jsonOf } from '../shared/json.js';
 import type { Timeline } from './timeline.js';
 
 /** Requests, and documents, that are kept until they end or appear. Above that, the oldest are dropped. */
@@ -103,7 +103,7 @@ export class PageEvents {
     },
     'Inspector.targetCrashed': () => this.#timeline.add('page-error', 'The page crashed.'),
     'Runtime.bindingCalled': ({ payload }: { payload: unknown }) => {
-      const interaction = typeof payload === 'string' ? parseJson(payload) : undefined;
+      const interaction = typeof payload === 'string' ? jsonOf(payload) : undefined;
       if (!isRecord(interaction) || typeof interaction['text'] !== 'string') return;
       const { kind, text } = interaction;
       if (kind === 'click' || kind === 'key') this.#timeline.add(kind, text);
@@ -167,8 +167,12 @@ function withoutSecrets(text: string): string {
   if (url.protocol === 'data:') return text.slice(0, MAX_DATA_URL);
   if (url.username !== '') url.username = '';
   if (url.password !== '') url.password = '';
-  for (const name of new Set(url.searchParams.keys()))
-    if (SECRET.test(name)) url.searchParams.set(name, 'hidden');
+  const query = [...url.searchParams];
+  // At once: each change would write the whole URL, whose length a page chooses.
+  if (query.some(([name]) => SECRET.test(name)))
+    url.search = String(
+      new URLSearchParams(query.map(([name, value]) => [name, SECRET.test(name) ? 'hidden' : value])),
+    );
   return url.href;
 }
 

@@ -1,5 +1,5 @@
 import { CdpConnection, CdpSession, type CdpEvent } from '../net/cdp-connection.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { isRecord, jsonOf } from '../shared/json.js';
 import type { PicturedBrowser, Watch } from './pictures.js';
 
 interface RecordedPagesOptions {
@@ -88,7 +88,7 @@ export class RecordedPages {
 
   /** A report of the script in the page: an interaction, or that the page was shown or hidden. */
   #onReport(session: string, page: RecordedPage, payload: unknown): void {
-    const report = typeof payload === 'string' ? parseJson(payload) : undefined;
+    const report = typeof payload === 'string' ? jsonOf(payload) : undefined;
     const kind = isRecord(report) ? report['kind'] : undefined;
     const wasVisible = page.isVisible;
     if (kind === 'hidden' || kind === 'visible') page.isVisible = kind === 'visible';

@@ -138,6 +138,7 @@ it.each([
   expect({ got, dropped }).toEqual({ got: [], dropped: [method] });
 });
 
+const PROGRESS = 'Browser.downloadProgress';
 const BEGUN = 'Browser.downloadWillBegin';
 const BAD_GUID = '"params":{"guid":"../../canary","url":"","suggestedFilename":"","frameId":"f"}';
 const LONG = 'x'.repeat(100_000);
@@ -166,6 +167,31 @@ it.each([
   far.send('{"method":"Page.loadEventFired","params":{}}');
   await expect.poll(() => seen).toEqual(['{"method":"Page.loadEventFired","params":{}}']);
   expect(dropped).toEqual([BEGUN]);
+});
+
+it.each(['x', 'null', '[]', '1'])(
+  'drops a call of the function of Playwright in pages that Playwright can not read: %s',
+  async (payload) => {
+    filter.add({ events: { 'Runtime.bindingCalled': () => {} } });
+    const call = (name: string, text: string) =>
+      JSON.stringify({
+        method: 'Runtime.bindingCalled',
+        params: { name, payload: text, executionContextId: 1 },
+      });
+    const others = [call('__playwright__binding__', '{"name":"f"}'), call('mine', payload)];
+    for (const text of [call('__playwright__binding__', payload), ...others]) far.send(text);
+    await expect.poll(() => seen).toEqual(others);
+    expect(dropped).toEqual(['Runtime.bindingCalled']);
+  },
+);
+
+it('ends the connection after a message that is too deep to be changed', async () => {
+  filter.add({ events: { [PROGRESS]: async () => ({ state: 'canceled' }) } });
+  const guid = 'd0000000-0000-4000-8000-000000000001';
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+  far.send(`{"method":"${PROGRESS}","params":{"guid":"${guid}","state":"completed","deep":${deep}}}`);
+  expect(await socket.ended).toBe('dropped');
+  expect(seen).toEqual([]);
 });
 
 it.each([

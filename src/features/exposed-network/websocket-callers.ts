@@ -1,7 +1,7 @@
 import type { MessageRules } from '../../connect/message-filter.js';
 import type { EventParams } from '../../connect/message.js';
 import { clock } from '../../shared/clock.js';
-import { isRecord, jsonOf } from '../../shared/json.js';
+import { jsonOf } from '../../shared/json.js';
 import type { ExposedHosts, ExposedUrl } from './exposed-hosts.js';
 
 /** Time in ms in which Playwright reports a WebSocket that a page has opened. A route of the user may have taken it. */
@@ -69,7 +69,9 @@ export class WebSocketCallers {
 
 /** All texts in a JSON value: how Playwright encodes the arguments of a function is its own. */
 function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsIn);
-  return isRecord(value) ? Object.values(value).flatMap(textsIn) : [];
+  // Not recursive: a page chooses the depth.
+  const values = [value];
+  for (const one of values)
+    if (typeof one === 'object' && one !== null) for (const inner of Object.values(one)) values.push(inner);
+  return values.filter((one) => typeof one === 'string');
 }
