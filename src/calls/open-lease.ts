@@ -18,24 +18,13 @@ export interface CallPlan<Handles, Session extends object = object> extends Omit
   readonly isForTasks?: boolean;
 }
 
-/** Leases a browser, with all features, and opens its start page. The caller must call `end`. */
-export async function openLease<Handles, Session extends object>({
+/** Leases a browser, with all features. The caller must call `end`. */
+export function openLease<Handles, Session extends object>({
   pool,
-  isForTasks = false,
+  isForTasks,
   ...plan
 }: CallPlan<Handles, Session>): Promise<PooledLease<Handles, Session>> {
-  const features = createFeatures(plan.settings);
-  const lease = await Lease.open({ ...plan, pools: [pool], features });
-  if (isForTasks) return lease;
-  const { context, link } = lease;
-  try {
-    const place = plan.connector && { connection: link.connection, handles: lease.handles as object };
-    await features.startPage.open(context, place);
-    return lease;
-  } catch (error) {
-    await lease.end({ status: 'failed', error });
-    throw error;
-  }
+  return Lease.open({ ...plan, pools: [pool], features: createFeatures(plan.settings, isForTasks) });
 }
 
 /** Continues a lease of another process, with all features. The caller must call `end`. */

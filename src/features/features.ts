@@ -11,8 +11,10 @@ import { StartPage } from './start-page/start-page.js';
 /**
  * The list of the features: each lease has one of each. A feature that needs the value of another one's option receives it here,
  * and does not import that feature. The list is created where the call begins: see `nesting`.
+ *
+ * @param isForTasks The lease is for tasks, which open their own pages.
  */
-export function createFeatures(settings: FeatureSettings) {
+export function createFeatures(settings: FeatureSettings, isForTasks = false) {
   return {
     replays: new Replays(settings),
     artifacts: new Artifacts(settings.artifacts),
@@ -21,7 +23,7 @@ export function createFeatures(settings: FeatureSettings) {
     owner: new Owner(settings.owner),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
-    startPage: new StartPage(),
+    startPage: new StartPage(isForTasks),
   };
 }
 

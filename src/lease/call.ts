@@ -3,7 +3,7 @@ import { beginCall } from '../pool/open-calls.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { clock } from '../shared/clock.js';
 import { runs } from '../shared/process-state.js';
-import type { PoolClosedError } from '../shared/service-errors.js';
+import { PoolClosedError } from '../shared/service-errors.js';
 import { callListener, publish, traceStage } from '../shared/telemetry.js';
 import { CallbackClock } from './callback-clock.js';
 import type { CallContext } from './context.js';
@@ -23,13 +23,9 @@ export class Call {
   readonly #stages: Record<string, number> = {};
   readonly #errors: Error[] = [];
   readonly #leavePools: readonly (() => void)[];
+  #end: ((reason: unknown) => void) | undefined;
 
-  /** @param onClosed Called after the abort when one of the pools is closed: nobody else may be left to end the lease. */
-  constructor(
-    pools: readonly [BrowserPool<object>, ...BrowserPool<object>[]],
-    settings: CallSettings,
-    onClosed: () => void,
-  ) {
+  constructor(pools: readonly [BrowserPool<object>, ...BrowserPool<object>[]], settings: CallSettings) {
     const [pool] = pools;
     this.pool = pool;
     this.#abort = new LinkedAbort(settings.signal);
@@ -47,7 +43,7 @@ export class Call {
     };
     const close = (error: PoolClosedError) => {
       this.#abort.abort(error);
-      onClosed();
+      this.#end?.(this.#abort.signal.reason);
     };
     this.#leavePools = pools.map((one) => beginCall(one, close));
   }
@@ -56,6 +52,13 @@ export class Call {
   get facts(): Pick<FailedLease, 'timings' | 'cleanupErrors'> {
     const total = Math.round(this.#abort.elapsed);
     return { timings: { ...this.#stages, total }, cleanupErrors: this.#errors };
+  }
+
+  /** Calls `end` after the abort when one of the pools is closed, or was: nobody else may be left to end the lease. */
+  onPoolClosed(end: (reason: unknown) => void): void {
+    this.#end = end;
+    const { reason } = this.#abort.signal;
+    if (reason instanceof PoolClosedError) end(reason);
   }
 
   dispose(): void {

@@ -8,7 +8,7 @@ import type { AnyStep } from './events.js';
  * What a feature adds to the life of one lease. All hooks are optional, and a feature keeps its state itself. Features do not
  * know each other: a hook is called on all of them at the same time, and the next step begins when all have ended.
  *
- * An error or a timeout before the callback (`prepare`, `request`, `connect`, `begin`) fails the call. A later one is in
+ * An error or a timeout before the callback (`prepare`, `request`, `connect`, `opened`, `begin`) fails the call. A later one is in
  * `cleanupErrors`, and changes neither the result of the call nor the next step.
  */
 export interface LeaseFeature {
@@ -32,6 +32,8 @@ export interface LeaseFeature {
   leased?(lease: LeaseContext): void;
   /** Adds to each connect, also to those of the option `reconnect`. */
   connect?(lease: LeaseContext): ConnectAddition;
+  /** The lease is open, and no callback has begun. @param part Missing if another program connects. */
+  opened?(lease: LeaseContext, part: OpenedPart | undefined): Promise<void>;
   /** Handles that it adds to the argument of the callback, beside those of the library. */
   handles?(lease: LeaseContext): object;
   /**
@@ -80,6 +82,9 @@ export interface Work<Step extends AnyStep = AnyStep> extends WorkPart {
   readonly lease: LeaseContext<Step>;
   readonly connection: OpenConnection<unknown>;
 }
+
+/** The connection of an opened lease, and the handles of its callback. */
+export type OpenedPart = Pick<Work, 'connection' | 'handles'>;
 
 /** How a run, a task or a test ended. */
 export interface WorkEnd {

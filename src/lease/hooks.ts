@@ -10,6 +10,7 @@ import type {
   HandlesOf,
   LeaseEnding,
   LeaseFeature,
+  OpenedPart,
   OwnOf,
   RunningWork,
   SummaryOf,
@@ -34,10 +35,8 @@ export class Hooks<Features extends FeatureSet> {
     this.#call = call;
   }
 
-  async prepare(): Promise<void> {
-    const { signal } = this.#call;
-    const preparing = this.#features.map((one) => limited(one, async () => one.prepare?.(signal)));
-    await raceAbort(Promise.all(preparing), signal);
+  prepare(): Promise<void> {
+    return this.#before((one) => one.prepare?.(this.#call.signal));
   }
 
   request(): Partial<LeaseRequest> {
@@ -60,6 +59,10 @@ export class Hooks<Features extends FeatureSet> {
 
   handles(lease: LeaseContext): HandlesOf<Features> & object {
     return Object.assign({}, ...this.#features.map((one) => one.handles?.(lease)));
+  }
+
+  opened(lease: LeaseContext, part: OpenedPart | undefined): Promise<void> {
+    return this.#before((one) => one.opened?.(lease, part));
   }
 
   /** Begins a run, a task or a test. If one feature can't begin it, what the others began is ended. */
@@ -112,6 +115,12 @@ export class Hooks<Features extends FeatureSet> {
 
   restore(saved: Readonly<Record<string, unknown>>): void {
     for (const one of this.#features) one.restore?.(saved[one.name]);
+  }
+
+  /** Calls a hook whose failure fails the call. */
+  async #before(hook: (one: LeaseFeature) => Promise<void> | undefined): Promise<void> {
+    const working = this.#features.map((one) => limited(one, async () => hook(one)));
+    await raceAbort(Promise.all(working), this.#call.signal);
   }
 
   /** Calls a hook of the end. Never rejects. @param lease Of a hook that uses the browser: it is not reused after a failure. */

@@ -2,7 +2,6 @@ import { clientOf } from '../pool/client.js';
 import { meaningOf } from '../net/status.js';
 import { raceAbort } from '../shared/abort.js';
 import { CallbackTimeoutError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
-import { PoolClosedError } from '../shared/service-errors.js';
 import { Acquisition, joinLease, type Acquired } from './acquire.js';
 import { Call } from './call.js';
 import type { Callback } from './callback.js';
@@ -44,8 +43,6 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   readonly #plan: LeasePlan<Handles, Session, Features>;
   readonly #call: Call;
   readonly #hooks: Hooks<Features>;
-  /** From `open` or `attach` on. */
-  #isOpen = false;
   #acquisition: Acquisition<Session> | undefined;
   /** Since `leased`; also after the end. */
   #browser: HeldBrowser<Session> | undefined;
@@ -65,7 +62,15 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   ): Promise<Lease<Handles, Session, Features>> {
     const lease = new Lease(plan);
     await lease.#begin();
-    return lease.#opened();
+    lease.#endWithPool();
+    const part = lease.#link && { connection: lease.#link.connection, handles: lease.handles };
+    try {
+      await lease.#hooks.opened(lease.context, part);
+    } catch (error) {
+      await lease.end({ status: 'failed', error });
+      throw error;
+    }
+    return lease;
   }
 
   /** Continues a lease of another process. After a failure, that lease is unchanged. */
@@ -86,14 +91,15 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
       else lease.#call.dispose();
       throw error;
     }
-    return lease.#opened();
+    lease.#endWithPool();
+    return lease;
   }
 
   private constructor(plan: LeasePlan<Handles, Session, Features>) {
     const { pools, settings, features } = plan;
     this.#plan = plan;
     this.features = features;
-    this.#call = new Call(pools, settings, () => this.#endWithPool());
+    this.#call = new Call(pools, settings);
     this.#hooks = new Hooks(features, this.#call.context);
   }
 
@@ -224,14 +230,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     return { ...this.browser.handover, features: this.#hooks.save() };
   }
 
-  #opened(): this {
-    this.#isOpen = true;
-    if (this.context.signal.reason instanceof PoolClosedError) this.#endWithPool();
-    return this;
-  }
-
   #endWithPool(): void {
-    if (this.#isOpen) void this.end({ status: 'failed', error: this.context.signal.reason });
+    this.#call.onPoolClosed((error) => void this.end({ status: 'failed', error }));
   }
 
   /**

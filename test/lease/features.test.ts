@@ -49,7 +49,7 @@ it.each(['prepare', 'request'] as const)('a feature that fails in %s costs no le
   expect(played.service.of('acquire')).toHaveLength(0);
 });
 
-it.each(['connect', 'begin'] as const)(
+it.each(['connect', 'opened', 'begin'] as const)(
   'a feature that fails in %s fails the call, and its browser is released',
   async (hook) => {
     await using played = await PlayedLease.start();
@@ -57,6 +57,15 @@ it.each(['connect', 'begin'] as const)(
     expect(played.releases).toHaveLength(1);
   },
 );
+
+it('a feature works in an opened lease, once, before the callback', async () => {
+  await using played = await PlayedLease.start();
+  const seen: unknown[] = [];
+  const opened: LeaseFeature['opened'] = async ({ sessionId }, part) =>
+    void seen.push(sessionId, part?.connection.isConnected());
+  await runWith(played, { opened }, () => seen.push('callback'));
+  expect(seen).toEqual(['session-1', true, 'callback']);
+});
 
 it.each(['leased', 'advise', 'summary'] as const)(
   'a feature that fails in %s neither fails the call nor keeps the browser',

@@ -4,12 +4,10 @@ import { opensStartUrl } from '../../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { LeaseContext } from '../../lease/context.js';
 import type { StepOf } from '../../lease/events.js';
-import type { EndWork, LeaseFeature, Work } from '../../lease/feature.js';
+import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
 import type { StartPageSteps } from './options.js';
 
 type Context = LeaseContext<StepOf<StartPageSteps>>;
-/** The connection and the page of a callback. */
-type Place = Pick<Work, 'connection' | 'handles'>;
 
 /**
  * Opens `startUrl` where the service does not, or not in the page of the callback. As at a service that opens it, a failure does not
@@ -20,6 +18,13 @@ export class StartPage implements LeaseFeature {
   /** `connectTimeout` limits the hook. */
   readonly timeout = 2 ** 31 - 1;
 
+  readonly #isForTasks: boolean;
+
+  /** @param isForTasks Tasks open their own pages. */
+  constructor(isForTasks: boolean) {
+    this.#isForTasks = isForTasks;
+  }
+
   /** The service opens the URL in the browser's own context, also if the lease does not use that context. */
   leased(lease: LeaseContext): void {
     const isOpened = lease.settings.startUrl !== undefined && opensStartUrl(clientOf(lease.pool).service);
@@ -27,23 +32,24 @@ export class StartPage implements LeaseFeature {
   }
 
   /** Each task begins at the URL. */
-  async begin({ kind, lease, ...place }: Work): Promise<EndWork | undefined> {
-    if (kind === 'task') await this.openIn(lease, place, lease.settings.startUrl);
+  async begin({ kind, lease, ...part }: Work): Promise<EndWork | undefined> {
+    if (kind === 'task') await this.openIn(lease, part, lease.settings.startUrl);
     return undefined;
   }
 
   /** Opens the URL in the page of a connection, unless the service did. Without a connection, in the first page of the browser. */
-  async open(lease: Context, place: Place | undefined): Promise<void> {
+  async opened(lease: Context, part: OpenedPart | undefined): Promise<void> {
+    if (this.#isForTasks) return;
     const { startUrl } = lease.settings;
     const isOpened = opensStartUrl(clientOf(lease.pool).service);
-    if (place) return this.openIn(lease, place, startUrl, isOpened);
+    if (part) return this.openIn(lease, part, startUrl, isOpened);
     if (!isOpened) await attempt(lease, startUrl, (url) => openDirectly(lease, url));
   }
 
   /** @param onlyIfBlank A page that shows something stays as it is. */
   async openIn(
     lease: Context,
-    { connection, handles }: Place,
+    { connection, handles }: OpenedPart,
     startUrl: string | undefined,
     onlyIfBlank = false,
   ): Promise<void> {
