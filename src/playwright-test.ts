@@ -4,4 +4,9 @@
  * @module pooled-browser/playwright-test
  */
 export { expect } from '@playwright/test';
-export { test, type PlaywrightTestOptions, type PooledFixtures } from './fixtures/playwright-test.js';
+export {
+  createTest,
+  test,
+  type PlaywrightTestOptions,
+  type PooledFixtures,
+} from './fixtures/playwright-test.js';

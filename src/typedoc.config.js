@@ -36,6 +36,8 @@ export default {
   // Types that compute other types, whose pages show the result, and types of internal parameters.
   intentionallyNotExported: [
     'LeaseRecord',
+    'Added',
+    'AnyLeaseOptions',
     'AnyPooledBrowser',
     'ContextOf',
     'FixturesOf',

@@ -48,7 +48,10 @@ function types(
   ofPuppeteer.override({ pooledBrowser: { protocol: 'bidi', contextOptions: { userAgent: 'mine' } } });
 }
 
-function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
+function typesOfPlaywrightTest(
+  test: typeof playwrightTest.test,
+  createTest: typeof playwrightTest.createTest,
+) {
   test('', ({ page, browser, session }) => {
     expectTypeOf(page).toEqualTypeOf<pt.Page>();
     expectTypeOf(browser).toEqualTypeOf<pt.Browser>();
@@ -59,6 +62,20 @@ function typesOfPlaywrightTest(test: typeof playwrightTest.test) {
   test.use({ pooledBrowser: { contextOptions: { locale: 'de-DE' } } });
   // @ts-expect-error -- no such option
   test.use({ pooledBrowser: { pol: 'scrapers' } });
+
+  const ofSteel = createTest<SteelSession>();
+  ofSteel('', ({ page, session }) => {
+    expectTypeOf(page).toEqualTypeOf<pt.Page>();
+    expectTypeOf(session).toEqualTypeOf<SteelSession>();
+  });
+  ofSteel.use({
+    pooledBrowser: {
+      pool: {} as BrowserPool<SteelSession>,
+      release: ({ session }) => (expectTypeOf(session).toEqualTypeOf<SteelSession>(), 'reuse'),
+    },
+  });
+  // @ts-expect-error -- a pool of another service
+  test.use({ pooledBrowser: { pool: {} as BrowserPool<SteelSession> } });
 }
 
 it('the types of the fixtures and their options match each library', () => {
