@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/run.ts src/pool/client.ts`: changes the code
+ * `npm run mutate`, `npm run mutate lease`, or `npm run mutate src/lease/link.ts src/pool/client.ts`: changes the code
  * of the files that decide about leases, or of these folders or files, in every way that Stryker supports, one change at a
  * time, and lists the changes that no test detects. Arguments that begin with `--` go to Stryker: `--incremental` repeats
  * only the changes that the last run did not detect.
@@ -11,7 +11,7 @@ const DEFAULT = [
   ...['acquire', 'held-browser', 'hooks', 'lease', 'link'].map((name) => `src/lease/${name}.ts`),
   ...['release', 'held-sessions', 'grant', 'browser-pool'].map((name) => `src/pool/${name}.ts`),
 ];
-const FOLDERS = ['shared', 'service', 'connect', 'lease', 'map'];
+const FOLDERS = ['shared', 'net', 'services', 'pool', 'connect', 'lease', 'features', 'calls', 'jobs'];
 
 interface Position {
   line: number;
