@@ -6,7 +6,7 @@ const { MUTATED_FOLDER: folder = 'lease', MUTATION_TESTS: tests = 'all' } = proc
 /** The tests that should detect a change in the folder. */
 const files = tests === 'fast' ? '!(*.real|*.more).test.ts' : '*.test.ts';
 const include = [`test/${folder}/${files}`];
-if (['service', 'lease', 'map'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
+if (['pool', 'lease', 'jobs'].includes(folder)) include.push('test/mutation/simulation.mutation.ts');
 
 /** With a real browser, each change would take minutes. */
 const SLOW = ['test/{lease,connect}/*.{real,more}.test.ts', 'test/jobs/{artifacts,isolation}.more.test.ts'];
