@@ -62,7 +62,8 @@ below the one that is printed:
   /NAME          the browser of this name: a client that comes back within --keep seconds finds its
                  browser as it was. A second client at the same time is refused with status 409.
 Everybody with the address can use the pool from this machine. Web pages never can. Programs that
-take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can.
+take only a port, such as lighthouse --port, need --no-secret: then every user of this machine can,
+and can open your files in a browser that runs here.
 ${ABOUT_TOKEN}
 
 Examples:
