@@ -296,7 +296,9 @@ export async function openSocket(
   const { protocol, trust, signal, spare, rules = [] } = how;
   const url = await trustedUrl(grant, protocol, trust, signal);
   const headers = headersTo(url, grant, trust);
-  const socket = await Socket.open(url, signal, { network: trust.network, spare, headers });
+  const { network, keepAlive: after } = trust;
+  const keepAlive = after === undefined ? undefined : { after, protocol };
+  const socket = await Socket.open(url, signal, { network, spare, headers, keepAlive });
   if (rules.length > 0) filterOf(socket).add(...rules);
   return socket;
 }

@@ -16,6 +16,7 @@ import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
 import type { CdpCarrier } from './cdp-client.js';
 import type { Protocol } from './connector.js';
+import { KeepAlive, type KeepAlivePlan } from './keep-alive.js';
 import { expectMessage, MisfitError } from './message.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
@@ -47,6 +48,8 @@ export interface SocketOptions {
   readonly spare?: SpareConnection | undefined;
   /** Headers of the upgrade. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** For a service that closes a connection without commands. By default, none is sent by itself. */
+  readonly keepAlive?: KeepAlivePlan | undefined;
 }
 
 /** Milliseconds between two pings: a silent connection is detected after five to six pings, within 15 s. */
@@ -101,20 +104,22 @@ export class Socket {
   #missedPings = 0;
   readonly #calls = new PendingCalls();
   readonly #onSent = new Set<() => void>();
+  #keepAlive: KeepAlive | undefined;
   #detach = () => {};
 
   /** Opens the WebSocket. A redirect, or any other response than an upgrade, is an error. */
   static async open(
     url: URL,
     signal: AbortSignal,
-    { network = {}, spare, headers = {} }: SocketOptions = {},
+    { network = {}, spare, headers = {}, keepAlive }: SocketOptions = {},
   ): Promise<Socket> {
     const connection = (await spare?.take(url)) as NetSocket | undefined;
     spare?.note(url);
+    const upgrade = { headers, keepAlive };
     const open = () =>
-      Socket.#open(url, signal, headers, () => openConnection(url, routeTo(url, network), { signal }));
+      Socket.#open(url, signal, upgrade, () => openConnection(url, routeTo(url, network), { signal }));
     if (!connection) return open();
-    return Socket.#open(url, signal, headers, async () => connection).catch((error: unknown) => {
+    return Socket.#open(url, signal, upgrade, async () => connection).catch((error: unknown) => {
       // The server, or a proxy, may have closed the connection because it was idle.
       if (error instanceof ConnectError && error.status !== undefined) throw error;
       return open();
@@ -124,7 +129,7 @@ export class Socket {
   static async #open(
     url: URL,
     signal: AbortSignal,
-    headers: Readonly<Record<string, string>>,
+    { headers, keepAlive }: Pick<SocketOptions, 'headers' | 'keepAlive'>,
     connect: () => Promise<NetSocket>,
   ): Promise<Socket> {
     const { WebSocket } = await loadWs();
@@ -151,6 +156,7 @@ export class Socket {
     } finally {
       signal.removeEventListener('abort', terminate);
     }
+    if (keepAlive) socket.#keepAlive = new KeepAlive(keepAlive, (command) => websocket.send(command));
     return socket;
   }
 
@@ -176,6 +182,7 @@ export class Socket {
     this.ended = new Promise((resolve) => {
       websocket.once('close', (code, reason) => {
         clock.clearInterval(heartbeat);
+        this.#keepAlive?.stop();
         this.#end ??= endOf(code, String(reason));
         const tell = async () => {
           // A process that ends releases its browsers, which is no loss.
@@ -200,6 +207,7 @@ export class Socket {
   sendUnseen(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
     this.#calls.noteCommand(data);
+    this.#keepAlive?.noteSent();
     this.#websocket.send(data as Buffer, { binary: isBinary }, () => {
       for (const call of this.#onSent) call();
     });
@@ -237,7 +245,10 @@ export class Socket {
     this.#detach();
     return {
       ended: this.ended,
-      send: (message) => this.#websocket.send(message),
+      send: (message) => {
+        this.#keepAlive?.noteSent();
+        this.#websocket.send(message);
+      },
       listen: (onMessage) => void (this.onMessage = onMessage),
     };
   }
@@ -273,6 +284,7 @@ export class Socket {
       // Playwright must only receive objects.
       if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
       expectMessage(data);
+      if (this.#keepAlive?.isAnswer(data)) return;
       this.#calls.noteResponse(data);
       const tapped = this.tap ? this.tap.message(data) : data;
       message = tapped instanceof Promise ? await tapped : tapped;

@@ -78,7 +78,8 @@ export class ServiceClient {
   /** Which WebSocket URLs are used, and how. The address of local browsers is known after the first request. */
   get trust(): Trust {
     const { insecure, network, service } = this.#settings;
-    return { baseUrl: this.host.url, insecure, network, headers: service.headers };
+    const { headers, keepAlive } = service;
+    return { baseUrl: this.host.url, insecure, network, headers, keepAlive };
   }
 
   /** The queue of the callers of one pool. The own limit of a service counts for all pools at its address. */

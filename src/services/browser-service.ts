@@ -184,6 +184,11 @@ export interface BrowserService<Session extends object = object> {
    * as it likes; `'never'`: it refuses at once, and this library sends the request again.
    */
   readonly waits: 'asked' | 'always' | 'never';
+  /**
+   * Milliseconds, for a service that closes a connection without commands: after this time without one, the library sends a
+   * command that changes nothing, on each connection of the lease. Take half of the service's limit.
+   */
+  readonly keepAlive?: number;
   /** A sentence for the error when the service closed a connection: which limit of time it has, and how to increase it. */
   readonly lossAdvice?: string;
   /** Default of the option `limit`: most leases of one process at once. */
@@ -361,6 +366,9 @@ export function checkService(service: unknown): asserts service is BrowserServic
     if (typeof value !== 'function') fail(`has no function ${name}`);
   for (const name of ['name', 'idField', 'waits'] as const)
     if (typeof service[name] !== 'string') fail(`has no text ${name}`);
+  const { keepAlive } = service;
+  if (keepAlive !== undefined && !(Number.isInteger(keepAlive) && Number(keepAlive) > 0))
+    fail('has a keepAlive that is not a positive integer, in ms');
   const fault = headersFault(service['headers']);
   if (fault !== undefined) fail(`has ${fault}`);
   const requests = {

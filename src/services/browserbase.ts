@@ -81,6 +81,8 @@ export interface BrowserbaseBrowserSettings {
   [field: string]: unknown;
 }
 
+/** Milliseconds without a command after which the service closes a connection. */
+const IDLE = 600_000;
 /** The JSON of the metadata must be shorter. */
 const METADATA_LIMIT = 512;
 /** Milliseconds since 1970 are larger than any time within a recording. */
@@ -107,6 +109,7 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     secretParameters: ['signingKey', 'apiKey', 'password'],
     idField: 'id',
     waits: 'never',
+    keepAlive: IDLE / 2,
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',

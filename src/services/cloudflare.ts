@@ -50,6 +50,7 @@ export function cloudflare(options: CloudflareOptions): BrowserService<Cloudflar
     secretParameters: ['jwt'],
     idField: 'sessionId',
     waits: 'never',
+    keepAlive: Math.ceil((keepAlive ?? IDLE) / 2),
     acquire: () => ({ method: 'POST', path: `/devtools/browser${query && `?${query}`}` }),
     grant: (json, _lease, at) => {
       const session = objectAt<CloudflareSession>(json, [], ['sessionId']);

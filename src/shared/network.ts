@@ -18,6 +18,8 @@ export interface Trust {
   readonly network: NetworkSettings;
   /** Headers of each WebSocket to the address of the service. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Milliseconds after which each connection to a browser needs a command. */
+  readonly keepAlive?: number | undefined;
 }
 
 /** How to connect to one host. It is JSON, because a helper process also uses it, and it can contain a password. */

@@ -178,6 +178,7 @@ const SHOWN = 'a-secret-that-nobody-hides';
 
 it.each<[Partial<Record<keyof BrowserService, unknown>>, string]>([
   [{ grant: undefined }, 'service has no function grant'],
+  [{ keepAlive: '5 min' }, 'service has a keepAlive that is not a positive integer'],
   [{ grant: () => ({ id: 'x', session: {} }) }, 'grant reads the id x, not session-1.'],
   [{ grant: () => ({ id: 'x', session: {} }) }, 'grant accepts the response null.'],
   [

@@ -393,6 +393,8 @@ it('cloudflare: the options are the query, and a spent day is no reason to wait'
     'https://api.cloudflare.com/client/v4/accounts/a%2Fb/browser-rendering',
   );
   expect(() => cloudflare({})).toThrow('cloudflare needs accountId');
+  // Half of the time after which the service ends a browser without commands.
+  expect([service.keepAlive, cloudflare({ accountId: 'a' }).keepAlive]).toEqual([300_000, 30_000]);
   await using used = await open('cloudflare');
   const errors = [{ message: 'Browser time limit exceeded for today' }];
   used.server.refusals.push(answerWith(429), answerWith(429, {}, { success: false, errors }));
