@@ -338,12 +338,17 @@ function endOf(code: number, reason: string): SocketEnd {
   return /expire|inactiv|time-?out|timed out/i.test(reason) ? 'expired' : 'closed-by-service';
 }
 
+/** Codes of a connection that was closed by the other side. */
+const RESET = /^(ECONNRESET|EPIPE)$/;
+
 function opened(websocket: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
     let isRefused = false;
     websocket.once('open', resolve);
     websocket.once('error', (cause) => {
-      if (!isRefused) reject(failure(cause));
+      // The other side restarts: it has closed the connection before it answered.
+      const isReset = RESET.test((cause as NodeJS.ErrnoException).code ?? '');
+      if (!isRefused) reject(failure(cause, isReset ? cause : undefined));
     });
     websocket.once('unexpected-response', (_request, response) => {
       isRefused = true;

@@ -113,6 +113,8 @@ export class Acquisition<Session extends object> {
   /** The call is connected to a browser of the pool. */
   served(pool: BrowserPool<Session>): void {
     this.#waitFor(pool).turn.served();
+    // Also where no request is sent: from now on, the service is waited for.
+    clientOf(pool).host.reachability.connected();
   }
 
   dispose(): void {

@@ -1,5 +1,5 @@
 import { clientOf } from '../pool/client.js';
-import { meaningOf } from '../net/status.js';
+import { refusesUpgrade } from '../net/status.js';
 import { raceAbort } from '../shared/abort.js';
 import { CallbackTimeoutError, ConnectError, LeaseOverError } from '../shared/lease-errors.js';
 import { Acquisition, joinLease, type Acquired } from './acquire.js';
@@ -339,5 +339,5 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
 
 /** No browser is available now, or the service can't be reached. */
 function isRefusal({ status, unreachedBy }: ConnectError): boolean {
-  return unreachedBy !== undefined || meaningOf(status ?? 0).acquire === 'unavailable';
+  return unreachedBy !== undefined || refusesUpgrade(status ?? 0);
 }

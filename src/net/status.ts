@@ -55,6 +55,14 @@ export function meaningOf(status: number): StatusMeaning {
   return TABLE[status] ?? (status >= 500 ? FAILED : REFUSED);
 }
 
+/**
+ * Where the connection is the lease: whether the answer to its upgrade means that no browser is available now. Without a
+ * connection none was leased, so a gateway whose service restarts is waited for, too.
+ */
+export function refusesUpgrade(status: number): boolean {
+  return status === 502 || meaningOf(status).acquire === 'unavailable';
+}
+
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }

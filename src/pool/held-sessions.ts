@@ -6,8 +6,8 @@ import { PoolConnectionError, ReleaseError } from '../shared/service-errors.js';
 import { clientOf, type ServiceClient } from './client.js';
 import { INTERNALS, type PoolWithInternals } from './pool-internals.js';
 import { ReleaseHelper, type HelpedLease, type HelpRequest } from './release-helper.js';
-import { releaseBrowser, type Reply } from './release.js';
-import { serviceError, shouldRetry } from '../net/response.js';
+import { releaseBrowser, replyOf, type Reply } from './release.js';
+import { serviceError } from '../net/response.js';
 import { isSuccess, isTransientError } from '../net/status.js';
 import type { CompleteRequest, ReleaseTicket, SearchTicket } from './tickets.js';
 
@@ -74,7 +74,7 @@ export class HeldSession {
     try {
       const response = await this.#pool.client.send(request, { facts, timeout });
       if (!isSuccess(response.status)) this.cause = serviceError(response, facts);
-      return { ...response, isSent: true, isFinal: shouldRetry(response.headers) === false };
+      return replyOf(response);
     } catch (error) {
       this.cause = error;
       if (!(error instanceof PoolConnectionError)) return { isSent: false, isFinal: true };

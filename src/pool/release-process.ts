@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises';
 import { clock, delay } from '../shared/clock.js';
 import type { Route } from '../shared/network.js';
 import { isLoopback } from '../shared/urls.js';
-import { releaseBrowser, releaseFound, type Reply } from './release.js';
+import { releaseBrowser, releaseFound, replyOf, type Reply } from './release.js';
 import type { HelperLease, ReleaseMessage } from './release-helper.js';
 import { sendOnce } from '../net/http.js';
 import { authorize, type CompleteRequest, type ReleaseTicket } from './tickets.js';
@@ -98,8 +98,7 @@ async function send(request: CompleteRequest, timeout: number): Promise<Reply> {
   try {
     const { method, body } = request;
     const signal = AbortSignal.timeout(Math.min(timeout, REQUEST_TIMEOUT));
-    const { status, body: text } = await sendOnce({ url, method, headers, body }, { route, signal });
-    return { status, body: text, isSent: true };
+    return replyOf(await sendOnce({ url, method, headers, body }, { route, signal }));
   } catch (error) {
     return { isSent: true, isFinal: isLocalAndOver(url, error as Error) };
   }

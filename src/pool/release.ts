@@ -1,5 +1,6 @@
 import { backoff, clock, delay } from '../shared/clock.js';
 import { jsonOf } from '../shared/json.js';
+import { retryAfter, shouldRetry, type HttpResponse } from '../net/response.js';
 import { isGone, isSuccess, meaningOf } from '../net/status.js';
 import {
   ANY_ID,
@@ -26,8 +27,17 @@ export interface Reply {
   readonly body?: string;
   /** False if the connection could not be opened. */
   readonly isSent: boolean;
-  /** Repeating the request does not help, for another reason than the status. */
-  readonly isFinal?: boolean;
+  /** Repeating the request does not help. Default: what the status means. */
+  readonly isFinal?: boolean | undefined;
+  /** Milliseconds that the service asked to wait before the next request. */
+  readonly retryAfter?: number | undefined;
+}
+
+/** What became of a request that got a response. Its headers can say whether and when to repeat the request. */
+export function replyOf({ status, body, headers }: HttpResponse): Reply {
+  const mayRepeat = shouldRetry(headers);
+  const isFinal = mayRepeat === undefined ? undefined : !mayRepeat;
+  return { status, body, isSent: true, isFinal, retryAfter: retryAfter(headers) };
 }
 
 export interface Answer extends Reply {
@@ -81,7 +91,7 @@ export function nextStep(
   const raised = outcome === 'unknown' || before === 'none' ? outcome : before;
   // Only a release for reuse lets the session be leased again.
   const after = reuses && owner !== undefined ? raised : before;
-  if (isFinal || meaning?.isTransient === false) return { next: failureOf(after), doubt: after };
+  if (isFinal ?? meaning?.isTransient === false) return { next: failureOf(after), doubt: after };
   return { next: afterFailure(owner, after), doubt: after, pauses: true };
 }
 
@@ -133,13 +143,21 @@ export async function releaseBrowser(
   // A request that the deadline interrupts would only add doubt.
   const needed = Math.min(SHORTEST_REQUEST, timeout * LONGEST_PART);
   let step = nextStep(policy, doubt);
+  let asked: number | undefined;
   for (let failures = 0; ;) {
     if (step.next !== 'release' && step.next !== 'check owner') return step.next;
-    if (step.pauses) await delay(Math.min(backoff(BACKOFF, ++failures), timeLeft()));
+    if (step.pauses) {
+      const pause = backoff(BACKOFF, ++failures);
+      // A service may ask for more time than there is: the last request is sent earlier.
+      await delay(
+        asked ? Math.min(asked, Math.max(pause, timeLeft() - needed)) : Math.min(pause, timeLeft()),
+      );
+    }
     if (failures > 0 && timeLeft() < needed) return failureOf(step.doubt);
     const part = Math.min(timeLeft(), Math.max(SHORTEST_REQUEST, timeout * LONGEST_PART));
     const check = step.next === 'check owner' ? ticket.owner! : undefined;
     const reply = await send(check ?? request, part);
+    asked = reply.retryAfter;
     step = nextStep(policy, step.doubt, check ? readOwner(reply, check) : { ...reply, to: 'release' });
   }
 }
@@ -181,7 +199,7 @@ export async function releaseFound(
   for (let searches = 1; ; searches++) {
     const isLast = timeLeft() <= 0;
     if (isLast) lastTime ??= clock.now();
-    const { status, body = '', isFinal } = await send(search, SEARCH_TIMEOUT);
+    const { status, body = '', isFinal, retryAfter: asked } = await send(search, SEARCH_TIMEOUT);
     const hasWorked = status !== undefined && isSuccess(status);
     const ids = hasWorked ? idsIn(jsonOf(body), where) : [];
     if (ids.length > 0) {
@@ -194,10 +212,13 @@ export async function releaseFound(
     if (hasWorked) onNothing();
     if (isFinal || (hasWorked && isLast)) return;
     // The service has no search, or refuses it.
-    if (status !== undefined && !hasWorked && isRefused(status)) return;
+    if (status !== undefined && !hasWorked && isFinal === undefined && isRefused(status)) return;
     if (lastTime !== undefined && clock.now() - lastTime > LATEST_SEARCH) return;
     await delay(
-      Math.min(backoff(SEARCH_PAUSE, searches), isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1)),
+      Math.min(
+        asked || backoff(SEARCH_PAUSE, searches),
+        isLast ? Number.POSITIVE_INFINITY : Math.max(timeLeft(), 1),
+      ),
     );
   }
 }

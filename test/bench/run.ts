@@ -12,6 +12,7 @@ const BENCHES = [
   'queue',
   'expose-network',
   'recording',
+  'real-services',
 ];
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : BENCHES;

@@ -2,11 +2,12 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { BrowserPool } from '../../src/index.js';
 import { heldSessionsOf, renewalDelay } from '../../src/pool/held-sessions.js';
 import {
-  type Answer,
-  type Doubt,
   nextStep,
   releaseBrowser,
   releaseFound,
+  replyOf,
+  type Answer,
+  type Doubt,
   type Reply,
   type Step,
 } from '../../src/pool/release.js';
@@ -139,6 +140,47 @@ it('repeats a release with growing pauses until its time is over, each request w
   // A request that the end would interrupt is not sent.
   expect(timeouts.at(-1)).toBeGreaterThanOrEqual(1000);
 });
+
+it.each<[string, boolean, Step['next'][]]>([
+  ['true', false, ['release', 'release']],
+  ['false', true, ['failed', 'failed']],
+  ['perhaps', false, ['failed', 'release']],
+])('follows x-should-retry: %s, whatever the status means elsewhere', (value, isOver, next) => {
+  const replies = [400, 503].map((status) =>
+    replyOf({ status, headers: { 'x-should-retry': value }, body: '' }),
+  );
+  const steps = replies.map((reply) =>
+    nextStep({ owner: undefined, reuses: true }, 'none', { ...reply, to: 'release' }),
+  );
+  expect(steps.map((step) => step.next)).toEqual(next);
+  expect(replies.map(({ isFinal }) => isFinal === true)).toEqual([isOver, isOver]);
+});
+
+it.each([
+  ['3000', 5, [0, 3000, 6000, 9000]],
+  // More time than there is.
+  ['60000', 2, [0, 9000]],
+])(
+  'waits as long as retry-after-ms: %s says, and sends a last request in time',
+  async (value, most, times) => {
+    useFakeClock();
+    const ticket = { id: 's', reuse: REQUEST, destroy: REQUEST };
+    const began = performance.now();
+    const sent: number[] = [];
+    const send = async () => {
+      sent.push(performance.now() - began);
+      return replyOf({ status: 429, headers: { 'retry-after-ms': value }, body: '' });
+    };
+    let isOver = false;
+    void releaseBrowser(ticket, { reuses: true, timeout: 10_000, send }).then(() => (isOver = true));
+    while (!isOver) {
+      vi.advanceTimersByTime(10);
+      await settle();
+    }
+    expect(sent.slice(0, times.length).map((time) => Math.round(time / 100) * 100)).toEqual(times);
+    expect(sent.length).toBeLessThanOrEqual(most);
+  },
+);
 
 describe('the search for the browser of an acquire request', () => {
   const TICKET = { id: ANY_ID, reuse: REQUEST, destroy: { ...REQUEST, url: `http://service/${ANY_ID}` } };

@@ -104,6 +104,13 @@ describe('a release that is under way when the process ends', () => {
     await expectReleased();
   });
 
+  it('is repeated by the helper process after a status that is final elsewhere, where the service asks for it', async () => {
+    service.script('release', { status: 400, headers: { 'x-should-retry': 'true' } }, confirm);
+    expect(await hold('exit').exit).toEqual([7, null]);
+    await expectReleased();
+    expect(releases()).toHaveLength(2);
+  });
+
   it('is completed by the helper process after the exit if it takes longer than the exit may', async () => {
     let hasExited = () => {};
     const exited = new Promise<void>((resolve) => (hasExited = resolve));

@@ -55,12 +55,29 @@ it('waits for a service that refuses connections, as for one that restarts', asy
   await first[Symbol.asyncDispose]();
   const events: string[] = [];
   const onEvent = (event: { type: string }) => void events.push(event.type);
-  const run = withPooledBrowser(pool, ({ session }) => session.id, { ...options, onEvent });
-  await expect.poll(() => events.filter((type) => type === 'waiting').length).toBeGreaterThan(2);
+  const waiting = { ...options, unreachableTimeout: 50, onEvent };
+  const run = withPooledBrowser(pool, ({ session }) => session.id, waiting);
+  await expect.poll(() => events.filter((type) => type === 'waiting').length).toBeGreaterThan(5);
   await using second = await startBrowserless({ port: Number(new URL(baseUrl).port) });
   expect((await run).released).toBe('destroyed');
   expect(second.urls).toHaveLength(1);
 });
+
+it.each(['502 Bad Gateway', 'reset'])(
+  'waits for a service whose connections get a %s, as while it restarts',
+  async (fault) => {
+    await using server = await startBrowserless();
+    await using pool = poolOf(server);
+    server.faults.push(...Array<string>(8).fill(fault));
+    const run = await withPooledBrowser(pool, () => 'value', { ...options, connectAttempts: 1 });
+    expect(run.value).toBe('value');
+    expect(server.faults).toEqual([]);
+    // An error of the service itself can last.
+    server.faults.push('500 Internal Server Error');
+    const error = await rejection(withPooledBrowser(pool, () => {}, { ...options, connectAttempts: 1 }));
+    expect(error).toMatchObject({ name: 'ConnectError', status: 500 });
+  },
+);
 
 it.each([
   ['a service', browserless({ baseUrl: UNREACHABLE })],

@@ -1,3 +1,4 @@
+import type { Socket as NetSocket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { relay } from './contract-server.js';
 import { TOKEN } from './fake-service.js';
@@ -12,12 +13,16 @@ export async function startBrowserless({ browserUrl, port }: { browserUrl?: stri
   const site = new Site((_request, response) => response.writeHead(404).end());
   await site.listen(port);
   let refused = 0;
+  const faults: string[] = [];
   const sockets = new WebSocketServer({ noServer: true });
   const urls: URL[] = [];
   let most = 0;
   site.server.on('upgrade', (request, socket, head) => {
     const url = new URL(request.url!, 'http://localhost');
     const refuse = (status: string) => void socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
+    const fault = faults.shift();
+    if (fault === 'reset') return void (socket as NetSocket).resetAndDestroy();
+    if (fault !== undefined) return refuse(fault);
     if (url.searchParams.get('token') !== TOKEN) return refuse('401 Unauthorized');
     if (sockets.clients.size > 0) {
       refused++;
@@ -34,6 +39,8 @@ export async function startBrowserless({ browserUrl, port }: { browserUrl?: stri
   });
   return {
     urls,
+    /** What the next connections get instead of a browser: a status with its words, or `reset`. */
+    faults,
     most: () => most,
     /** Connections that were refused because there was no place. */
     refused: () => refused,

@@ -9,6 +9,7 @@ import { describe } from 'vitest';
 import { findBrowser } from '../../src/local.js';
 import { hasChromedriver } from './chromedriver.js';
 import { TOKEN } from './fake-service.js';
+import { kill, processesOf } from './processes.js';
 
 /** Where `npm ci --prefix test/real-services --ignore-scripts` installs the programs. */
 const FOLDER = resolve('test/real-services');
@@ -77,6 +78,8 @@ abstract class RealService implements AsyncDisposable {
     const exited = once(child, 'exit');
     process.kill(-child.pid!, 'SIGKILL');
     await exited;
+    // Browserless starts each browser in a group of its own.
+    processesOf(this.folder).forEach(kill);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
