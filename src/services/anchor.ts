@@ -92,6 +92,8 @@ export function anchor(create: AnchorOptions = {}): BrowserService<AnchorSession
     secretParameters: ['apiKey', 'password'],
     idField: 'id',
     waits: 'never',
+    lossAdvice:
+      'Anchor ends each session after 20 minutes by default: pass anchor({ session: { timeout: { max_duration: 60 } } }), in minutes.',
     acquire: (lease) => ({
       method: 'POST',
       path: '/v1/sessions',

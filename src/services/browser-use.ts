@@ -81,6 +81,8 @@ export function browserUse(create: BrowserUseOptions = {}): BrowserService<Brows
     secretParameters: ['cdpUrl', 'password'],
     idField: 'id',
     waits: 'never',
+    lossAdvice:
+      'Browser Use ends each session after 60 minutes by default: pass browserUse({ timeout: 240 }), in minutes.',
     acquire: (lease) => ({
       method: 'POST',
       path: '/browsers',

@@ -109,6 +109,8 @@ export function browserbase(create: BrowserbaseOptions = {}): BrowserService<Bro
     secretParameters: ['signingKey', 'apiKey', 'password'],
     idField: 'id',
     waits: 'never',
+    lossAdvice:
+      'Browserbase ends each session after a time, by default that of the project: pass browserbase({ timeout: 3600 }), in s.',
     keepAlive: IDLE / 2,
     acquire: (lease) => ({
       method: 'POST',

@@ -29,7 +29,9 @@ export interface BrowserlessOptions {
   path?: string | undefined;
   /** Launch options of the browser (`args`, `headless`, `stealth`, …), sent as the parameter `launch`. */
   launch?: object | undefined;
-  /** Further parameters of the WebSocket, such as `timeout` (ms) or `blockAds`. */
+  /** Milliseconds after which the service closes the connection. Default: the service's, 30,000. Not with `session`. */
+  timeout?: number | undefined;
+  /** Further parameters of the WebSocket, such as `blockAds`. */
   parameters?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
@@ -79,19 +81,19 @@ type Common = Pick<BrowserService, 'name' | 'idField'> & Partial<BrowserService>
 
 function connectionService(
   common: Common,
-  { path: browser = '/chromium', launch, parameters = {} }: BrowserlessOptions,
+  { path: browser = '/chromium', timeout, launch, parameters = {} }: BrowserlessOptions,
 ): BrowserService<BrowserlessSession> {
   return {
     ...common,
     waits: 'always',
     lossAdvice:
-      'Browserless ends each connection after a time, 30 s by default: pass ' +
-      'browserless({ parameters: { timeout: 300_000 } }), in ms.',
+      'Browserless closes each connection after a time, 30 s by default: pass browserless({ timeout: 300_000 }), in ms.',
     acquire: () => undefined,
     grant: (_json, { id }, at) => {
       const trackingId = id.slice(0, LONGEST_ID);
       const url = new URL(socketUrl(at, browser));
       const all: Record<string, string | number | boolean> = {
+        ...(timeout !== undefined && { timeout }),
         ...parameters,
         ...(launch && { launch: JSON.stringify(launch) }),
         trackingId,
@@ -111,6 +113,7 @@ function sessionService(
   return {
     ...common,
     waits: 'never',
+    lossAdvice: `Browserless ends each session after its ttl, here ${create.ttl} ms: increase browserless({ session: { ttl } }).`,
     acquire: () => ({ method: 'POST', path: '/session', body: create }),
     grant: (json, _lease, { token }) => {
       const session = objectAt<BrowserlessSession>(json, [], ['id']);

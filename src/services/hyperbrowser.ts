@@ -66,6 +66,7 @@ export function hyperbrowser(create: HyperbrowserOptions = {}): BrowserService<H
     secretParameters: ['token', 'proxyServerPassword'],
     idField: 'id',
     waits: 'never',
+    lossAdvice: 'Hyperbrowser ends each session after a time: pass hyperbrowser({ timeoutMinutes: 60 }).',
     acquire: ({ record }) => ({
       method: 'POST',
       path: '/api/session',

@@ -80,6 +80,8 @@ export function steel(create: SteelOptions = {}): BrowserService<SteelSession> {
     secretParameters: ['apiKey'],
     idField: 'id',
     waits: 'never',
+    lossAdvice:
+      'Steel ends each session after a time, 5 minutes by default: pass steel({ timeout: 900_000 }), in ms.',
     acquire: ({ id }) => ({ method: 'POST', path: '/v1/sessions', body: { ...create, sessionId: id } }),
     grant: (json, _lease, { token }) => {
       const session = objectAt<SteelSession>(json, [], ['id']);

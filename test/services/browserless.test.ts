@@ -111,7 +111,7 @@ it('names the time limit of the service, and its option, when the service closed
   server.cut();
   const error = await rejection(run);
   expect(error).toMatchObject({ name: 'BrowserLostError' });
-  expect(error.message).toContain('browserless({ parameters: { timeout: 300_000 } })');
+  expect(error.message).toContain('browserless({ timeout: 300_000 })');
 });
 
 it('fails after connectAttempts with a wrong token, and a lost browser is not reconnected', async () => {
@@ -149,12 +149,14 @@ it('passes launch options and a token function', async () => {
     baseUrl,
     path: '/chrome',
     launch: { args: ['--a'] },
-    parameters: { timeout: 5 },
+    timeout: 5000,
+    parameters: { blockAds: true },
   });
   await using pool = new BrowserPool('mine', { service, token: async () => TOKEN });
   await withPooledBrowser(pool, () => {}, options);
   const [url] = server.urls;
   expect(url!.pathname).toBe('/chrome');
   expect(url!.searchParams.get('launch')).toBe('{"args":["--a"]}');
-  expect(url!.searchParams.get('timeout')).toBe('5');
+  expect(url!.searchParams.get('timeout')).toBe('5000');
+  expect(url!.searchParams.get('blockAds')).toBe('true');
 });

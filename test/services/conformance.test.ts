@@ -2,8 +2,12 @@ import { expect, it } from 'vitest';
 import { LEASE_ID, serviceFaults, type ServiceSample } from '../../src/conformance.js';
 import type { BrowserService } from '../../src/index.js';
 import {
+  anchor,
+  browserbase,
   browserless,
+  browserUse,
   cdp,
+  hyperbrowser,
   kernel,
   LEASE_TAG,
   path,
@@ -247,6 +251,18 @@ function showSecret(json: unknown) {
 function hideSecret(json: unknown) {
   return { ...kernel.grant(json, LEASE, AT), secretFields: ['key'] };
 }
+
+it.each<[BrowserService, string]>([
+  [browserless(), 'browserless({ timeout: 300_000 }), in ms'],
+  [browserless({ session: { ttl: 60_000 } }), 'here 60000 ms: increase browserless({ session: { ttl } })'],
+  [steel(), 'steel({ timeout: 900_000 }), in ms'],
+  [browserbase(), 'browserbase({ timeout: 3600 }), in s'],
+  [hyperbrowser(), 'hyperbrowser({ timeoutMinutes: 60 })'],
+  [anchor(), 'anchor({ session: { timeout: { max_duration: 60 } } }), in minutes'],
+  [browserUse(), 'browserUse({ timeout: 240 }), in minutes'],
+])('the time limit of %o is named with its option: %s', ({ lossAdvice }, option) => {
+  expect(lossAdvice).toContain(option);
+});
 
 it('steel gets its key in the URL of the WebSocket only', () => {
   const grant = steel().grant({ id: 'one', websocketUrl: 'wss://connect.steel.dev' }, LEASE, AT);

@@ -5,6 +5,7 @@ import * as puppeteer from '../../src/puppeteer.js';
 import { webdriver, type WebDriverSession } from '../../src/services.js';
 import { rejection } from '../pool/support.js';
 import { startCli } from '../cli/support.js';
+import { jobThroughRestart } from '../support/real-jobs.js';
 import { describeWithReal, SeleniumGrid } from '../support/real-services.js';
 import { useWholeBrowser } from '../support/whole-browser.js';
 
@@ -69,6 +70,12 @@ describeWithReal('grid', 'Selenium Grid', () => {
     const error = await rejection(playwright.withPooledBrowser(pool, () => {}));
     expect(error).toMatchObject({ name: 'PoolServiceError', code: 'session not created', status: 500 });
     expect(error.message).toContain('cannot process extension');
+  });
+
+  it('does each input of a job once, also when it is killed in the middle', async () => {
+    await using pool = poolOf();
+    const { outcomes } = await jobThroughRestart(pool, grid, 20);
+    expect(outcomes).toEqual(Array(20).fill(['fulfilled']));
   });
 
   it('ends the session of a process that was killed', async () => {
