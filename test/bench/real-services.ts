@@ -34,8 +34,8 @@ const PROGRAMS = {
 const rows: (string | number)[][] = [];
 let isWrong = false;
 for (const [name, start] of Object.entries(PROGRAMS)) {
-  const { server, service, token, leased } = await start();
-  await using _server = server;
+  const { service, token, leased, ...started } = await start();
+  await using server = started.server;
   const pool = new BrowserPool<object>('bench', {
     service,
     token,

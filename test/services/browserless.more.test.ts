@@ -104,7 +104,7 @@ describeWithReal('browserless', 'Browserless', () => {
   it('does each input of a job once, also when it is killed in the middle', async () => {
     await using pool = open();
     const { outcomes } = await jobThroughRestart(pool, server, 20);
-    expect(outcomes).toEqual(Array(20).fill(['fulfilled']));
+    expect(outcomes.map(String)).toEqual(Array(20).fill('fulfilled'));
     await expect.poll(() => server.running()).toBe(0);
   });
 });
