@@ -70,7 +70,8 @@ async function bundleForNode(dir, input) {
 
 /** The script of each page: `<name>.page.ts`, in any folder. */
 function pageScripts() {
-  return readdirSync('src', { recursive: true }).filter((path) => path.endsWith('.page.ts'));
+  const paths = readdirSync('src', { recursive: true, encoding: 'utf8' });
+  return paths.filter((path) => path.endsWith('.page.ts'));
 }
 
 /** The program that releases browsers in another process. It needs no other file, and is an argument of Node. */

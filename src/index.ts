@@ -8,6 +8,7 @@ export type {
   Connector,
   ConnectRequest,
   ContextChoice,
+  HowToOpen,
   Isolation,
   Observation,
   ObserveRequest,
@@ -96,4 +97,4 @@ export type {
   TelemetryCategory,
   Viewport,
 } from './services/kernel-api.js';
-export type { Frame, Socket, SocketEnd } from './connect/socket.js';
+export type { AnySocket, Frame, OpenClient, Socket, SocketEnd } from './connect/socket.js';

@@ -35,15 +35,18 @@ export default {
   plugin: [titleDocuments, nameOptions, documentNestedProperties],
   // Types that compute other types, whose pages show the result, and types of internal parameters.
   intentionallyNotExported: [
-    'LeaseRecord',
-    'Added',
     'AnyLeaseOptions',
     'AnyPooledBrowser',
     'ContextOf',
+    'EventFacts',
+    'EventOf',
+    'Feature',
     'FixturesOf',
     'Leaser',
     'Held',
+    'StepOf',
     'WorkerState',
+    'local/events.ts:PoolEvent',
   ],
 };
 

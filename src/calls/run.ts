@@ -5,12 +5,17 @@ import type { BrowserSession } from '../services/kernel-api.js';
 /** The stages of a lease, in their usual order. */
 export type Stage = Exclude<keyof Timings, 'total'>;
 
-/** Milliseconds in each stage; a stage that was not reached is missing. `connect` includes reconnects. */
+/** Milliseconds in each stage; a stage that was not reached is missing. */
 export interface Timings extends FeatureTimes {
+  /** From the first acquire request to the lease. */
   readonly acquire?: number;
+  /** Connections to the browser, reconnects included. */
   readonly connect?: number;
+  /** The callback. */
   readonly callback?: number;
+  /** Cleanup of the browser. */
   readonly cleanup?: number;
+  /** The release requests. */
   readonly release?: number;
   /** From the call to its end. */
   readonly total: number;

@@ -16,7 +16,9 @@ export interface AnswerSamples {
   readonly mostTags?: number;
 }
 
-interface ErrorSample {
+/** A refusal of a service. */
+export interface ErrorSample {
+  /** The HTTP status. */
   readonly status: number;
   /** JSON, or a text. */
   readonly body: unknown;
