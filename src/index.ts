@@ -97,4 +97,5 @@ export type {
   TelemetryCategory,
   Viewport,
 } from './services/kernel-api.js';
-export type { AnySocket, Frame, OpenClient, Socket, SocketEnd } from './connect/socket.js';
+export type { AnySocket, OpenClient, Socket, SocketEnd } from './connect/socket.js';
+export type { Frame } from './connect/wire.js';

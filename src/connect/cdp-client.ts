@@ -8,7 +8,7 @@ import {
   type EventParams,
   type ResultOf,
 } from './message.js';
-import type { Frame } from './socket.js';
+import type { CdpCarrier, Frame } from './wire.js';
 
 /**
  * Above the ids of every library: a late answer to a command of the library has another id. Chromium accepts ids of 32 bits, and
@@ -25,15 +25,6 @@ export type Target = ResultOf<'Target.getTargets'>['targetInfos'][number];
 export type EventListeners = {
   readonly [Name in EventName]?: (params: EventParams<Name>, data: Frame) => void;
 };
-
-/** The part of a socket that carries commands. */
-export interface CdpCarrier {
-  /** Resolves when the socket has ended. */
-  readonly ended: Promise<unknown>;
-  send(message: string): void;
-  /** Passes each message to this function. */
-  listen(onMessage: (data: Frame) => void): void;
-}
 
 interface Pending {
   readonly method: string;

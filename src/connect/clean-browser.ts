@@ -1,5 +1,6 @@
 import { clock, delay } from '../shared/clock.js';
-import { CdpClient, type CdpCarrier, type Target } from './cdp-client.js';
+import { CdpClient, type Target } from './cdp-client.js';
+import type { CdpCarrier } from './wire.js';
 import {
   COUNT_DOWNLOAD,
   COUNT_KEEP_ALIVE,

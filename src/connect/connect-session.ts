@@ -161,7 +161,10 @@ async function connectOnce<Handles>(
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
     const request = requestOf(grant, plan, { socket, openClient, onSockets: (count) => (sockets += count) });
     const [connection] = await Promise.all([
-      connector.connect({ ...request, exposedWebSockets: extensions.webSockets }),
+      connector.connect({
+        ...request,
+        useBrowser: (browser) => extensions.useBrowser(connector.library, browser),
+      }),
       extensions.open(signal),
     ]);
     await savesDownloads?.saveAll();

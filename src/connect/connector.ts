@@ -1,11 +1,10 @@
-import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import type { OpenClient, Socket } from './socket.js';
+import type { Protocol } from './wire.js';
+
+export type { Protocol } from './wire.js';
 
 /** Largest download in bytes by default: a page must not fill the disk of this machine. */
 export const LARGEST_DOWNLOAD = 1024 ** 3;
-
-/** `'cdp'`: Chrome DevTools Protocol; `'bidi'`: WebDriver BiDi. */
-export type Protocol = 'cdp' | 'bidi';
 
 /** `'default'`: the browser's own context, with its profile; `'new'`: a fresh context, closed after the lease. */
 export type ContextChoice = 'default' | 'new';
@@ -34,8 +33,8 @@ export interface ConnectRequest {
   readonly pageUrl: string | undefined;
   /** The automation library's own connect options. */
   readonly connectOptions: object;
-  /** @internal With the option `exposeNetwork`, for a library that can route the WebSockets of its pages. Requests need no library. */
-  readonly exposedWebSockets?: ExposedWebSockets | undefined;
+  /** @internal Lets the features of the lease use the library's own browser, before it has a page for the callback. */
+  useBrowser?(this: void, browser: object): Promise<void>;
   /** Why a call after the end of the lease fails, for a library that shows the reason of a disconnect. */
   readonly endReason: string;
   /** Milliseconds until a page must be usable; then `socket` is closed. */

@@ -1,5 +1,4 @@
 import type { DownloadListener } from './downloads.js';
-import type { ExposedWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import type { MessageFilter, MessageRules } from './message-filter.js';
 import type { OpenCdp } from './socket.js';
 
@@ -33,8 +32,8 @@ export interface Opening {
 export interface ConnectExtension {
   /** Number of sockets of this process that belong to it. */
   readonly sockets: number;
-  /** For a library that can route the WebSockets of its pages. */
-  readonly webSockets?: ExposedWebSockets;
+  /** Called with the browser of the automation library, before it has a page for the callback. */
+  useBrowser?(library: string, browser: object): Promise<void>;
   /** Begins, while the library connects. */
   open(signal: AbortSignal): Promise<void>;
   /** Ends before the browser is cleaned: afterwards, no response to a request of the lease may arrive. */
@@ -59,8 +58,8 @@ export class Extensions {
     return this.#all.reduce((sum, { sockets }) => sum + sockets, 0);
   }
 
-  get webSockets(): ExposedWebSockets | undefined {
-    return this.#all.find(({ webSockets }) => webSockets)?.webSockets;
+  async useBrowser(library: string, browser: object): Promise<void> {
+    await Promise.all(this.#all.map((one) => one.useBrowser?.(library, browser)));
   }
 
   async open(signal: AbortSignal): Promise<void> {

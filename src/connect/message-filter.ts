@@ -1,10 +1,7 @@
 import { CdpClient, FIRST_ID } from './cdp-client.js';
 import {
   isRead,
-  LONGEST_HEAD,
-  methodOf,
   MisfitError,
-  partOf,
   readCommand,
   readEvent,
   readMessage,
@@ -12,18 +9,18 @@ import {
   shownMethod,
   type CommandName,
   type CommandParams,
+  type Envelope,
   type EventName,
   type EventParams,
   type Message,
   type ResultOf,
 } from './message.js';
-import { sessionIdOf, Sessions, type SessionSocket } from './session-socket.js';
-import type { Frame, Socket, SocketTap } from './socket.js';
+import { Sessions, type SessionSocket } from './session-socket.js';
+import type { Socket, SocketTap } from './socket.js';
+import type { Frame } from './wire.js';
 
 /** Longest message that can contain the id of a hidden page and matters to a library, in bytes. */
 const LONGEST_TARGET_EVENT = 16 * 1024;
-
-const RESPONSE = /^\s*\{\s*(?:"type":\s*"(?:success|error)",\s*)?"id":\s*(\d+)/;
 
 /**
  * What a feature does with the messages between an automation library, or another client, and its browser. Only the messages of
@@ -109,27 +106,24 @@ export class MessageFilter implements SocketTap {
     return withParams(command, changed);
   }
 
-  message(data: Frame): Frame | undefined | Promise<Frame | undefined> {
+  message(data: Frame, envelope: Envelope): Frame | undefined | Promise<Frame | undefined> {
     if (!(data instanceof Uint8Array)) return data;
-    const id = RESPONSE.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
-    if (Number(id) > FIRST_ID && this.cdp.receive(data)) return undefined;
-    if (id === undefined && this.#isHidden(data)) return undefined;
-    const name = this.#rules.some(({ events }) => events) ? methodOf(data) : undefined;
-    // Also with an id: a library may read another one behind it, and take the message for an event.
-    if (!isRead(name) || !this.#rules.some(({ events }) => events?.[name])) {
-      const response =
-        id !== undefined && this.#awaited.size > 0 ? this.#onResponse(Number(id), data) : undefined;
-      return response ? response.then(() => this.#deliver(data)) : this.#deliver(data);
+    const { id = 0, method } = envelope;
+    const deliver = (one: Frame | undefined) => one && this.#deliver(one, envelope);
+    if (id > FIRST_ID && this.cdp.receive(data)) return undefined;
+    if (envelope.id === undefined && this.#isHidden(data)) return undefined;
+    // Also with an id: a library may take the message for an event.
+    if (!isRead(method) || !this.#rules.some(({ events }) => events?.[method])) {
+      const response = envelope.id === undefined ? undefined : this.#onResponse(envelope, data);
+      return response ? response.then(() => deliver(data)) : deliver(data);
     }
-    const changed = this.#onEvent(name, data);
-    return changed instanceof Promise
-      ? changed.then((one) => one && this.#deliver(one))
-      : changed && this.#deliver(changed);
+    const changed = this.#onEvent(method, data);
+    return changed instanceof Promise ? changed.then(deliver) : deliver(changed);
   }
 
   /** Returns a message for the library; undefined for one of another client. */
-  #deliver(data: Frame): Frame | undefined {
-    return this.#sessions.take(data) ? undefined : data;
+  #deliver(data: Frame, envelope: Envelope): Frame | undefined {
+    return this.#sessions.take(data, envelope) ? undefined : data;
   }
 
   #isWanted(method: string | undefined): boolean {
@@ -170,13 +164,13 @@ export class MessageFilter implements SocketTap {
     const answer = isCdp
       ? { id, error: { code: -32_000, message }, ...(sessionId !== undefined && { sessionId }) }
       : { type: 'error', id, error: 'invalid argument', message };
-    const data = this.#deliver(Buffer.from(JSON.stringify(answer)));
+    const data = this.#deliver(Buffer.from(JSON.stringify(answer)), { id, sessionId });
     if (data) void this.#socket.onMessage(data, false);
   }
 
   /** Returns a promise for a response that a rule reads. */
-  #onResponse(id: number, data: Uint8Array): Promise<unknown> | undefined {
-    const key = keyOf(sessionIdOf(data), id);
+  #onResponse({ id, sessionId }: Envelope, data: Uint8Array): Promise<unknown> | undefined {
+    const key = keyOf(sessionId, id);
     const name = this.#awaited.get(key);
     if (!name) return undefined;
     this.#awaited.delete(key);

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { isRecord, jsonOf, parseJson } from '../shared/json.js';
-import type { Frame } from './socket.js';
+import { partOf, type Frame } from './wire.js';
 
 /** A name from outside that becomes part of a path. Chromium's are UUIDs. */
 const guid = v.pipe(v.string(), v.regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i));
@@ -90,6 +90,8 @@ const RESULTS = {
     ),
   }),
   'browser.createUserContext': v.object({ userContext: text }),
+  'browsingContext.getTree': v.object({ contexts: v.array(v.object({ context: text })) }),
+  'script.evaluate': v.object({ result: may(v.object({ value: may(v.unknown()) })) }),
 };
 
 /** The commands of a library, or of a client of a loopback address, that this library reads. */
@@ -119,6 +121,9 @@ export type ResultOf<Method extends string> = Read<typeof RESULTS, Method>;
 export type CommandName = keyof typeof COMMANDS;
 export type CommandParams<Name extends CommandName> = Read<typeof COMMANDS, Name>;
 
+/** An event `error` would make Node's emitters throw. */
+const WITH_DOMAIN = /^[\w:]+\.[\w.:]+$/;
+
 /** The parts of every message. What a peer sends is checked here, and nowhere else. */
 const envelope = v.object({
   // WebDriver BiDi has errors of messages that have no id.
@@ -128,8 +133,7 @@ const envelope = v.object({
       v.transform((id) => id ?? undefined),
     ),
   ),
-  // With a domain: an event `error` would make Node's emitters throw.
-  method: may(v.pipe(text, v.regex(/^[\w:]+\.[\w.:]+$/))),
+  method: may(v.pipe(text, v.regex(WITH_DOMAIN))),
   sessionId: may(text),
   params: may(v.custom<Record<string, unknown>>(isRecord)),
   result: may(v.unknown()),
@@ -147,43 +151,72 @@ export function readMessage(data: string | Frame): Message {
   return read(envelope, parseJson(String(data)), 'message');
 }
 
-/** How browsers begin their messages: these have the right parts, which costs nothing to see. */
-const USUAL =
-  /^\{(?:"type":"(?:event|success)",)?(?:"method":"\w+\.[\w.]+","params":\{|"id":\d+,"result":\{|"id":\d+,"error":\{)/;
-const LONGEST_BEGINNING = 120;
+/** Which command, response or event a message is. */
+export interface Envelope extends Pick<Message, 'id' | 'method' | 'sessionId'> {
+  /** The session that has ended. */
+  readonly detached?: string | undefined;
+  /** A response for a session that the browser no longer has. Chromium omits the id of the session. */
+  readonly isOfNoSession?: boolean;
+}
 
-/** @throws MisfitError if the parts of a message are not what the protocol says; SyntaxError if it is not JSON. */
-export function expectMessage(data: Frame): void {
-  if (!USUAL.test(partOf(data, 0, LONGEST_BEGINNING))) readMessage(data);
+const NO_SESSION = -32_001;
+
+/**
+ * Reads what a message is. The whole message is parsed: what stands at its beginning can be replaced at its end.
+ *
+ * @returns undefined for what is neither a response nor an event: libraries throw an uncaught exception then.
+ * @throws MisfitError if the parts of a message are not what the protocol says; SyntaxError if it is not JSON.
+ */
+export function readEnvelope(data: string | Frame): Envelope | undefined {
+  // Names and ids have no characters beyond ASCII, and the rest is not read.
+  const message: unknown = JSON.parse(withoutContent(data) ?? partOf(data, 0));
+  if (!isRecord(message)) throw misfit('message', 'value');
+  const { method, params, type, error } = message;
+  // A service can send null for what a message does not have.
+  const id = message['id'] ?? undefined;
+  const sessionId = message['sessionId'] ?? undefined;
+  if (id !== undefined && typeof id !== 'number') throw misfit('message', 'id');
+  if (method !== undefined && !(typeof method === 'string' && WITH_DOMAIN.test(method)))
+    throw misfit('message', 'method');
+  if (sessionId !== undefined && typeof sessionId !== 'string') throw misfit('message', 'sessionId');
+  if (params !== undefined && !isRecord(params)) throw misfit('message', 'params');
+  // WebDriver BiDi has types of messages, and errors without an id.
+  if (type === 'event' && (method === undefined || params === undefined)) return undefined;
+  if (id === undefined && method === undefined && (type !== 'error' || error === undefined)) return undefined;
+  const ended = method === 'Target.detachedFromTarget' ? params?.['sessionId'] : undefined;
+  return {
+    id,
+    method,
+    sessionId,
+    detached: typeof ended === 'string' ? ended : undefined,
+    isOfNoSession: isRecord(error) && error['code'] === NO_SESSION,
+  };
+}
+
+/** Size of a message, in bytes, from which it costs less to search for a second id than to parse it. */
+const LARGE = 64 * 1024;
+const LONGEST_MARGIN = 200;
+const BEGINNING = /^\{(?:"type":"\w+",)?(?:"id":\d+,"result"|"method":"[\w.]+","params"):\{/;
+const END = /\}(?:,"sessionId":"[\w-]+")?\}\s*$/;
+/** What a beginning could be replaced with, also escaped. */
+const NAMES = ['\\u', '"id"', '"method"', '"sessionId"', '"params"', '"error"', '"type"'];
+
+/** Returns a large message without its content, for example a screenshot. Undefined if the content may replace the beginning. */
+function withoutContent(data: string | Frame): string | undefined {
+  if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
+  const beginning = BEGINNING.exec(partOf(data, 0, LONGEST_MARGIN))?.[0];
+  const end = END.exec(partOf(data, -LONGEST_MARGIN))?.[0];
+  if (beginning === undefined || end === undefined) return undefined;
+  const content = data.subarray(beginning.length, data.length - end.length);
+  return NAMES.some((name) => content.includes(name)) ? undefined : `${beginning}${end}`;
 }
 
 const METHOD = /"method":\s*"([\w.]+)"/;
-/** Longest beginning of a message in which its method or its id is, in bytes. */
-export const LONGEST_HEAD = 200;
-/** Longest message that is parsed although nothing in it is suspect, in bytes: to parse a picture takes long. */
-const LONGEST_PARSED = 16 * 1024;
-const ESCAPE = String.raw`\u`;
-
+/** Longest beginning of a command in which its method is, in bytes. */
+const LONGEST_HEAD = 200;
 /** Reads the method in the beginning of a message, where the known libraries and browsers write it. */
 export function shownMethod(data: string | Frame): string | undefined {
   return METHOD.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
-}
-
-/**
- * Reads the method of a message as its receiver will: JSON allows to write it behind the parameters, with escapes, or twice.
- *
- * @throws As `readMessage`.
- */
-export function methodOf(data: Uint8Array): string | undefined {
-  const isLarge = data.length > LONGEST_PARSED;
-  return isLarge && !maySayOtherwise(Buffer.from(data.buffer, data.byteOffset, data.length))
-    ? shownMethod(data)
-    : readMessage(data).method;
-}
-
-/** Whether an event that this library reads can be behind the beginning of a message. */
-function maySayOtherwise(data: Buffer): boolean {
-  return [ESCAPE, ...Object.keys(EVENTS)].some((text) => data.includes(text));
 }
 
 /** Whether this library reads an event. */
@@ -216,11 +249,9 @@ function read<Schema extends v.GenericSchema>(
   if (success) return output;
   // The value itself can be anything, also a secret.
   const place = v.getDotPath(issues[0]) ?? 'value';
-  throw new MisfitError(`The browser sent a ${what} that can not be read: ${place} is not valid.`);
+  throw misfit(what, place);
 }
 
-/** Reads a part of a message: a whole one can have megabytes. */
-export function partOf(data: string | Frame, from: number, to?: number): string {
-  if (typeof data === 'string') return data.slice(from, to);
-  return data instanceof Uint8Array ? Buffer.from(data.subarray(from, to)).toString('latin1') : '';
+function misfit(what: string, place: string): MisfitError {
+  return new MisfitError(`The browser sent a ${what} that can not be read: ${place} is not valid.`);
 }

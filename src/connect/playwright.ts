@@ -17,7 +17,6 @@ import {
   type ObserveRequest,
 } from './connector.js';
 import { Contexts, type ContextLibrary } from './contexts.js';
-import { routeWebSockets } from '../features/exposed-network/exposed-websocket.js';
 import { ObservedPages } from './observed-pages.js';
 import { checkPlaywrightContext, withWindowSize } from './playwright-context.js';
 import { SiteDataCleaner } from './site-data.js';
@@ -80,7 +79,7 @@ async function connect(
   void socket.detached.then(() => {
     if (socket.isTakenOver) browser.close({ reason }).catch(() => {});
   });
-  if (request.exposedWebSockets) await routeWebSockets(browser, request.exposedWebSockets);
+  await request.useBrowser?.(browser);
   const ownContext = browser.contexts()[0]!;
   const isConnected = () => browser.isConnected();
   const contexts = new Contexts(CONTEXTS, { browser, own: ownContext, isConnected });

@@ -1,8 +1,9 @@
 import type { WebSocket } from 'ws';
-import { recordOf } from '../shared/json.js';
 import type { Connector, HowToOpen, Protocol } from './connector.js';
+import { readEnvelope } from './message.js';
 import { openInFirstPage } from './session-socket.js';
-import type { AnySocket, Frame, OpenClient, Socket } from './socket.js';
+import type { AnySocket, OpenClient, Socket } from './socket.js';
+import type { Frame } from './wire.js';
 import { socketTransport } from './transport.js';
 
 /** Bytes that may wait for a slow receiver; beyond them, its sender is not read. */
@@ -110,10 +111,14 @@ export function channelOf(socket: AnySocket, protocol: Protocol, onClose: () => 
   };
 }
 
-/** Returns the id of a command without parameters that has this method. */
-function idOf(data: Frame, method: string): unknown {
+/**
+ * Returns the id of a command without parameters that has this method.
+ *
+ * @throws If it is no message.
+ */
+function idOf(data: Frame, method: string): number | undefined {
   if (!(data instanceof Buffer) || data.length > LONGEST_BARE_COMMAND || !data.includes(method))
     return undefined;
-  const message = recordOf(String(data));
-  return message['method'] === method ? message['id'] : undefined;
+  const command = readEnvelope(data);
+  return command?.method === method ? command.id : undefined;
 }

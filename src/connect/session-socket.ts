@@ -1,17 +1,15 @@
 import { recordOf } from '../shared/json.js';
-import { CdpClient, type CdpCarrier } from './cdp-client.js';
-import { partOf, readEvent, readMessage } from './message.js';
-import type { AnySocket, Frame } from './socket.js';
+import { CdpClient } from './cdp-client.js';
+import { readEnvelope, readEvent, readMessage, type Envelope } from './message.js';
+import type { AnySocket } from './socket.js';
+import type { CdpCarrier, Frame } from './wire.js';
 
 /** Longest end of a message with the id of its session, in bytes. */
 const LONGEST_END = 100;
 /** Chromium writes the session id last. */
 const SESSION_END = /,"sessionId":"([\w-]+)"\}\s*$/;
-/** Longest message that is parsed to find its session, in bytes. */
-const LONGEST_PARSED = 64 * 1024;
 /** The events from which the sessions of a client are known. */
-const ATTACHED = /"method":\s*"Target\.(attachedTo|detachedFrom)Target"/;
-const LONGEST_HEAD = 200;
+const ATTACHED = /^Target\.(attachedTo|detachedFrom)Target$/;
 
 /**
  * One session of CDP within a connection, as a connection of its own: its messages have no session id. What a client sets in the
@@ -92,7 +90,7 @@ export class Sessions {
     const send = (message: string) => outer.send(message);
     const cdp = new CdpClient({ ended: outer.ended, send, listen: () => {} });
     const sessions = new Sessions(outer, cdp);
-    outer.onMessage = (data) => void (cdp.receive(data) || sessions.take(data));
+    outer.onMessage = (data) => void (cdp.receive(data) || sessions.take(data, readEnvelope(data)));
     return sessions;
   }
 
@@ -113,11 +111,9 @@ export class Sessions {
   }
 
   /** Delivers a message of one of the sessions. Returns false for any other message. */
-  take(data: Frame): boolean {
+  take(data: Frame, { method = '', sessionId }: Envelope = {}): boolean {
     if (this.#owners.size === 0) return false;
-    const head = partOf(data, 0, LONGEST_HEAD);
-    if (ATTACHED.test(head)) return this.#takeTargetEvent(data);
-    const sessionId = sessionIdOf(data);
+    if (ATTACHED.test(method)) return this.#takeTargetEvent(data);
     const owner = sessionId === undefined ? undefined : this.#owners.get(sessionId);
     if (owner) deliver(owner, sessionId!, data);
     return owner !== undefined;
@@ -154,14 +150,6 @@ export class Sessions {
     if (sessionId !== undefined && !isAttached) this.#owners.delete(sessionId);
     return true;
   }
-}
-
-/** The id of the session that a message belongs to. */
-export function sessionIdOf(data: Frame): string | undefined {
-  const end = SESSION_END.exec(partOf(data, -LONGEST_END));
-  if (end) return end[1];
-  if (!(data instanceof Uint8Array) || data.length > LONGEST_PARSED) return undefined;
-  return partOf(data, 0).includes('"sessionId"') ? readMessage(data).sessionId : undefined;
 }
 
 /** Passes a message to a client, without the id of the client's own session. */

@@ -7,23 +7,19 @@ import { messageOfBody } from '../net/response.js';
 import type { SpareConnection } from '../net/spare-connection.js';
 import { clock } from '../shared/clock.js';
 import { sentence } from '../shared/errors.js';
-import { PendingCalls } from './pending-calls.js';
 import { ConnectError, type LossReason } from '../shared/lease-errors.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { routeTo, type NetworkSettings } from '../shared/network.js';
 import { loadWs } from '../shared/lazy.js';
 import { endTasks } from '../shared/process-state.js';
 import { USER_AGENT } from '../shared/version.js';
-import type { CdpCarrier } from './cdp-client.js';
-import type { Protocol } from './connector.js';
 import { KeepAlive, type KeepAlivePlan } from './keep-alive.js';
-import { expectMessage, MisfitError } from './message.js';
+import { MisfitError, readEnvelope, type Envelope } from './message.js';
+import { OpenCommands } from './open-commands.js';
+import type { CdpCarrier, Frame, Protocol } from './wire.js';
 
 /** Why a socket ended; `closed-by-us` is the expected end. */
 export type SocketEnd = LossReason | 'closed-by-us';
-
-/** A received message. Callers need neither ws nor Node's types for this type. */
-export type Frame = Uint8Array | ArrayBuffer | Uint8Array[];
 
 /** @internal A connection for commands of our own, with CDP. */
 export type CdpSocket = Pick<Socket, 'takeOver' | 'ended' | 'detached' | 'cut'>;
@@ -39,7 +35,7 @@ export interface SocketTap {
   /** Returns the command to send; undefined for none. */
   command(data: string | Frame): string | Frame | undefined;
   /** Returns the message for the library, possibly later; undefined for none. */
-  message(data: Frame): Frame | undefined | Promise<Frame | undefined>;
+  message(data: Frame, envelope: Envelope): Frame | undefined | Promise<Frame | undefined>;
 }
 
 export interface SocketOptions {
@@ -58,9 +54,6 @@ const PING_INTERVAL = 2500;
 const MOST_MISSED_PINGS = 5;
 /** Milliseconds that the closing handshake may take. */
 const CLOSE_TIMEOUT = 1000;
-/** The first byte of a JSON object, and the white space that may stand before it. */
-const BRACE = 0x7b;
-const SPACE = [0x20, 0x09, 0x0a, 0x0d];
 /** Maximum size of a message in bytes. A screenshot or trace of a large page is one message. */
 const LARGEST_MESSAGE = 512 * 1024 * 1024;
 
@@ -102,7 +95,7 @@ export class Socket {
   #connection: NetSocket | undefined;
   #moved = '';
   #missedPings = 0;
-  readonly #calls = new PendingCalls();
+  readonly #commands = new OpenCommands();
   readonly #onSent = new Set<() => void>();
   #keepAlive: KeepAlive | undefined;
   #detach = () => {};
@@ -206,7 +199,7 @@ export class Socket {
   /** Sends a message of the library that the tap does not see, or has seen. */
   sendUnseen(data: string | Frame, isBinary = false): void {
     if (this.isTakenOver) return;
-    this.#calls.noteCommand(data);
+    this.#commands.add(data);
     this.#keepAlive?.noteSent();
     this.#websocket.send(data as Buffer, { binary: isBinary }, () => {
       for (const call of this.#onSent) call();
@@ -235,7 +228,7 @@ export class Socket {
 
   /** The methods of the library's commands that have no response yet, in their order. */
   get pendingCalls(): readonly string[] {
-    return this.#calls.pending;
+    return this.#commands.ofCallers;
   }
 
   /** @internal Takes the socket from the library: it receives nothing more, and what it sends or closes has no effect. */
@@ -281,12 +274,11 @@ export class Socket {
     if (endTasks.ending) await endTasks.ending;
     let message: Frame | undefined;
     try {
-      // Playwright must only receive objects.
-      if (data instanceof Uint8Array && firstByte(data) !== BRACE) return this.cut('dropped');
-      expectMessage(data);
+      const envelope = readEnvelope(data);
       if (this.#keepAlive?.isAnswer(data)) return;
-      this.#calls.noteResponse(data);
-      const tapped = this.tap ? this.tap.message(data) : data;
+      // Libraries throw uncaught exceptions after such messages. A late response is no fault of the browser.
+      if (!envelope || !(this.isTakenOver || this.#commands.take(envelope))) return;
+      const tapped = this.tap ? this.tap.message(data, envelope) : data;
       message = tapped instanceof Promise ? await tapped : tapped;
     } catch {
       // No code of the caller runs there: the message can be, for example, too deep to be written again.
@@ -318,10 +310,6 @@ export class Socket {
     if (this.#missedPings >= MOST_MISSED_PINGS) this.cut('dropped');
     else this.ping();
   }
-}
-
-function firstByte(data: Uint8Array): number | undefined {
-  return data.find((byte) => !SPACE.includes(byte));
 }
 
 function isMessage(data: Frame): boolean {

@@ -1,6 +1,14 @@
 import { clock } from '../shared/clock.js';
-import type { Protocol } from './connector.js';
+import {
+  readEnvelope,
+  readMessage,
+  readResult,
+  type Envelope,
+  type Message,
+  type ResultOf,
+} from './message.js';
 import type { AnySocket } from './socket.js';
+import type { Protocol } from './wire.js';
 
 /** Puppeteer's interface of a connection. */
 export interface Transport {
@@ -36,16 +44,11 @@ export function socketTransport(socket: AnySocket, protocol: Protocol): Transpor
   return isBidi ? withAnySession(transport) : transport;
 }
 
+/** Sends a command. Resolves to its result; to undefined if it fails. */
+type Ask = <Method extends string>(method: Method, params: object) => Promise<ResultOf<Method> | undefined>;
+
 /** First id of this module's own commands: far above the ids of Puppeteer. */
 const FIRST_ID = 2 ** 50;
-
-interface Message {
-  id?: number;
-  method?: string;
-  error?: string;
-  /** Of browsingContext.getTree, and of script.evaluate. */
-  result?: { contexts?: { context: string }[]; result?: { value?: unknown } };
-}
 
 /**
  * Makes `session.new` work on a BiDi connection that already has a session, by using the existing session. Answers
@@ -56,11 +59,13 @@ export function withAnySession(inner: Transport): Transport {
   let nextId = FIRST_ID;
   let newSessionId: number | undefined;
 
-  const ask = (method: string, params: object): Promise<Message> =>
-    new Promise((resolve) => {
+  const ask: Ask = async (method, params) => {
+    const response = await new Promise<Message>((resolve) => {
       own.set(nextId, resolve);
       inner.send(JSON.stringify({ id: nextId++, method, params }));
     });
+    return response.error === undefined ? readResult(method, response.result) : undefined;
+  };
 
   const answer = (id: number, result: object) =>
     outer.onmessage?.(JSON.stringify({ type: 'success', id, result }));
@@ -78,7 +83,7 @@ export function withAnySession(inner: Transport): Transport {
   inner.onmessage = (text) => {
     // Only the responses to session.new and to this module's own commands are parsed.
     if (newSessionId === undefined && own.size === 0) return outer.onmessage?.(text);
-    const message = JSON.parse(text) as Message;
+    const message = readMessage(text);
     const resolve = own.get(message.id!);
     if (resolve) {
       own.delete(message.id!);
@@ -94,13 +99,13 @@ export function withAnySession(inner: Transport): Transport {
   return outer;
 }
 
-function sessionCommand(message: string): Message {
-  return message.includes('"session.') ? (JSON.parse(message) as Message) : {};
+function sessionCommand(message: string): Envelope {
+  return (message.includes('"session.') ? readEnvelope(message) : undefined) ?? {};
 }
 
 /** Returns the capabilities that the response to a successful session.new would contain. */
-async function describeBrowser(ask: (method: string, params: object) => Promise<Message>): Promise<object> {
-  const { result: tree } = await ask('browsingContext.getTree', { maxDepth: 0 });
+async function describeBrowser(ask: Ask): Promise<object> {
+  const tree = await ask('browsingContext.getTree', { maxDepth: 0 });
   const context = tree?.contexts?.[0]?.context;
   const evaluated =
     context === undefined
@@ -110,7 +115,7 @@ async function describeBrowser(ask: (method: string, params: object) => Promise<
           target: { context },
           awaitPromise: false,
         });
-  const value = evaluated?.result?.result?.value;
+  const value = evaluated?.result?.value;
   const userAgent = typeof value === 'string' ? value : '';
   return {
     browserName: 'chrome',

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { CdpCarrier } from '../../src/connect/cdp-client.js';
+import type { CdpCarrier } from '../../src/connect/wire.js';
 import { cleanBrowser } from '../../src/connect/clean-browser.js';
 import { SiteDataCleaner } from '../../src/connect/site-data.js';
 import { rejection } from '../pool/support.js';

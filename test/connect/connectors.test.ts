@@ -234,8 +234,8 @@ describe('the transport of a library', () => {
   it('accepts messages before Puppeteer listens, and after the end', async () => {
     const { socket, client } = await browser.connect();
     const transport = socketTransport(socket, 'cdp');
-    client.send('{"early":1}');
-    client.send('{"early":2}', () => client.close(1001));
+    client.send('{"method":"A.early"}');
+    client.send('{"method":"A.early"}', () => client.close(1001));
     expect(await socket.ended).toBe('closed-by-service');
     // There is no close listener either.
     await settle();

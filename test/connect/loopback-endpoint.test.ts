@@ -34,13 +34,13 @@ it('passes messages of any kind and size in both directions, uncompressed', asyn
   const { driver, far, socket } = await joined();
   const got: [string, boolean][] = [];
   driver.on('message', (data, isBinary) => got.push([String(data), isBinary]));
-  far.send('{"text":1}');
-  far.send(Buffer.from('{"bytes":2}'), { binary: true });
+  far.send('{"method":"A.text"}');
+  far.send(Buffer.from('{"method":"A.bytes"}'), { binary: true });
   await expect
     .poll(() => got)
     .toEqual([
-      ['{"text":1}', false],
-      ['{"bytes":2}', true],
+      ['{"method":"A.text"}', false],
+      ['{"method":"A.bytes"}', true],
     ]);
   const kinds: boolean[] = [];
   far.on('message', (_data, isBinary) => kinds.push(isBinary));

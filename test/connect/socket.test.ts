@@ -51,14 +51,14 @@ async function connected(server = browser) {
 describe('an open socket', () => {
   it('passes text and binary messages in both directions', async () => {
     const { socket, client, seen } = await connected();
-    client.send('{"a":1}');
-    client.send(Buffer.from('{"b":2}'), { binary: true });
-    client.send(' \r\n\t{"c":3}\n');
+    client.send('{"method":"A.a"}');
+    client.send(Buffer.from('{"method":"A.b"}'), { binary: true });
+    client.send(' \r\n\t{"method":"A.c"}\n');
     await expect.poll(() => seen.length).toBe(3);
     expect(seen).toEqual([
-      ['{"a":1}', false],
-      ['{"b":2}', true],
-      [' \r\n\t{"c":3}\n', false],
+      ['{"method":"A.a"}', false],
+      ['{"method":"A.b"}', true],
+      [' \r\n\t{"method":"A.c"}\n', false],
     ]);
     const kinds: boolean[] = [];
     client.on('message', (_data, isBinary) => kinds.push(isBinary));
@@ -71,9 +71,13 @@ describe('an open socket', () => {
 
   it('passes a screenshot of a large page uncompressed, and half of a surrogate pair, which is no UTF-8', async () => {
     const { client, seen } = await connected();
-    const screenshot = `{"data":"${'x'.repeat(5_000_000)}"}`;
+    const screenshot = `{"method":"A.a","params":{"data":"${'x'.repeat(5_000_000)}"}}`;
     client.send(screenshot);
-    const half = Buffer.concat([Buffer.from('{"half":"'), Buffer.from([0xd8]), Buffer.from('"}')]);
+    const half = Buffer.concat([
+      Buffer.from('{"method":"A.half","params":{"a":"'),
+      Buffer.from([0xd8]),
+      Buffer.from('"}}'),
+    ]);
     client.send(half, { binary: false });
     await expect.poll(() => seen.length).toBe(2);
     expect(seen[0]![0] === screenshot).toBe(true);
@@ -81,14 +85,16 @@ describe('an open socket', () => {
   });
 
   it('delivers one message per task, so that promises settle before the next message', async () => {
-    const socket = await socketTo(acceptWith(Buffer.concat([textFrame('{"id":1}'), textFrame('{"id":2}')])));
+    const socket = await socketTo(
+      acceptWith(Buffer.concat([textFrame('{"method":"A.1"}'), textFrame('{"method":"A.2"}')])),
+    );
     const order: string[] = [];
     socket.onMessage = async (data) => {
       order.push(String(data));
       for (let turn = 0; turn < 10; turn++) await Promise.resolve();
       order.push('done');
     };
-    await expect.poll(() => order).toEqual(['{"id":1}', 'done', '{"id":2}', 'done']);
+    await expect.poll(() => order).toEqual(['{"method":"A.1"}', 'done', '{"method":"A.2"}', 'done']);
     socket.cut('closed-by-us');
     await socket.ended;
   });
@@ -190,8 +196,8 @@ it('can be taken from the library, which then neither receives, sends nor closes
   socket.send('{"from":"library"}');
   socket.close('closed-by-callback');
   carrier.send('{"from":"us"}');
-  client.send('{"to":"us"}');
-  await expect.poll(() => ours).toEqual(['{"to":"us"}']);
+  client.send('{"method":"A.toUs"}');
+  await expect.poll(() => ours).toEqual(['{"method":"A.toUs"}']);
   expect([seen, browser.received]).toEqual([[], ['{"from":"us"}']]);
   socket.cut('closed-by-us');
   expect(await socket.ended).toBe('closed-by-us');
@@ -223,7 +229,7 @@ describe('a message that is not JSON', () => {
     socket.onMessage = () => {
       throw mine;
     };
-    client.send('{"good":true}');
+    client.send('{"method":"A.good"}');
     expect((await unhandled)[0]).toBe(mine);
     for (const listener of others) process.on('unhandledRejection', listener as never);
     socket.close('closed-by-us');
@@ -238,7 +244,7 @@ it('measures the round trip with a ping', async () => {
     socket.onMessage = () => resolve();
   });
   client.pong('');
-  client.send('{}');
+  client.send('{"method":"A.a"}');
   await received;
   expect(socket.roundTrip).toBeUndefined();
   socket.ping();
@@ -281,7 +287,7 @@ describe('a heartbeat', () => {
     await using silent = await PlayedBrowser.start({ autoPong: false });
     const { socket, client, seen } = await connected(silent);
     await expectOpen(socket, async (count) => {
-      client.send('{}');
+      client.send('{"method":"A.a"}');
       await expect.poll(() => seen.length).toBe(count);
     });
   });

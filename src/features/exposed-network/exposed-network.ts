@@ -1,3 +1,4 @@
+import type { Browser } from 'playwright-core';
 import { readFile } from 'node:fs/promises';
 import { STATUS_CODES } from 'node:http';
 import { basename } from 'node:path';
@@ -7,7 +8,7 @@ import { CdpClient, type Target } from '../../connect/cdp-client.js';
 import type { ConnectExtension } from '../../connect/extension.js';
 import { ExposedHosts } from './exposed-hosts.js';
 import { ExposedSender, TooLargeError } from './exposed-request.js';
-import { openUpstream, type ExposedWebSockets } from './exposed-websocket.js';
+import { openUpstream, routeWebSockets, type ExposedWebSockets } from './exposed-websocket.js';
 import { WebSocketCallers } from './websocket-callers.js';
 import type { MessageFilter } from '../../connect/message-filter.js';
 import type { EventParams, FrameTree } from '../../connect/message.js';
@@ -80,8 +81,12 @@ export class ExposedNetwork implements ConnectExtension {
     plan.filter?.add(this.#callers.rules, { commands });
   }
 
-  /** For a library that can route the WebSockets of its pages. */
-  get webSockets(): ExposedWebSockets {
+  /** Routes the WebSockets of pages, with the library that can. Requests need no library. */
+  async useBrowser(library: string, browser: object): Promise<void> {
+    if (library === 'playwright') await routeWebSockets(browser as Browser, this.#webSockets);
+  }
+
+  get #webSockets(): ExposedWebSockets {
     return {
       pattern: this.#hosts.pattern,
       // The browser does not report which context sent a request.
