@@ -59,7 +59,7 @@ export class Extensions {
   }
 
   async useBrowser(library: string, browser: object): Promise<void> {
-    await Promise.all(this.#all.map((one) => one.useBrowser?.(library, browser)));
+    await Promise.all(this.#all.map(async (one) => one.useBrowser?.(library, browser)));
   }
 
   async open(signal: AbortSignal): Promise<void> {

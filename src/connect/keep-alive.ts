@@ -1,8 +1,7 @@
 import { clock, startTimer } from '../shared/clock.js';
 import { FIRST_ID } from './cdp-client.js';
-import type { Protocol } from './wire.js';
 import { readMessage } from './message.js';
-import type { Frame } from './wire.js';
+import type { Frame, Protocol } from './wire.js';
 
 /** Commands that change nothing. */
 const COMMANDS: Readonly<Record<Protocol, string>> = { cdp: 'Browser.getVersion', bidi: 'session.status' };

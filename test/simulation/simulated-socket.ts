@@ -1,6 +1,5 @@
-import type { CdpCarrier } from '../../src/connect/wire.js';
 import type { Socket, SocketEnd } from '../../src/connect/socket.js';
-import type { Frame } from '../../src/connect/wire.js';
+import type { CdpCarrier, Frame } from '../../src/connect/wire.js';
 import type { Command, SimulatedBrowser } from './simulated-browser.js';
 import type { Grant, SimulatedService } from './simulated-service.js';
 import type { World } from './world.js';
