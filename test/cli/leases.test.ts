@@ -170,6 +170,21 @@ describe.each(['browserbase', 'browser-use'])('with --service %s', (name) => {
   });
 });
 
+it('reads the numbered pages of a service to their end', async () => {
+  const contract = contractOf('browser-use');
+  await using server = await ContractServer.start(contract);
+  const mine = Array.from({ length: 250 }, (_, at) => ({
+    id: `session-${at}`,
+    body: { metadata: { [LEASE_TAG]: `of-${at}` } },
+    createdAt: new Date(),
+  }));
+  server.sessions.push(...mine);
+  vi.stubEnv('BROWSER_POOL_SERVICE', 'browser-use');
+  const listed = await runHere(['leases', '--json'], { baseUrl: server.baseUrl, token: TOKEN });
+  expect(JSON.parse(listed.stdout)).toHaveLength(mine.length);
+  expect(server.requests).toHaveLength(4);
+});
+
 it('says which service has no such list', async () => {
   vi.stubEnv('STEEL_API_KEY', 'a-key');
   const ended = await runHere(['leases', '--service', 'steel']);

@@ -137,6 +137,22 @@ describe.each(NAMES)('%s', (name) => {
   });
 });
 
+it('browser-use: the session of a lost response is found by its tag, whatever page of the list it is on', async () => {
+  await using used = await open('browser-use');
+  const others = Array.from({ length: 250 }, (_, at) => ({
+    id: `other-${at}`,
+    body: { metadata: { [LEASE_TAG]: `of-${at}` } },
+    createdAt: new Date(),
+  }));
+  used.server.sessions.push(...others);
+  used.server.slots = 300;
+  used.server.losesNext = true;
+  await (await used.lease()).end({ status: 'ok' });
+  const lost = used.server.sessions[others.length]!;
+  await until(() => used.server.released.includes(lost.id));
+  expect(used.server.active).toEqual(others);
+});
+
 describe('the recordings of a lease', () => {
   it.each<[string, object]>([
     [

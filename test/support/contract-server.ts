@@ -224,7 +224,12 @@ export const CONTRACTS: readonly Contract[] = [
     session: browserUseSession,
     reads: {
       'GET /browsers': ({ all, query, address }) => {
-        const items = query.get('pageNumber') === '1' ? all.filter(isActive) : [];
+        const [key, value] = query.get('metadata')?.split(':') ?? [];
+        const matches = ({ body }: ContractSession) =>
+          key === undefined || valueAt(body, ['metadata', key]) === value;
+        const size = Number(query.get('pageSize') ?? 10);
+        const begin = (Number(query.get('pageNumber') ?? 1) - 1) * size;
+        const items = all.filter((one) => isActive(one) && matches(one)).slice(begin, begin + size);
         return { items: items.map((one) => browserUseSession(one, address)) };
       },
       'GET /browsers/:id': ({ session, address, videoUrl }) => {
