@@ -32,7 +32,8 @@ export interface WebDriverOptions {
 /**
  * chromedriver, and Selenium Grid 4. The library drives the browser over CDP or WebDriver BiDi, not over classic WebDriver.
  *
- * Tested with chromedriver 156 and Selenium Grid 4.48. The token of a Grid is `user:password`. A server has no recordings, and can't be searched for the session of a lost response.
+ * Tested with chromedriver 156 and Selenium Grid 4.48. The token of a Grid is `user:password`. A server has no recordings, and
+ * can't be searched for the session of a lost response.
  */
 export function webdriver({ url, capabilities }: WebDriverOptions = {}): BrowserService<WebDriverSession> {
   return {

@@ -12,7 +12,7 @@ describe('acquire', () => {
   const leased = () => used.local.stats().leased;
 
   it('prints the addresses of the browser, keeps it leased, and destroys it at Ctrl-C', async () => {
-    const held = start();
+    const held = start('--start-url', 'data:text/html,<title>Start</title>');
     const [, cdp] = await held.prints(/^cdp +(\S+)$/m);
     await held.prints(/^session +\w+$/m);
     await held.prints(/^webdriver +ws:\S+$/m);
@@ -20,7 +20,7 @@ describe('acquire', () => {
     await held.prints(/destroys it after 60 s without a connection/);
     expect(leased()).toBe(1);
     const browser = await chromium.connectOverCDP(cdp!);
-    expect(await browser.contexts()[0]!.pages()[0]!.evaluate('1 + 1')).toBe(2);
+    expect(await browser.contexts()[0]!.pages()[0]!.title()).toBe('Start');
     await browser.close();
     expect(await held.end('SIGINT')).toMatchObject({ code: 0 });
     expect(held.stderr).toContain('Released: the browser is destroyed.');
