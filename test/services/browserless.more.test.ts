@@ -77,7 +77,7 @@ describeWithReal('browserless', 'Browserless', () => {
   });
 
   it('closes a connection after its own time, and after the time that is asked for', async () => {
-    await using pool = open(1000);
+    await using pool = open(5000);
     const began = performance.now();
     const error = await rejection(playwright.withPooledBrowser(pool, () => new Promise(() => {})));
     expect(error).toMatchObject({ name: 'BrowserLostError' });

@@ -53,7 +53,7 @@ abstract class RealService implements AsyncDisposable {
 
   async begin(): Promise<void> {
     const [program, args, variables] = this.command();
-    const env = { ...process.env, TMPDIR: this.folder, ...variables };
+    const env = { ...process.env, ...variables, TMPDIR: this.folder };
     // A group of its own, with the browsers.
     const child = spawn(program, args, {
       detached: true,
