@@ -57,7 +57,12 @@ const askedOf = ({ service }: PlayedLease) =>
 /** A recorded call, which ends as well as one without a recording. */
 async function record(scripts: Scripts, options: RunOptions = {}, fn?: () => unknown) {
   await using played = await start(scripts);
-  const settings: RunOptions = { replays: 'record', replaysTimeout: 60_000, ...options };
+  const settings: RunOptions = {
+    replays: 'record',
+    replaysTimeout: 60_000,
+    releaseTimeout: 60_000,
+    ...options,
+  };
   const { value, run, error } = await played.run(fn, settings);
   expectNoSecrets(run, error, ...played.events);
   expect({ value, error }).toEqual({ value: 'value', error: undefined });

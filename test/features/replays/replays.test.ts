@@ -89,7 +89,8 @@ describe.concurrent('a list that is invalid', () => {
     const check = async (answers: Answer[]) => {
       await using own = await PlayedLease.start();
       own.service.script('replays', ...answers);
-      const { value, run } = await own.run(undefined, { replaysTimeout: answer === hang ? 5000 : 60_000 });
+      const replaysTimeout = answer === hang ? 5000 : 60_000;
+      const { value, run } = await own.run(undefined, { replaysTimeout, releaseTimeout: 60_000 });
       expect(value).toBe('value');
       expect(run).toMatchObject({ replays: [], replayStatus: 'unavailable', released: 'reused' });
       expect(run!.cleanupErrors).toHaveLength(1);
