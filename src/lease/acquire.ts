@@ -14,6 +14,7 @@ import { withRetries } from '../shared/retry.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
+import { requestedBy } from './options.js';
 import type { Handover } from './plan.js';
 
 /** If the service decides how long a request waits, an answer within this number of ms counts as early. */
@@ -230,12 +231,12 @@ class AcquireWait<Session extends object> {
     const hasWaited = () => clock.now() - sentAt >= (wait === undefined ? EARLY : wait * 500);
     const send = async () => {
       const { timeLeft } = this.#deadline;
-      const { name, tags, startUrl, releaseOnCrash: onCrash } = settings;
+      const { releaseOnCrash: onCrash } = settings;
       wait = client.service.waits === 'asked' ? secondsToWait(settings.pollTimeout, timeLeft) : undefined;
       sentAt = clock.now();
       emit({ type: 'acquiring', ...this.#progress(1), timeLeft: Math.floor(timeLeft) });
       this.#counts.acquireAttempts++;
-      const lease = leaseRequest(pool, { name, tags, startUrl, wait, keepAlive, ...added });
+      const lease = leaseRequest(pool, { ...requestedBy(settings), wait, keepAlive, ...added });
       const onSend = () => (this.#isOpen = true);
       const outcome = await requestGrant({ pool, lease, signal, emit, onCrash, onSend });
       this.#isOpen = false;

@@ -106,6 +106,9 @@ export const acquireChecks = checksOf<AcquireSettings>()({
   retry: optional(group(retry), {}),
 });
 
+/** The options that are fields of each acquire request. */
+export const requestedBy = ({ name, tags, startUrl }: AcquireSettings) => ({ name, tags, startUrl });
+
 /** How many browsers a call may lease. */
 export interface AttemptSettings {
   /**
