@@ -57,8 +57,7 @@ export class Call {
   /** Calls `end` after the abort when one of the pools is closed, or was: nobody else may be left to end the lease. */
   onPoolClosed(end: (reason: unknown) => void): void {
     this.#end = end;
-    const { reason } = this.#abort.signal;
-    if (reason instanceof PoolClosedError) end(reason);
+    if (this.#abort.signal.reason instanceof PoolClosedError) end(this.#abort.signal.reason);
   }
 
   dispose(): void {

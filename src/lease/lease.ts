@@ -310,8 +310,7 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
     const summary = { ...this.#hooks.summary(), ...end, ...counts, ...this.#call.facts };
     if (failure) rememberRun(failure.error, summary);
     const { emit }: CallContext<LeaseStep<Session>> = this.#call.context;
-    const error = failure && { error: failure.error };
-    emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...error });
+    emit({ type: 'ended', status: failure ? 'failed' : 'ok', summary, ...failure });
     this.#call.dispose();
     return summary;
   }
