@@ -33,6 +33,16 @@ it('calls a token function before each request, and awaits its promise', async (
   ]);
 });
 
+it('hides each token that a token function has returned', async ({ service }) => {
+  const tokens = ['first-of-two-rotating', 'second-of-two-rotating'];
+  let calls = 0;
+  await using pool = poolWith(service, () => tokens[calls++]);
+  await pool.flush();
+  service.script('flush', { status: 500, text: `sent: ${tokens.join(', ')}` });
+  const error = await rejection(pool.flush());
+  expect(error.message).toContain('sent: [redacted], [redacted]');
+});
+
 it('calls a token function again after a 401, and continues with the new token', async ({ service }) => {
   const { token, asked } = counting();
   await using pool = poolWith(service, token);

@@ -1,0 +1,431 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/**
+ * `npm run breaks`, or `npm run breaks -- 3 17`: breaks one guarantee after another in a copy of the source, runs the tests that
+ * should prove it, and prints which of them fail. Fails if a break stays unnoticed.
+ */
+interface Break {
+  /** The guarantee that is broken. */
+  readonly what: string;
+  /** A file of `src`, a text that is in it once, and its replacement. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+  /** Parts of the paths of the test files. */
+  readonly tests: readonly string[];
+}
+
+const broken = (
+  what: string,
+  file: string,
+  [from, to]: readonly [from: string, to: string],
+  ...tests: readonly string[]
+): Break => ({ what, file, from, to, tests });
+
+const BREAKS: readonly Break[] = [
+  broken(
+    'a browser that arrives after an abort is released',
+    'pool/grant.ts',
+    ['if (ticket) void releaseOrphan(grant.id, ticket, request);', 'void ticket;'],
+    'pool/abort',
+    'lease/acquire.test',
+  ),
+  broken(
+    'a browser of a broken response is released',
+    'pool/grant.ts',
+    ['void releaseOrphan(sessionId, ticketOf(sessionId, request), request);', ''],
+    'net/broken-responses',
+  ),
+  broken(
+    'a lost lease is searched for',
+    'pool/grant.ts',
+    ['if (await releaseLost(request))', 'if (!request)'],
+    'services/own-service',
+  ),
+  broken(
+    'the secrets of a response are hidden',
+    'pool/grant.ts',
+    ['hideValuesIn(response.body);', ''],
+    'pool/secrets',
+    'pool/session-fields',
+  ),
+  broken(
+    'a token is hidden',
+    'pool/client.ts',
+    ["hideOwnSecret(token, isFunction ? 'rotated' : 'user');", ''],
+    'pool/token',
+    'pool/secrets',
+  ),
+  broken(
+    'a release that the service refuses is not repeated',
+    'pool/release.ts',
+    ['if (isFinal || meaning?.isTransient === false)', 'if (isFinal)'],
+    'pool/release.test',
+  ),
+  broken(
+    'a lease ends once',
+    'lease/lease.ts',
+    ['if (!this.#ended) {', 'if (this.#plan) {'],
+    'lease/lease.test',
+    'lease/open-lease',
+  ),
+  broken(
+    'a browser that will be reused is cleaned',
+    'lease/held-browser.ts',
+    ['if (this.#canBeReused && !isKept) await connection.clean({ isOwnContextUsed });', ''],
+    'lease/without-service',
+    'lease/lease.test',
+  ),
+  broken(
+    'a browser that was not cleaned is destroyed',
+    'lease/held-browser.ts',
+    ["const auto = outcome.healthy ? 'reuse' : 'destroy';", "const auto = 'reuse';"],
+    'lease/lease.test',
+  ),
+  broken(
+    'the logins of a profile stay',
+    'lease/held-browser.ts',
+    ['const losesLogins = hasProfile === true &&', 'const losesLogins = hasProfile === undefined &&'],
+    'fixtures/fixtures',
+    'lease/lease.test',
+  ),
+  broken(
+    'the limit of leases holds',
+    'pool/fair-queue.ts',
+    ['this.#leases.take(limit, signal)', 'this.#leases.take(Number.POSITIVE_INFINITY, signal)'],
+    'services/own-service',
+  ),
+  broken(
+    'the caller that waits longest is served first',
+    'pool/pacer.ts',
+    ['one.number < first.number', 'one.number > first.number'],
+    'pool/callers',
+  ),
+  broken(
+    'one caller at a time sends requests during an outage',
+    'pool/circuit-breaker.ts',
+    ['this.#failures > 0 ? await this.#turns.take(1, signal) : () => {}', '() => {}'],
+    'pool/callers',
+  ),
+  broken(
+    'acquireTimeout ends a call',
+    'lease/acquire.ts',
+    [
+      'new LinkedAbort(plan.call.signal, plan.call.settings.acquireTimeout)',
+      'new LinkedAbort(plan.call.signal)',
+    ],
+    'lease/acquire.test',
+  ),
+  broken(
+    'a request does not wait longer than the deadline',
+    'lease/acquire.ts',
+    [
+      'Math.min(Math.ceil(pollTimeout / 1000), Math.floor(timeLeft / 1000))',
+      'Math.ceil(pollTimeout / 1000 + 0 * timeLeft)',
+    ],
+    'lease/acquire-waits',
+  ),
+  broken(
+    'Retry-After is honoured',
+    'lease/acquire.ts',
+    ['const pause = retryAfter ?? backoff(', 'const pause = backoff('],
+    'lease/acquire-waits',
+  ),
+  broken(
+    'an acquire request of unknown outcome is repeated once',
+    'lease/acquire.ts',
+    ['return this.#counts.unknownAcquires <= 1;', 'return true;'],
+    'lease/acquire.test',
+  ),
+  broken(
+    '401 fails at once',
+    'net/status.ts',
+    ['401: SESSION_ENDED', "401: { ...SESSION_ENDED, acquire: 'unavailable' }"],
+    'lease/acquire.test',
+  ),
+  broken(
+    'a release that may have been processed is not repeated',
+    'pool/release.ts',
+    ["if (doubt === 'none') return 'release';", "if (doubt !== undefined) return 'release';"],
+    'pool/release.test',
+  ),
+  broken(
+    'only our own lease is released',
+    'pool/tickets.ts',
+    ['return valueAt(record, at) === is;', 'return valueAt(record, at) !== undefined || is !== "";'],
+    'pool/release.test',
+    'pool/release.real',
+  ),
+  broken(
+    'a session that is gone counts as released',
+    'net/status.ts',
+    ['status === 404 || status === 410 ||', ''],
+    'pool/release.test',
+  ),
+  broken(
+    'a response has a size limit',
+    'net/response.ts',
+    ['if (size > LARGEST_BODY) throw new Error(TOO_LARGE);', ''],
+    'net/broken-responses',
+  ),
+  broken(
+    'a URL of a session holds no password',
+    'shared/urls.ts',
+    ["if (url.username || url.password) return 'contains a user name or a password';", ''],
+    'connect/connect-session',
+  ),
+  broken(
+    'a URL of a session is encrypted',
+    'shared/urls.ts',
+    ['if (isEncrypted(url) || insecure) return undefined;', 'if (url || insecure) return undefined;'],
+    'connect/connect-session',
+  ),
+  broken(
+    'a browser reaches exposed hosts only',
+    'features/exposed-network/exposed-hosts.ts',
+    ['&& this.pattern.test(url.href)', ''],
+    'exposed-network/exposed-network.test',
+  ),
+  broken(
+    'a client cannot circumvent the rules of a connection',
+    'connect/message-filter.ts',
+    ['const isLimited = this.#rules.some(({ isLimit }) => isLimit);', 'const isLimited = false;'],
+    'connect/message-filter',
+    'connect/downloads',
+    'exposed-network',
+  ),
+  broken(
+    'the data of all origins is cleared',
+    'connect/clean-browser.ts',
+    ["cdp.send('Storage.clearDataForOrigin', { origin: '*', storageTypes: 'all' }, sessionId),", ''],
+    'connect/clean-browser.test',
+  ),
+  broken(
+    'the permissions are cleared',
+    'connect/clean-browser.ts',
+    ["cdp.send('Browser.resetPermissions'),", ''],
+    'connect/clean-browser.test',
+  ),
+  broken(
+    'a browser with a shared worker is not reused',
+    'connect/clean-browser.ts',
+    ["if (type === 'shared_worker') throw new Error('The lease used a shared worker.');", ''],
+    'connect/clean-browser.test',
+  ),
+  broken(
+    'a callback has a timeout',
+    'lease/lease.ts',
+    ['startTimeout(settings.timeout, () =>', 'startTimeout(Number.POSITIVE_INFINITY, () =>'],
+    'lease/lease.test',
+    'lease/features',
+  ),
+  broken(
+    'a run that lost its browser is no success',
+    'lease/lease.ts',
+    ['link.check();\n        signal.throwIfAborted();\n        return returned;', 'return returned;'],
+    'lease/lease.test',
+  ),
+  broken(
+    "the caller's own error passes unchanged",
+    'lease/lease.ts',
+    ['link.explain(error);\n      throw error;', "throw new Error('wrapped', { cause: error });"],
+    'calls/call-site',
+    'lease/lease.test',
+  ),
+  broken(
+    'no message reaches a browser after its lease',
+    'lease/lease.ts',
+    ["{ name: 'cut', take: () => connection?.cut() },", ''],
+    'lease/lease.test',
+    'lease/open-lease',
+    'lease/features',
+  ),
+  broken(
+    'a browser that cannot be reached is destroyed',
+    'lease/lease.ts',
+    ["endsWith === 'nothing' ? 'leave' : 'destroy'", "endsWith === 'nothing' ? 'destroy' : 'leave'"],
+    'lease/unreachable',
+  ),
+  broken(
+    'connectAttempts limits the browsers of a call',
+    'lease/lease.ts',
+    ['++failures >= call.settings.connectAttempts', '++failures > call.settings.connectAttempts'],
+    'lease/unreachable',
+  ),
+  broken(
+    'a step of the end that hangs does not prevent the next',
+    'lease/end-steps.ts',
+    ['await raceTimeout(timeout, async () => take(), late);', 'await take();'],
+    'lease/features',
+    'lease/lease.test',
+  ),
+  broken(
+    'only the replays of this lease are returned',
+    'features/replays/replays.ts',
+    ['all.filter((replay) => !earlier.includes(identify(replay)))', 'all'],
+    'features/replays',
+  ),
+  broken(
+    'a recording is stopped',
+    'features/replays/replays.ts',
+    ['this.stop = () => this.#recordings!.stopRecording();', ''],
+    'features/replays',
+  ),
+  broken(
+    'pool.close waits for what continues after a call',
+    'pool/client.ts',
+    ['while (this.#work.size > 0) await', 'while (this.#work.size < 0) await'],
+    'pool/close',
+    'pool/abort',
+  ),
+  broken(
+    'an outcome is in the checkpoint before the loop receives it',
+    'jobs/checkpoint.ts',
+    ['await file.append(recordOf(outcome));', ''],
+    'jobs/checkpoint',
+  ),
+  broken(
+    'each stored outcome belongs to one input',
+    'jobs/stored-outcomes.ts',
+    ['stored.isTaken = true;', ''],
+    'jobs/checkpoint',
+  ),
+  broken(
+    'a task has at most `retries` retries',
+    'jobs/task.ts',
+    ['if (this.attempts > retries ||', 'if (this.attempts > retries + 1 ||'],
+    'jobs/retries',
+  ),
+  broken(
+    'stopAfterFailures stops a job',
+    'jobs/run-job.ts',
+    ["outcome.status === 'fulfilled' || failed <", "outcome.status !== 'pending' || failed <"],
+    'jobs/retries',
+    'jobs/map-pooled-browsers',
+  ),
+  broken(
+    'hostConcurrency limits the tasks of a host',
+    'jobs/host-limits.ts',
+    ['const free = hostConcurrency - running.size;', 'const free = hostConcurrency;'],
+    'jobs/hosts',
+  ),
+  broken(
+    'hostDelay spaces the tasks of a host',
+    'jobs/host-limits.ts',
+    ['this.#delay(host, this.#limits.hostDelay);', ''],
+    'jobs/hosts',
+  ),
+];
+
+/** A break that makes the tests hang was noticed, too. In ms. */
+const LONGEST_RUN = 240_000;
+
+interface TestFile {
+  readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  readonly message: string;
+}
+
+interface Noticed {
+  readonly by: readonly string[];
+  readonly milliseconds: number;
+}
+
+const numbers = process.argv.slice(2).map(Number);
+const chosen = numbers.length > 0 ? numbers.map((number) => BREAKS[number - 1]!) : BREAKS;
+const faults = BREAKS.filter(({ file, from }) => sourceOf(file).split(from).length !== 2);
+if (faults.length > 0)
+  throw new Error(`Not once in the source: ${faults.map(({ file, from }) => `${file}: ${from}`).join('\n')}`);
+
+/** Without a break, no test may fail. */
+const unbroken = broken(
+  'nothing is broken',
+  'index.ts',
+  ['', ''],
+  ...new Set(chosen.flatMap(({ tests }) => tests)),
+);
+const results = new Map<Break, Noticed>();
+const queue = [unbroken, ...chosen];
+await Promise.all([runAll(), runAll()]);
+const { by: failures } = results.get(unbroken)!;
+if (failures.length > 0) throw new Error(`These tests fail without a break, too: ${failures.join('; ')}`);
+
+for (const one of chosen) {
+  const { by, milliseconds } = results.get(one)!;
+  const [first = 'NOTHING', ...others] = by;
+  const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+  console.log(
+    `${BREAKS.indexOf(one) + 1}\t${one.what}\t${(milliseconds / 1000).toFixed(1)} s\t${first}${more}`,
+  );
+}
+const missed = chosen.filter((one) => results.get(one)!.by.length === 0);
+console.log(`${chosen.length - missed.length} of ${chosen.length} breaks were noticed.`);
+process.exitCode = missed.length === 0 ? 0 : 1;
+
+/** Takes breaks from the queue, in a copy of the project: the source itself stays as it is. */
+async function runAll(): Promise<void> {
+  const copy = mkdtempSync(join(tmpdir(), 'breaks-'));
+  try {
+    for (const name of ['src', 'test', 'package.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md'])
+      cpSync(name, join(copy, name), { recursive: true });
+    for (const name of ['node_modules', 'dist'].filter((one) => existsSync(one)))
+      symlinkSync(resolve(name), join(copy, name));
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const { file, from, to } = next;
+      const path = join(copy, 'src', file);
+      const source = sourceOf(file);
+      writeFileSync(
+        path,
+        source.replace(from, () => to),
+      );
+      results.set(next, await runTests(copy, next));
+      writeFileSync(path, source);
+    }
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+function sourceOf(file: string): string {
+  return readFileSync(join('src', file), 'utf8');
+}
+
+/** Runs the tests of a break; returns the titles of those that fail. */
+async function runTests(folder: string, { tests }: Break): Promise<Noticed> {
+  const began = performance.now();
+  const report = join(folder, 'report.json');
+  rmSync(report, { force: true });
+  const projects = [
+    '--project',
+    'unit',
+    ...(tests.some((one) => one.endsWith('.real')) ? ['--project', 'real'] : []),
+  ];
+  const args = [
+    'run',
+    '--config',
+    'test/vitest.config.ts',
+    ...projects,
+    ...tests.map((one) => `test/${one}`),
+  ];
+  const options = ['--reporter=json', `--outputFile=${report}`, '--testTimeout=20000', '--bail=3'];
+  const vitest = resolve('node_modules/vitest/vitest.mjs');
+  const child = spawn(process.execPath, [vitest, ...args, ...options], {
+    cwd: folder,
+    stdio: 'ignore',
+    timeout: LONGEST_RUN,
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  const milliseconds = performance.now() - began;
+  if (!existsSync(report)) return { by: code === null ? ['the tests did not end'] : [], milliseconds };
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as { testResults: readonly TestFile[] };
+  const by = testResults.flatMap(({ assertionResults, message }) => {
+    const failed = assertionResults.filter(({ status }) => status === 'failed');
+    const titles = failed.map(({ fullName }) => fullName.trim());
+    // Without a failed test, the file could not be loaded.
+    return titles.length === 0 && message ? [message] : titles;
+  });
+  return { by, milliseconds };
+}
