@@ -1,0 +1,77 @@
+import { expectTypeOf } from 'expect-type';
+import { expect, it } from 'vitest';
+import type { RunEvent } from '../../src/calls/events.js';
+import type { RunOptions } from '../../src/calls/options.js';
+import type { RunSummary, Timings } from '../../src/calls/run.js';
+import { createFeatures, type LeaseFeatures } from '../../src/features/features.js';
+import { featureChecks } from '../../src/features/options.js';
+import type { LeaseContext } from '../../src/lease/context.js';
+import type { LeaseEnding, LeaseFeature, SummaryOf, Work, WorkResult } from '../../src/lease/feature.js';
+
+/** The options of a feature that no function takes. */
+type WithoutOption<Checks> = Exclude<keyof Checks, keyof RunOptions>;
+/** The parts of the results of features that are in no public result. */
+type WithoutResult<Features> = Exclude<
+  keyof SummaryOf<Features> | keyof WorkResult<Features>,
+  keyof RunSummary
+>;
+/** The stages of features that are missing in `timings`. */
+type WithoutTime<Features> = {
+  [Name in keyof Features]: Features[Name] extends { readonly stage: infer Stage }
+    ? Exclude<Stage, keyof Timings>
+    : never;
+}[keyof Features];
+/** The events of features that `onEvent` does not know, by their hooks. */
+type WithoutEvent<Features> = {
+  [Name in keyof Features]: {
+    [Hook in keyof Features[Name]]-?: StepOfHook<Features[Name][Hook]> extends infer Step
+      ? Step extends { type: infer Type }
+        ? string extends Type
+          ? never
+          : Step extends OneEvent
+            ? never
+            : Type
+        : never
+      : never;
+  }[keyof Features[Name]];
+}[keyof Features];
+
+type OneEvent = RunEvent<object> extends infer Event ? (Event extends unknown ? Bare<Event> : never) : never;
+type Bare<Event> = Omit<Event, 'pool' | 'run' | 'elapsed'>;
+/** What a hook may emit. */
+type StepOfHook<Hook> = Hook extends (first: infer First, ...rest: never[]) => unknown
+  ? First extends { emit: (step: infer Step) => void }
+    ? Step
+    : First extends { lease: { emit: (step: infer Step) => void } }
+      ? Step
+      : never
+  : never;
+
+/** Has all that a new feature can have, but in no composed type. */
+declare class Forgotten implements LeaseFeature {
+  readonly name: 'forgotten';
+  readonly stage: 'forgottenStage';
+  readonly summary: { forgottenResult: string };
+  begin(work: Work): Promise<() => Promise<{ forgottenPart: string }>>;
+  leased(lease: LeaseContext<{ type: 'forgotten-event'; fact: number }>): void;
+  stop(end: LeaseEnding<{ type: 'forgotten-end' }>): Promise<void>;
+}
+
+/** Checked by the compiler (`npm run types`), never called. */
+function types() {
+  expectTypeOf<WithoutOption<typeof featureChecks>>().toBeNever();
+  expectTypeOf<WithoutResult<LeaseFeatures>>().toBeNever();
+  expectTypeOf<WithoutTime<LeaseFeatures>>().toBeNever();
+  expectTypeOf<WithoutEvent<LeaseFeatures>>().toBeNever();
+
+  type Forgetting = { forgotten: Forgotten };
+  expectTypeOf<WithoutOption<{ forgottenOption: unknown }>>().toEqualTypeOf<'forgottenOption'>();
+  expectTypeOf<WithoutResult<Forgetting>>().toEqualTypeOf<'forgottenResult' | 'forgottenPart'>();
+  expectTypeOf<WithoutTime<Forgetting>>().toEqualTypeOf<'forgottenStage'>();
+  expectTypeOf<WithoutEvent<Forgetting>>().toEqualTypeOf<'forgotten-event' | 'forgotten-end'>();
+}
+
+it('composes the options, results, stages and events of all features', () => {
+  expect(types).toBeTypeOf('function');
+  expect(createFeatures).toBeTypeOf('function');
+});
