@@ -1,10 +1,10 @@
 import { expectTypeOf } from 'expect-type';
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import type { RunEvent } from '../../src/calls/events.js';
 import type { RunOptions } from '../../src/calls/options.js';
 import type { RunSummary, Timings } from '../../src/calls/run.js';
-import { createFeatures, type LeaseFeatures } from '../../src/features/features.js';
-import { featureChecks } from '../../src/features/options.js';
+import type { LeaseFeatures } from '../../src/features/features.js';
+import type { featureChecks } from '../../src/features/options.js';
 import type { LeaseContext } from '../../src/lease/context.js';
 import type { LeaseEnding, LeaseFeature, SummaryOf, Work, WorkResult } from '../../src/lease/feature.js';
 
@@ -64,7 +64,9 @@ function types() {
   expectTypeOf<WithoutTime<LeaseFeatures>>().toBeNever();
   expectTypeOf<WithoutEvent<LeaseFeatures>>().toBeNever();
 
-  type Forgetting = { forgotten: Forgotten };
+  interface Forgetting {
+    forgotten: Forgotten;
+  }
   expectTypeOf<WithoutOption<{ forgottenOption: unknown }>>().toEqualTypeOf<'forgottenOption'>();
   expectTypeOf<WithoutResult<Forgetting>>().toEqualTypeOf<'forgottenResult' | 'forgottenPart'>();
   expectTypeOf<WithoutTime<Forgetting>>().toEqualTypeOf<'forgottenStage'>();
@@ -72,6 +74,5 @@ function types() {
 }
 
 it('composes the options, results, stages and events of all features', () => {
-  expect(types).toBeTypeOf('function');
-  expect(createFeatures).toBeTypeOf('function');
+  expectTypeOf(types).toBeFunction();
 });
