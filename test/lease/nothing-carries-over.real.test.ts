@@ -1,4 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { BrowserPool } from '../../src/index.js';
+import { withPooledBrowser } from '../../src/playwright.js';
+import { kernel } from '../../src/services.js';
+import { CdpRelay } from '../support/cdp-relay.js';
 import { DRIVERS, type AnyLease, type Driver } from '../support/drivers.js';
 import { look, pagesOf, useLocalPool } from '../support/local.js';
 import { useSite } from '../support/site.js';
@@ -162,3 +166,23 @@ describe.each(DRIVERS)('$name', ({ run, openPage }) => {
     },
   );
 });
+
+it.each(['FetchKeepAlive.Requests2', 'Download.Counts'])(
+  'a browser in which %s has another name is destroyed',
+  async (counter) => {
+    await using relay = await CdpRelay.start((path) => decodeURIComponent(path.slice(1)));
+    relay.changes = () => ({ toClient: (text) => [text.replaceAll(`"${counter}`, `"New${counter}`)] });
+    const grant: typeof kernel.grant = (...args) => {
+      const granted = kernel.grant(...args);
+      const url = encodeURIComponent(String(granted.cdpUrl));
+      return { ...granted, cdpUrl: `ws://127.0.0.1:${relay.port}/${url}` };
+    };
+    const { baseUrl, token } = used.local;
+    await using pool = new BrowserPool('test', { service: { ...kernel, grant }, baseUrl, token });
+    const { released, cleanupErrors } = await withPooledBrowser(pool, ({ page }) =>
+      page.goto(inSite('look')),
+    );
+    expect(released).toBe('destroyed');
+    expect(String(cleanupErrors[0]?.cause)).toContain('does not count its downloads and keepalive requests');
+  },
+);
