@@ -124,14 +124,12 @@ export class MissingLibraryError extends PooledBrowserError {
   /** The installed version; missing if none was found. */
   declare readonly installed?: string;
 
-  constructor(
-    library: string,
-    { installed, oldest, ...facts }: ErrorFacts & { installed?: string; oldest?: string } = {},
-  ) {
+  constructor(library: string, facts: ErrorFacts & { installed?: string; oldest?: string } = {}) {
+    const { installed, oldest, ...rest } = facts;
     const message = installed
       ? `${library} ${installed} is installed, but pooled-browser needs ${oldest} or newer. Install it: npm install ${library}@latest`
       : `The package ${library} could not be loaded. Install it: npm install ${library}`;
-    super(message, facts);
+    super(message, rest);
     this.library = library;
     if (installed) this.installed = installed;
   }
