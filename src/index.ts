@@ -28,13 +28,7 @@ export {
 export * from './shared/service-errors.js';
 export * from './shared/lease-errors.js';
 export type { StageTrace } from './shared/telemetry.js';
-export type {
-  CheckpointOptions,
-  LaneOptions,
-  MapOptions,
-  InputOptions,
-  TaskOptions,
-} from './jobs/options.js';
+export type { CheckpointOptions, JobOptions, MapOptions, InputOptions, TaskOptions } from './jobs/options.js';
 export { mapPooledBrowsers, readCheckpoint, type Outcomes } from './jobs/map-pooled-browsers.js';
 export type {
   AttemptFacts,

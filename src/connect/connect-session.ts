@@ -62,7 +62,7 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
   /** The number of sockets of this process that belong to it. */
   sockets(this: void): number;
   /** The socket that carries it. */
-  readonly socket: Pick<Socket, 'pendingCalls' | 'ping' | 'roundTrip' | 'cut'>;
+  readonly socket: Pick<Socket, 'pendingCalls'>;
 }
 
 /** Connects to a leased browser until a page is usable. After a failure no socket stays open. */

@@ -19,7 +19,7 @@ interface Host<Task> {
   /** Undefined for the tasks that concern no host: they have no limits. */
   readonly name: string | undefined;
   readonly waiting: Task[];
-  /** From the time at which a task is claimed until its attempt has ended. */
+  /** From the time at which a task is claimed until its outcome is stored, or it is put back. */
   readonly running: Set<Task>;
   /** The task that was claimed, but has not begun: the next delay begins with it. */
   starting: Task | undefined;
@@ -199,7 +199,7 @@ function hostOfUrl(input: unknown): string | undefined {
 }
 
 /** How long the host of a task gets no other task, in ms: an error may have a `retryAfter`. */
-export function retryAfterOf(error: unknown): number {
+export function hostPauseOf(error: unknown): number {
   const pause = propertyOf(error, 'retryAfter');
   return typeof pause === 'number' && pause > 0 ? pause : 0;
 }

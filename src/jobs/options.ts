@@ -37,7 +37,7 @@ export interface CheckpointOptions {
 }
 
 /** The options of the browsers that run tasks, whatever the source of the inputs. */
-export interface LaneOptions {
+export interface JobOptions {
   /**
    * Files that show what happened in the browser during a task, collected before its page is closed. Their paths are in
    * `artifacts` of the outcome. Needs a connector with `observe`. Default: none.
@@ -118,7 +118,7 @@ export interface InputOptions<ContextOptions extends object = object, Input = un
 }
 
 /** The options of `mapPooledBrowsers` that concern tasks. */
-export interface TaskOptions extends LaneOptions {
+export interface TaskOptions extends JobOptions {
   /**
    * How often a failed task is retried, after a back-off. If its browser was lost, the task runs in another browser. A
    * browser that fails before the task has begun does not use up a retry.
@@ -165,7 +165,7 @@ export interface MapOptions<
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
 
-export const laneChecks = checksOf<LaneOptions>()({
+export const jobChecks = checksOf<JobOptions>()({
   ...artifactsChecks,
   concurrency: optional(wholeNumber(1), 4),
   pagesPerLease: optional(wholeNumber(1), 1),
@@ -196,7 +196,7 @@ const inputChecks = checksOf<InputOptions>()({
 });
 
 const taskChecks = checksOf<TaskOptions>()({
-  ...laneChecks,
+  ...jobChecks,
   retries: optional(wholeNumber(0), 0),
   stopAfterFailures: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
   ordered: optional(flag(), false),
@@ -227,7 +227,7 @@ const LAST_LEASE = 999_999;
 
 /** Refuses options that exclude each other in a job. */
 export function refuseCombinations(
-  settings: AllSettings & Checked<typeof laneChecks>,
+  settings: AllSettings & Checked<typeof jobChecks>,
   connector: CheckingConnector,
 ): void {
   const { name, artifacts, downloads, isolation, pagesPerLease, protocol } = settings;

@@ -1,7 +1,7 @@
 import type { Download } from '../features/downloads/options.js';
 import type { Replay } from '../services/browser-service.js';
 import { backoff, type Backoff } from '../shared/clock.js';
-import { retryAfterOf } from './host-limits.js';
+import { hostPauseOf } from './host-limits.js';
 import type { PulledInput } from './input-source.js';
 import { isRetryable, type AttemptFacts, type Outcome } from './outcome.js';
 import type { Progress } from './progress.js';
@@ -123,7 +123,7 @@ export class Task<Input, Value, Session extends object> {
 
   #retry(reason: unknown): void {
     this.#rules.progress.add({ retried: 1 });
-    const hostPause = retryAfterOf(reason);
+    const hostPause = hostPauseOf(reason);
     const pause = Math.max(backoff(this.#rules.retry, this.attempts), hostPause);
     this.#home.putBack(this, pause, hostPause);
   }
@@ -132,7 +132,7 @@ export class Task<Input, Value, Session extends object> {
     const { input, index, attempts, artifacts, downloads } = this;
     const outcome = { ...result, input, index, attempts, ...place, artifacts, downloads };
     const isStored = (await this.#pulled.settle?.(outcome)) ?? true;
-    const hostPause = result.status === 'rejected' ? retryAfterOf(result.reason) : 0;
+    const hostPause = result.status === 'rejected' ? hostPauseOf(result.reason) : 0;
     if (isStored) {
       this.#rules.progress.countOutcome(result.status);
       this.#rules.deliver(this.#position, outcome);

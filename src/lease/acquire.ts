@@ -261,7 +261,7 @@ class AcquireWait<Session extends object> {
     throw this.#latest;
   }
 
-  /** Whether another request may be sent after one that leased no browser. */
+  /** Whether another request may be sent after one that leased no browser. Counts the retries. */
   readonly #mayRepeat = (error: Error): boolean => {
     const { name, retry } = this.#call.settings;
     if (!(error instanceof NotLeased) || this.#deadline.signal.aborted || this.#timeToReach <= 0)

@@ -8,7 +8,7 @@ import type { CallSettings } from './options.js';
 export interface CallContext<Step extends AnyStep = AnyStep> {
   /** The pool from which the browser comes, or the first of several. */
   readonly pool: BrowserPool<object>;
-  /** The options of the heart. A feature receives its own in its constructor. */
+  /** The options of the heart. A feature that has options of its own receives them in its constructor. */
   readonly settings: CallSettings;
   /** Aborts when the work must end: by the caller's signal, a timeout, or the loss of the browser. */
   readonly signal: AbortSignal;

@@ -235,8 +235,8 @@ export class Lease<Handles, Session extends object = object, Features extends Fe
   }
 
   /**
-   * Ends the lease, once: the features collect what they want, the browser is cleaned, disconnected and released. Each step has
-   * its own timeout, and no failure prevents the next step. Never rejects.
+   * Ends the lease, once: the features collect what they want, the browser is cleaned, disconnected and released. A
+   * step that fails does not prevent the next one. Never rejects.
    */
   end(outcome: LeaseEnd): Promise<LeaseSummary<Session> & SummaryOf<Features>> {
     if (!this.#ended) {

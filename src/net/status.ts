@@ -1,6 +1,6 @@
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 
-/** The meaning of an HTTP status. All decisions of this library about statuses are in this file. */
+/** The meaning of an HTTP status. A service can have other meanings: see `meaning` of `BrowserService`. */
 export interface StatusMeaning {
   /**
    * Of an acquire request: no browser is available and none was leased; or the service refused; or it is unknown

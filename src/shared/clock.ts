@@ -2,7 +2,7 @@ const { hrtime } = process;
 
 /**
  * The timers and the monotonic clock, as they were when this module loaded: fake timers that a test of the caller leaves
- * on must not stop a release. All modules of the client use this object.
+ * on must not stop a release. What a lease and its release wait for uses this object.
  *
  * @internal Not declared in the package, which must compile without Node's types.
  */

@@ -1,6 +1,6 @@
 import { duration, PooledBrowserError, type ErrorFacts } from './errors.js';
 
-/** No browser became available within `acquireTimeout`. */
+/** No browser became available within `acquireTimeout`, or within the retries of `retry.retries`. */
 export class AcquireTimeoutError extends PooledBrowserError {
   override readonly name = 'AcquireTimeoutError' as const;
   override readonly code = 'ERR_ACQUIRE_TIMEOUT' as const;
@@ -128,7 +128,7 @@ export class CallbackTimeoutError extends PooledBrowserError {
   }
 }
 
-/** Not all pages and contexts of the lease could be closed: the browser is not reused. */
+/** The browser could not be cleaned, or a step of the end of the lease failed. The message says which. The run does not fail. */
 export class CleanupError extends PooledBrowserError {
   override readonly name = 'CleanupError' as const;
   override readonly code = 'ERR_CLEANUP' as const;

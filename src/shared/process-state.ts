@@ -1,6 +1,6 @@
 import { KnownSecrets } from './known-secrets.js';
 
-/** All state that belongs to the process instead of a pool or a call. Every other module keeps its state in objects. */
+/** State that several modules share and that belongs to the process, instead of a pool or a call. */
 
 /** What `redact` removes from every text. */
 export const secrets = {

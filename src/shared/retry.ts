@@ -4,8 +4,7 @@ import { lazy } from './lazy.js';
 const loadPRetry = lazy(() => import('p-retry'));
 
 /**
- * Repeats an attempt while `mayRetry` resolves to true. `mayRetry` waits for the pause itself: a service can ask for its
- * own.
+ * Repeats an attempt while `mayRetry` resolves to true. Without `options` there is no pause: the attempt itself waits.
  */
 export async function withRetries<Value>(
   attempt: () => Promise<Value>,

@@ -21,9 +21,9 @@ import {
 } from '../../shared/options.js';
 import {
   browserChecks,
-  laneChecks,
+  jobChecks,
   refuseCombinations,
-  type LaneOptions,
+  type JobOptions,
   type MapSettings,
   type InputOptions,
 } from '../options.js';
@@ -105,7 +105,7 @@ export interface QueueLimiter {
 }
 
 /** The options of a worker that other functions do not have, or that have other defaults there. */
-interface WorkerOptions extends LaneOptions, QueueOptions {
+interface WorkerOptions extends JobOptions, QueueOptions {
   /**
    * How long an input waits here for a browser before it goes back to the queue, in ms.
    * @default 60_000
@@ -198,7 +198,7 @@ export const collectChecks = checksOf<CollectOptions>()({
 });
 
 const workerChecks = checksOf<WorkerOptions>()({
-  ...laneChecks,
+  ...jobChecks,
   ...queueChecks,
   acquireTimeout: optional(milliseconds(), 60_000),
   releaseOnCrash: optional(flag(), true),

@@ -45,7 +45,7 @@ export class RedisLink implements AsyncDisposable {
 
   /** @throws `QueueError` when Redis can't be reached or refuses the password. */
   static async open(settings: RedisSettings): Promise<RedisLink> {
-    const address = addressOf(settings.connection);
+    const address = redisAddress(settings.connection);
     const { Redis } = await loadLibrary('ioredis', () => import('ioredis'));
     const client =
       typeof address === 'string' ? new Redis(address, OPTIONS) : new Redis({ ...address, ...OPTIONS });
@@ -130,7 +130,7 @@ const LOST_HINT =
   'The inputs and results in it are kept if it stores them (appendonly yes). Start Redis, then start this program again.';
 
 /** Returns the address that was passed, or else that of the environment. */
-export function addressOf(passed: RedisAddress | undefined): RedisAddress {
+export function redisAddress(passed: RedisAddress | undefined): RedisAddress {
   const address = passed ?? environment.redisUrl();
   if (address === undefined) throw new InvalidOptionError('connection', NO_ADDRESS);
   const fault = faultOfAddress(address);

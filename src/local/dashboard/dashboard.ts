@@ -3,7 +3,7 @@ import { newLinkToken } from '../../shared/ids.js';
 import { optional, text } from '../../shared/options.js';
 import type { FeatureContext, LocalFeature, RunningFeature } from '../feature.js';
 import { EMPTY, HttpFault, notFound, type Answer } from '../http/answer.js';
-import { invalidLink, tokenOf, type PageCall, type PageRoute } from '../http/page.js';
+import { invalidLink, tokenInQuery, type PageCall, type PageRoute } from '../http/page.js';
 import { readBody } from '../http/request.js';
 import type { Upgrade } from '../sockets/websocket.js';
 import { DashboardFeed } from './dashboard-feed.js';
@@ -61,7 +61,7 @@ class Dashboard implements RunningFeature<Added> {
 
   /** Requires the token of the link to the dashboard. @throws HttpFault 401 */
   #check(query: URLSearchParams): void {
-    if (!isSameSecret(tokenOf(query), this.#token)) throw invalidLink(ADVICE);
+    if (!isSameSecret(tokenInQuery(query), this.#token)) throw invalidLink(ADVICE);
   }
 
   /** The last picture of a browser. */

@@ -12,7 +12,7 @@ export interface PageCall {
 export type PageRoute = (call: PageCall) => Answer | Promise<Answer>;
 
 /** The secret of a link. Its name is `token`, because `redact` and `withoutSecrets` hide the values of this name. */
-export function tokenOf(query: URLSearchParams): string {
+export function tokenInQuery(query: URLSearchParams): string {
   return query.get('token') ?? '';
 }
 

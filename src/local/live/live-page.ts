@@ -1,14 +1,14 @@
 import { ICONS, LOGO } from '../../shared/page/page.js';
 import { pageAnswer } from '../http/page.js';
 import type { Answer } from '../http/answer.js';
-import type { LeaseEnd } from '../pool/served-lease.js';
+import type { ServedLeaseEnd } from '../pool/served-lease.js';
 
 /** What the page of a live view shows about its lease. */
 export interface LiveFacts {
   readonly sessionId: string;
   readonly leaseName: string | undefined;
   /** How the lease ended. */
-  readonly outcome: LeaseEnd | undefined;
+  readonly outcome: ServedLeaseEnd | undefined;
   /** In milliseconds. */
   readonly duration: number | undefined;
   /** URLs of the recordings. */

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isSameSecret } from '../../net/loopback-server.js';
 import type { FeatureContext, LiveLinks, LocalFeature, RunningFeature } from '../feature.js';
-import { invalidLink, tokenOf, type PageRoute } from '../http/page.js';
+import { invalidLink, tokenInQuery, type PageRoute } from '../http/page.js';
 import type { ChromiumPool } from '../pool/chromium-pool.js';
 import type { EndedLease, ServedLease } from '../pool/served-lease.js';
 import { replayPageUrl } from '../replays/replay-pages.js';
@@ -83,7 +83,7 @@ class LiveViews implements RunningFeature {
   /** Finds the lease of a link, active or ended, and the right that the link gives. */
   #find(query: URLSearchParams): { lease: ServedLease | EndedLease; right: LiveRight } {
     const { pools } = this.#context;
-    const token = tokenOf(query);
+    const token = tokenInQuery(query);
     for (const lease of [...pools.leases, ...pools.history.list]) {
       const right = (['control', 'watch'] as const).find((one) =>
         isSameSecret(token, this.#token(lease, one)),

@@ -9,7 +9,7 @@ import {
   PooledChromium,
   ServedLease,
   waitInQueue,
-  type LeaseEnd,
+  type ServedLeaseEnd,
   type LeaseFields,
   type LeaseHistory,
   type Waiter,
@@ -190,7 +190,7 @@ export class ChromiumPool {
   }
 
   /** @param outcome Undefined for a lease that no client received. */
-  #putBack(lease: ServedLease, outcome?: LeaseEnd): void {
+  #putBack(lease: ServedLease, outcome?: ServedLeaseEnd): void {
     const { browser } = lease;
     this.#leases.delete(browser.sessionId);
     if (outcome) this.#shared.history.add(this.settings.name, lease, outcome);

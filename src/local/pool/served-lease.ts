@@ -103,7 +103,7 @@ export class ServedLease {
 }
 
 /** How a lease ended: the pool kept its browser (`reused`), or destroyed the browser for this reason. */
-export type LeaseEnd = 'reused' | DestroyReason;
+export type ServedLeaseEnd = 'reused' | DestroyReason;
 
 /** A lease that has ended. */
 export interface EndedLease {
@@ -112,7 +112,7 @@ export interface EndedLease {
   /** Name of the pool. */
   readonly pool: string;
   readonly request: LeaseFields;
-  readonly outcome: LeaseEnd;
+  readonly outcome: ServedLeaseEnd;
   readonly endedAt: Date;
   /** In milliseconds. */
   readonly duration: number;
@@ -130,7 +130,7 @@ export class LeaseHistory {
     return this.#ended;
   }
 
-  add(pool: string, { id, sessionId, request, since }: ServedLease, outcome: LeaseEnd): void {
+  add(pool: string, { id, sessionId, request, since }: ServedLease, outcome: ServedLeaseEnd): void {
     const duration = Math.round(performance.now() - since);
     this.#ended.unshift({ id, sessionId, pool, request, outcome, endedAt: new Date(), duration });
     this.#ended.splice(MAX_ENDED);

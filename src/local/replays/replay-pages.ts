@@ -4,7 +4,7 @@ import { REPLAY_BODY, REPLAY_STYLE } from '../../recorder/page/replay-page.js';
 import type { Recording } from '../../recorder/recording.js';
 import type { RunningFeature } from '../feature.js';
 import { notFound } from '../http/answer.js';
-import { invalidLink, pageAnswer, tokenOf, type PageCall } from '../http/page.js';
+import { invalidLink, pageAnswer, tokenInQuery, type PageCall } from '../http/page.js';
 import type { LeaseRecordings } from './lease-recordings.js';
 import { videoAnswer } from './video-answer.js';
 
@@ -22,7 +22,7 @@ export function replayPageUrl(host: string, { linkToken }: Recording): string {
 /** The page of each recording, its facts, its video, and the picture in place of the video until it plays. */
 export function replayPages(recordings: LeaseRecordings): RunningFeature {
   const find = ({ query }: PageCall): Recording => {
-    const token = tokenOf(query);
+    const token = tokenInQuery(query);
     const recording = recordings.list().find(({ linkToken }) => isSameSecret(token, linkToken));
     if (!recording) throw invalidLink(ADVICE);
     return recording;

@@ -1,8 +1,8 @@
 import type { Badge } from '../../../shared/page/browser/format.js';
-import type { LeaseEnd } from '../served-lease.js';
+import type { ServedLeaseEnd } from '../served-lease.js';
 
 /** How pages show the end of a lease. */
-export const LEASE_ENDS: Readonly<Record<LeaseEnd, Badge>> = {
+export const LEASE_ENDS: Readonly<Record<ServedLeaseEnd, Badge>> = {
   reused: ['Released', 'good'],
   released: ['Destroyed', ''],
   deleted: ['Deleted', 'warn'],
