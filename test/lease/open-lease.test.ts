@@ -183,3 +183,14 @@ it.each<[string, string, (played: PlayedLease) => Promise<unknown>]>([
     await expect.poll(() => played.browser.open).toBe(0);
   },
 );
+
+it('no message of a library that stays connected reaches the browser after the lease', async () => {
+  await using played = await PlayedLease.start();
+  const { run } = await played.run(() => 'value', { release: 'reuse' });
+  expect(run).toMatchObject({ released: 'reused' });
+  const { socket } = played.requests[0]!;
+  expect(await socket.ended).toBe('closed-by-us');
+  socket.send('too late');
+  await expect.poll(() => played.browser.open).toBe(0);
+  expect(played.browser.received).not.toContain('too late');
+});

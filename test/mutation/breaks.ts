@@ -240,21 +240,19 @@ const BREAKS: readonly Break[] = [
     'no message reaches a browser after its lease',
     'lease/lease.ts',
     ["{ name: 'cut', take: () => connection?.cut() },", ''],
-    'lease/lease.test',
     'lease/open-lease',
-    'lease/features',
   ),
   broken(
     'a browser that cannot be reached is destroyed',
     'lease/lease.ts',
     ["endsWith === 'nothing' ? 'leave' : 'destroy'", "endsWith === 'nothing' ? 'destroy' : 'leave'"],
-    'lease/unreachable',
+    'lease/open-lease',
   ),
   broken(
     'connectAttempts limits the browsers of a call',
     'lease/lease.ts',
     ['++failures >= call.settings.connectAttempts', '++failures > call.settings.connectAttempts'],
-    'lease/unreachable',
+    'lease/open-lease',
   ),
   broken(
     'a step of the end that hangs does not prevent the next',
