@@ -31,7 +31,7 @@ it('loses no outcome when the process is killed while it removes the old lines',
   // A job without inputs opens its checkpoint and closes it.
   const program = `const { BrowserPool, mapPooledBrowsers } = await import('${href}');
     const pool = new BrowserPool('none', { baseUrl: 'http://127.0.0.1:1', token: 'none' });
-    const connector = { library: 'none', refusal: () => undefined, load: async () => {} };
+    const connector = { library: 'none', refusal: () => undefined, load: async () => {}, connect() {} };
     await mapPooledBrowsers(pool, [], () => {}, { checkpoint: '${path}', connector });`;
   const argsOf = (code: string) => ['--import', 'tsx', '--input-type=module', '-e', code];
 
