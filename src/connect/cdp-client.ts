@@ -9,6 +9,7 @@ import {
   type ResultOf,
 } from './message.js';
 import type { CdpCarrier, Frame } from './wire.js';
+import { excerpt } from '../shared/redact.js';
 
 /**
  * Above the ids of every library: a late answer to a command of the library has another id. Chromium accepts ids of 32 bits, and
@@ -113,5 +114,5 @@ export class CdpClient {
 
 function messageOf(error: unknown): string {
   const { message } = (error ?? {}) as { message?: unknown };
-  return typeof message === 'string' ? message : 'The command failed.';
+  return typeof message === 'string' ? excerpt(message, 1000) : 'The command failed.';
 }

@@ -7,6 +7,7 @@ import { LinkedAbort, onAbort, raceAbort, raceEnd } from '../shared/abort.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { duration, InvalidOptionError, MissingLibraryError } from '../shared/errors.js';
 import { ConnectError } from '../shared/lease-errors.js';
+import { shortened } from '../shared/redact.js';
 import { routeTo, type Trust } from '../shared/network.js';
 import { isLoopback, webSocketFault } from '../shared/urls.js';
 import { cleanBrowser } from './clean-browser.js';
@@ -385,9 +386,14 @@ async function discover(
 /** Codes of errors before a connection was open. */
 const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
+/** Longest reason in the message of a `ConnectError`, in characters. */
+const LONGEST_REASON = 4000;
+
 function connectError(library: string, sessionId: string, cause: unknown): ConnectError {
   const { status, unreachedBy } = cause instanceof ConnectError ? cause : {};
   const why = cause instanceof Error ? cause.message : 'unknown failure';
-  const message = `${library} could not connect to the browser of session ${sessionId}: ${why}`;
+  // The browser can have written a part of it.
+  const shown = shortened(why, LONGEST_REASON);
+  const message = `${library} could not connect to the browser of session ${sessionId}: ${shown}`;
   return new ConnectError(message, { sessionId, status, unreachedBy, cause });
 }

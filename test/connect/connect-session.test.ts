@@ -107,6 +107,8 @@ describe('a connect that fails', () => {
     await expect.poll(() => browser.open).toBe(0);
     const odd = await rejection(connect(() => Promise.reject('an event')));
     expect(odd).toMatchObject({ message: expect.stringContaining('unknown failure'), cause: 'an event' });
+    const long = await rejection(connect(() => Promise.reject(new Error('x'.repeat(50_000)))));
+    expect(long.message.length).toBeLessThan(5000);
   });
 
   it('rethrows MissingLibraryError unchanged: another browser would not help', async () => {
