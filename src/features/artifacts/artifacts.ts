@@ -1,3 +1,5 @@
+import { prepareFolder } from '../files.js';
+import { ArtifactFolder } from './artifact-files.js';
 import type { OpenConnection } from '../../connect/connect-session.js';
 import type { Observation } from '../../connect/connector.js';
 import { inTime } from '../../connect/in-time.js';
@@ -8,7 +10,6 @@ import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import { clock } from '../../shared/clock.js';
 import { duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
-import type { ArtifactFolder } from './artifact-files.js';
 import { ConsoleLog } from './console-log.js';
 import { NO_TRACE, type ArtifactsResult, type ArtifactsSettings, type ArtifactsSteps } from './options.js';
 
@@ -38,7 +39,6 @@ export class Artifacts implements LeaseFeature {
   async prepare(): Promise<void> {
     if (!this.#options) return;
     // The root entry loads no file functions.
-    const { prepareFolder } = await import('../files.js');
     await prepareFolder(this.#options.folder, 'artifacts.folder');
   }
 
@@ -138,7 +138,6 @@ class ArtifactCollector {
 
   async #writeFiles({ name, isReachable }: WorkEnd): Promise<readonly string[]> {
     // The root entry loads no file functions.
-    const { ArtifactFolder } = await import('./artifact-files.js');
     const folder = await ArtifactFolder.create(this.#options.folder, name);
     const log = this.#writeLog(folder);
     const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];

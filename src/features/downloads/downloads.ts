@@ -1,3 +1,4 @@
+import { placeFile, prepareFolder } from '../files.js';
 import type { OpenConnection } from '../../connect/connect-session.js';
 import type { BrowserDownload, DownloadListener, DownloadPage } from '../../connect/downloads.js';
 import type { ConnectAddition } from '../../connect/extension.js';
@@ -61,7 +62,6 @@ export class Downloads implements LeaseFeature {
   async prepare(): Promise<void> {
     if (!this.#options) return;
     // The root entry loads no file functions.
-    const { prepareFolder } = await import('../files.js');
     await prepareFolder(this.#options.folder, 'downloads');
   }
 
@@ -144,7 +144,6 @@ class ArrivingFiles implements DownloadListener {
   }
 
   async arrived(download: BrowserDownload, from: string, isShared: boolean): Promise<void> {
-    const { placeFile } = await import('../files.js');
     const { suggestedFilename } = download;
     const placed = await placeFile(from, this.#options.folder, { name: suggestedFilename, isShared });
     const { sessionId, url } = this.#factsOf(download);

@@ -3,6 +3,7 @@ import { clientOf } from '../../pool/client.js';
 import { opensStartUrl } from '../../services/browser-service.js';
 import { raceAbort, raceTimeout } from '../../shared/abort.js';
 import type { LeaseContext } from '../../lease/context.js';
+import { loadConnect } from '../../lease/link.js';
 import type { StepOf } from '../../lease/events.js';
 import type { EndWork, LeaseFeature, OpenedPart, Work } from '../../lease/feature.js';
 import type { StartPageSteps } from './options.js';
@@ -87,7 +88,7 @@ async function openDirectly({ grant, pool, signal }: Context, url: string): Prom
     throw new Error('The browser begins and ends with the connection of its user.');
   const { trust } = clientOf(pool);
   const [{ openSocket }, { openInFirstPage }] = await Promise.all([
-    import('../../connect/connect-session.js'),
+    loadConnect(),
     import('../../connect/session-socket.js'),
   ]);
   const socket = await openSocket(grant, { protocol: 'cdp', trust, signal });
