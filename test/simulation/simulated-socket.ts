@@ -10,6 +10,7 @@ export class SimulatedSocket {
   readonly detached: Promise<void>;
   onMessage: (data: Frame, isBinary: boolean) => unknown = () => {};
   roundTrip: number | undefined;
+  readonly pendingCalls: readonly string[] = [];
   readonly grant: Grant;
   readonly #world: World;
   readonly #onEnd: () => void;

@@ -37,12 +37,12 @@ it.each<[string, { method: string }, object]>([
   [
     'Playwright',
     { id: 7, method: 'Page.navigate', params: { large }, sessionId: 'S' } as { method: string },
-    { id: 7, result: { large } },
+    { id: 7, result: { large }, sessionId: 'S' },
   ],
   [
     'Puppeteer over CDP',
     { method: 'Page.navigate', params: { large }, id: 7, sessionId: 'S' } as { method: string },
-    { id: 7, error: {} },
+    { id: 7, error: {}, sessionId: 'S' },
   ],
   [
     'Puppeteer over BiDi',
