@@ -17,11 +17,11 @@ const execute = promisify(execFile);
 const { NODES = '20.19,22,24,latest', LIBRARIES = 'oldest,newest' } = process.env;
 const SETS: Record<string, string[]> = {
   oldest: [
-    'playwright-core@1.58.0',
-    'puppeteer-core@24.10.0',
+    'playwright-core@1.55.0',
+    'puppeteer-core@24.5.0',
     'chromium-bidi@17.0.2',
-    'vitest@4.1.0',
-    '@playwright/test@1.65.0',
+    'vitest@3.0.0',
+    '@playwright/test@1.55.0',
   ],
   newest: ['playwright-core', 'puppeteer-core', 'chromium-bidi', 'vitest', '@playwright/test'].map(
     (name) => `${name}@latest`,
