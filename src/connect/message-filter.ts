@@ -1,7 +1,6 @@
 import { CdpClient, FIRST_ID } from './cdp-client.js';
 import {
   isRead,
-  MisfitError,
   readCommand,
   readEvent,
   readMessage,
@@ -112,6 +111,10 @@ export class MessageFilter implements SocketTap {
     const deliver = (one: Frame | undefined) => one && this.#deliver(one, envelope);
     if (id > FIRST_ID && this.cdp.receive(data)) return undefined;
     if (envelope.id === undefined && this.#isHidden(data)) return undefined;
+    if (envelope.isMisfit) {
+      this.#onMisfit(method!);
+      return undefined;
+    }
     // Also with an id: a library may take the message for an event.
     if (!isRead(method) || !this.#rules.some(({ events }) => events?.[method])) {
       const response = envelope.id === undefined ? undefined : this.#onResponse(envelope, data);
@@ -183,16 +186,9 @@ export class MessageFilter implements SocketTap {
     return Promise.all(rules.map(async (rule) => rule?.(read)));
   }
 
-  #onEvent(name: EventName, data: Uint8Array): Frame | undefined | Promise<Frame> {
+  #onEvent(name: EventName, data: Uint8Array): Frame | Promise<Frame> {
     const message = readMessage(data);
-    let params: EventParams;
-    try {
-      params = readEvent(name, message.params);
-    } catch (error) {
-      if (!(error instanceof MisfitError)) throw error;
-      this.#onMisfit(name);
-      return undefined;
-    }
+    const params: EventParams = readEvent(name, message.params);
     type Rule = (params: EventParams, sessionId: string | undefined) => void | Promise<object | undefined>;
     const held = this.#rules.flatMap(
       ({ events }) => (events?.[name] as Rule | undefined)?.(params, message.sessionId) ?? [],

@@ -72,6 +72,104 @@ const EVENTS = {
   }),
 };
 
+const headers = v.record(text, text);
+const request = v.looseObject({ url: text, method: text, headers, postData: may(text) });
+const response = v.looseObject({
+  url: text,
+  status: v.number(),
+  statusText: text,
+  headers,
+  timing: may(v.looseObject({ requestTime: v.number() })),
+});
+const ofFrame = v.looseObject({ frameId: text });
+const ofRequest = v.looseObject({ requestId: text });
+const ofTarget = v.looseObject({ targetInfo });
+const remoteObjects = v.array(v.looseObject({ type: text }));
+const stackTrace = v.looseObject({
+  callFrames: v.array(v.looseObject({ url: text, lineNumber: v.number(), columnNumber: v.number() })),
+});
+const frameOfWebSocket = v.looseObject({
+  requestId: text,
+  response: v.looseObject({ opcode: v.number(), payloadData: text }),
+});
+
+/**
+ * The events that only libraries read, with the fields that every Chromium sends and without which the libraries throw in a
+ * listener, where no caller can catch it. All else is left to the libraries, so that a newer Chromium loses no event.
+ */
+const EVENTS_OF_LIBRARIES = {
+  'Log.entryAdded': v.looseObject({
+    entry: v.looseObject({
+      level: text,
+      text,
+      url: may(text),
+      lineNumber: may(v.number()),
+      args: may(remoteObjects),
+      stackTrace: may(stackTrace),
+    }),
+  }),
+  'Page.frameAttached': v.looseObject({ frameId: text, parentFrameId: text }),
+  'Page.frameDetached': ofFrame,
+  'Page.frameNavigated': v.looseObject({
+    frame: v.looseObject({ id: text, parentId: may(text), url: text, name: may(text) }),
+  }),
+  'Page.navigatedWithinDocument': v.looseObject({ frameId: text, url: text }),
+  'Page.frameRequestedNavigation': ofFrame,
+  'Page.frameStartedLoading': ofFrame,
+  'Page.frameStoppedLoading': ofFrame,
+  'Page.lifecycleEvent': v.looseObject({ frameId: text, name: text }),
+  'Page.javascriptDialogOpening': v.looseObject({ message: text, type: text, defaultPrompt: may(text) }),
+  'Runtime.consoleAPICalled': v.looseObject({
+    type: text,
+    args: remoteObjects,
+    executionContextId: v.number(),
+    stackTrace: may(stackTrace),
+  }),
+  'Runtime.exceptionThrown': v.looseObject({
+    exceptionDetails: v.looseObject({
+      text,
+      exception: may(v.looseObject({ type: text, description: may(text) })),
+      stackTrace: may(stackTrace),
+    }),
+  }),
+  'Runtime.executionContextDestroyed': v.looseObject({ executionContextId: v.number() }),
+  'Target.targetCreated': ofTarget,
+  'Target.targetInfoChanged': ofTarget,
+  'Target.targetDestroyed': v.looseObject({ targetId: text }),
+  'Fetch.authRequired': v.looseObject({
+    requestId: text,
+    request,
+    authChallenge: v.looseObject({ origin: text }),
+  }),
+  'Network.requestWillBeSent': v.looseObject({
+    requestId: text,
+    request,
+    type: may(text),
+    redirectResponse: may(response),
+  }),
+  'Network.requestWillBeSentExtraInfo': v.looseObject({ requestId: text, headers }),
+  'Network.requestServedFromCache': ofRequest,
+  'Network.responseReceived': v.looseObject({ requestId: text, response }),
+  'Network.responseReceivedExtraInfo': v.looseObject({ requestId: text, headers }),
+  'Network.loadingFinished': ofRequest,
+  'Network.loadingFailed': v.looseObject({ requestId: text, errorText: text }),
+  'Network.webSocketCreated': v.looseObject({ requestId: text, url: text }),
+  'Network.webSocketWillSendHandshakeRequest': v.looseObject({
+    requestId: text,
+    request: v.looseObject({ headers }),
+  }),
+  'Network.webSocketHandshakeResponseReceived': v.looseObject({
+    requestId: text,
+    response: v.looseObject({ status: v.number(), statusText: text }),
+  }),
+  'Network.webSocketFrameSent': frameOfWebSocket,
+  'Network.webSocketFrameReceived': frameOfWebSocket,
+  'Network.webSocketFrameError': v.looseObject({ requestId: text, errorMessage: text }),
+  'Network.webSocketClosed': ofRequest,
+};
+
+const CHECKED: Readonly<Record<string, v.GenericSchema>> = { ...EVENTS, ...EVENTS_OF_LIBRARIES };
+
 /** The results of commands that this library reads. */
 const RESULTS = {
   'Target.getTargets': v.object({ targetInfos: v.array(targetInfo) }),
@@ -157,6 +255,8 @@ export interface Envelope extends Pick<Message, 'id' | 'method' | 'sessionId'> {
   readonly detached?: string | undefined;
   /** A response for a session that the browser no longer has. Chromium omits the id of the session. */
   readonly isOfNoSession?: boolean;
+  /** An event without what the protocol says: a library would throw where nobody can catch it. */
+  readonly isMisfit?: boolean;
 }
 
 const NO_SESSION = -32_001;
@@ -190,6 +290,7 @@ export function readEnvelope(data: string | Frame): Envelope | undefined {
     sessionId,
     detached: typeof ended === 'string' ? ended : undefined,
     isOfNoSession: isRecord(error) && error['code'] === NO_SESSION,
+    isMisfit: isChecked(method) && !v.is(CHECKED[method]!, params),
   };
 }
 
@@ -206,7 +307,7 @@ function withoutContent(data: string | Frame): string | undefined {
   if (!(data instanceof Buffer) || data.length < LARGE) return undefined;
   const beginning = BEGINNING.exec(partOf(data, 0, LONGEST_MARGIN))?.[0];
   const end = END.exec(partOf(data, -LONGEST_MARGIN))?.[0];
-  if (beginning === undefined || end === undefined) return undefined;
+  if (beginning === undefined || end === undefined || isChecked(shownMethod(beginning))) return undefined;
   const content = data.subarray(beginning.length, data.length - end.length);
   return NAMES.some((name) => content.includes(name)) ? undefined : `${beginning}${end}`;
 }
@@ -217,6 +318,10 @@ const LONGEST_HEAD = 200;
 /** Reads the method in the beginning of a message, where the known libraries and browsers write it. */
 export function shownMethod(data: string | Frame): string | undefined {
   return METHOD.exec(partOf(data, 0, LONGEST_HEAD))?.[1];
+}
+
+function isChecked(name: string | undefined): name is string {
+  return name !== undefined && Object.hasOwn(CHECKED, name);
 }
 
 /** Whether this library reads an event. */

@@ -18,5 +18,6 @@ for (const text of new Set([...figures.rejections, ...figures.wrongErrors])) con
 const counts = new Map<string, number>();
 for (const text of figures.ofLibraries) counts.set(text, (counts.get(text) ?? 0) + 1);
 for (const [text, count] of [...counts].toSorted((a, b) => b[1] - a[1])) console.log(count, text);
-const { lost, rejections, connections, copies, wrongErrors } = figures;
-process.exit(lost + rejections.length + connections + copies + wrongErrors.length === 0 ? 0 : 1);
+const { lost, rejections, ofLibraries, connections, copies, wrongErrors } = figures;
+const wrong = [rejections, ofLibraries, wrongErrors].flat().length + lost + connections + copies;
+process.exit(wrong === 0 ? 0 : 1);

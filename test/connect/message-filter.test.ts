@@ -122,6 +122,12 @@ it.each([
   ['Browser.downloadProgress', { guid: 'd0000000-0000-4000-8000-000000000001', receivedBytes: '1' }],
   ['Target.attachedToTarget', { sessionId: 1, targetInfo: TARGET }],
   ['Target.attachedToTarget', { sessionId: 's' }],
+  // Only libraries read these.
+  ['Log.entryAdded', {}],
+  ['Page.frameNavigated', { frame: { id: 'f' } }],
+  ['Runtime.consoleAPICalled', { type: 'log', executionContextId: 1, args: [null] }],
+  ['Network.responseReceived', { requestId: 'r', response: null }],
+  ['Log.entryAdded', { entry: { level: 'error', url: 'x'.repeat(100_000) } }],
 ])('drops an event %s that does not fit, and reports it', async (method, params) => {
   const got: unknown[] = [];
   const note = (event: unknown) => void got.push(event);
@@ -136,6 +142,14 @@ it.each([
   far.send('{"method":"Page.loadEventFired","params":{}}');
   await expect.poll(() => seen).toEqual(['{"method":"Page.loadEventFired","params":{}}']);
   expect({ got, dropped }).toEqual({ got: [], dropped: [method] });
+});
+
+it('leaves an event with unknown fields to the library', async () => {
+  const entry = { source: 'new', level: 'new', text: '', more: { a: 1 } };
+  const text = JSON.stringify({ method: 'Log.entryAdded', params: { entry, more: null } });
+  far.send(text);
+  await expect.poll(() => seen).toEqual([text]);
+  expect(dropped).toEqual([]);
 });
 
 const PROGRESS = 'Browser.downloadProgress';
@@ -245,7 +259,7 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
     }
     const result = { frameTree: { frame: { id: `${params.targetId} ${sessionId}` } } };
     page.send(JSON.stringify({ id, result, ...own }));
-    page.send(JSON.stringify({ method: 'Fetch.requestPaused', params: {}, ...own }));
+    page.send(JSON.stringify({ method: 'Page.loadEventFired', params: {}, ...own }));
   };
   const [recorder, relayed] = [await filter.openSession(), await filter.openSession()];
   const cdp = new CdpClient(recorder.takeOver());
@@ -261,7 +275,7 @@ it('has several clients: a recorder that pauses and a relay see neither the libr
   expect(texts.join()).not.toContain('sessionId');
   expect(seen.map((text) => JSON.parse(text) as { sessionId?: string })).toEqual([
     expect.objectContaining({ id: 1 }),
-    expect.objectContaining({ method: 'Fetch.requestPaused' }),
+    expect.objectContaining({ method: 'Page.loadEventFired' }),
   ]);
   // The recorder pauses: its session ends, and those of the others stay.
   recorder.cut();

@@ -20,8 +20,13 @@ const ENCODED = Buffer.from(CANARY).toString('base64').slice(0, 30);
 const REMEMBERED = 50;
 /** One message of this many is replaced or delayed. */
 const REPLACED = 1000;
-/** Messages of each connection that are rarely changed. */
-const CALM = 60;
+/** The first command of a callback: the connect is over, and changes begin. */
+const BEGIN = 'the changes begin';
+/** Leases at the same time. */
+const SIDE_BY_SIDE = 4;
+/** Calls of one callback, and the time for each, in ms. */
+const CALLS = 60;
+const CALL_TIMEOUT = 1500;
 
 /** Wrong in most places. */
 const VALUES: readonly unknown[] = [null, true, -1, 2 ** 53, 1e308, '', [], {}, [null], { a: { b: [] } }];
@@ -46,12 +51,11 @@ export class Fuzzer {
   }
 
   /** Adds messages to each one, and replaces or delays few: a connection on which nothing works shows little. */
-  connection(): Change {
+  connection(hasBegun = () => true): Change {
     let late: string | undefined;
-    let passed = 0;
     return (text) => {
       // Most connects succeed, so that the callbacks meet the others.
-      if (++passed < CALM && !this.#random.chance(0.02)) return [text];
+      if (!this.#random.chance(hasBegun() ? 0.2 : 0.001)) return [text];
       const sent = [text, ...(late === undefined ? [] : [late])];
       const changed = this.#change(text, sent);
       late = changed === undefined ? text : undefined;
@@ -65,7 +69,7 @@ export class Fuzzer {
     if (text.length > 100_000) return sent;
     const isEvent = /"method":/.test(text.slice(0, 300));
     if (isEvent && this.#seen.length < REMEMBERED) this.#seen.push(text);
-    for (let more = random.between(0, 3); more > 0; more--) {
+    for (let more = random.between(1, 5); more > 0; more--) {
       const kind = random.next();
       if (kind < 0.5) sent.push(...(this.#invents ? [this.#invented()] : []));
       else if (kind < 0.75 && this.#seen.length > 0) sent.push(random.pick(this.#seen));
@@ -80,7 +84,8 @@ export class Fuzzer {
   #mutated(text: string): string {
     const message = JSON.parse(text) as Fields;
     let place = message;
-    for (let depth = this.#random.between(0, 4); depth > 0; depth--) {
+    // A message without its own parts ends the connection.
+    for (let depth = this.#random.between(this.#random.chance(0.02) ? 0 : 1, 4); depth > 0; depth--) {
       const inner = Object.values(place).filter((one) => typeof one === 'object' && one !== null);
       if (inner.length === 0) break;
       place = this.#random.pick(inner) as Fields;
@@ -136,11 +141,15 @@ export class Fuzzer {
   }
 }
 
-/** What a run of the fuzz has shown. All but the first three must be 0. */
+/** What a run of the fuzz has shown. From `lost` on, all must be 0. */
 export interface FuzzFigures {
   readonly messages: number;
+  readonly calls: number;
   readonly leases: number;
+  /** Callbacks that a change ended. */
   readonly failed: number;
+  readonly leased: number;
+  readonly released: number;
   readonly lost: number;
   readonly rejections: readonly string[];
   /** Errors that the automation libraries themselves did not catch. */
@@ -148,6 +157,15 @@ export interface FuzzFigures {
   readonly connections: number;
   readonly copies: number;
   readonly wrongErrors: readonly string[];
+}
+
+/** The calls that the pages of all drivers have. */
+interface FuzzedPage {
+  goto(url: string, options: { timeout: number }): Promise<unknown>;
+  evaluate(code: string): Promise<unknown>;
+  click(selector: string): Promise<unknown>;
+  title(): Promise<unknown>;
+  screenshot(): Promise<unknown>;
 }
 
 const DRIVERS = ['playwright', 'puppeteer over CDP', 'puppeteer over BiDi'] as const;
@@ -169,7 +187,7 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
     if (request.url === '/file') response.setHeader('content-disposition', 'attachment; filename=file');
     response
       .setHeader('content-type', 'text/html')
-      .end('<title>app</title><a href=/file>file</a><input type=file>');
+      .end('<title>app</title><a href=/file>file</a><input type=file><input type=button>');
   }).listen(0, '127.0.0.1');
   await once(app, 'listening');
   const appHost = hostOf(app);
@@ -193,15 +211,17 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
   let copies = 0;
   const logged: Record<string, number> = {};
   await using local = await startLocalPool({
-    pools: [{ name: 'test', size: 2, timeoutSeconds: 10 }],
+    pools: [{ name: 'test', size: SIDE_BY_SIDE, timeoutSeconds: 30 }],
     onLog: ({ type }) => (logged[type] = (logged[type] ?? 0) + 1),
   });
   await using relay = await CdpRelay.start((path) => decodeURIComponent(path.slice(1)));
   relay.changes = () => {
-    const toBrowser = commands.connection();
+    let hasBegun = false;
+    const toBrowser = commands.connection(() => hasBegun);
     return {
-      toClient: events.connection(),
+      toClient: events.connection(() => hasBegun),
       toBrowser: (text) => {
+        hasBegun ||= text.includes(BEGIN);
         if (text.includes(CANARY) || text.includes(ENCODED)) copies++;
         return toBrowser(text);
       },
@@ -234,6 +254,7 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
   const wrongErrors: string[] = [];
   let leases = 0;
   let failed = 0;
+  let calls = 0;
   const run = async () => {
     while (events.changed + commands.changed < messages) {
       const driver = DRIVERS[leases++ % DRIVERS.length]!;
@@ -246,20 +267,22 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
         downloads: join(folder, `downloads-${leases}`),
         artifacts: { folder: join(folder, `artifacts-${leases}`), on: 'always' as const },
       };
-      const work = async ({
-        page,
-      }: {
-        page: {
-          goto(url: string): Promise<unknown>;
-          evaluate(code: string): Promise<unknown>;
-          title(): Promise<unknown>;
-        };
-      }) => {
-        for (let round = 0; round < 3; round++) {
-          await page.goto(`http://${appHost}/`);
-          await page.evaluate(`new WebSocket('ws://${appHost}/').onerror = () => {}; 0`);
-          await page.evaluate(`document.querySelector('a').click()`);
-          await page.title();
+      const work = async ({ page }: { page: FuzzedPage }) => {
+        await page.evaluate(`'${BEGIN}'`);
+        const steps: readonly (() => Promise<unknown>)[] = [
+          () => page.goto(`http://${appHost}/`, { timeout: CALL_TIMEOUT }),
+          () => page.evaluate(`new WebSocket('ws://${appHost}/').onerror = () => {}; console.log({}); 0`),
+          () => page.evaluate(`document.querySelector('a').click(); setTimeout(() => { throw Error() }); 0`),
+          () => page.evaluate(`open('/pop-up').close(); 0`),
+          () => page.evaluate(`document.body.append(document.createElement('iframe')); 0`),
+          () => page.click('input[type=button]'),
+          () => page.title(),
+          () => page.screenshot(),
+        ];
+        for (let call = 0; call < CALLS && events.changed + commands.changed < messages; call++) {
+          calls++;
+          const timer = new Promise((resolve) => setTimeout(resolve, CALL_TIMEOUT));
+          await Promise.race([steps[call % steps.length]!().catch(() => {}), timer]);
         }
       };
       try {
@@ -285,7 +308,7 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
     }
   };
   try {
-    await Promise.all([run(), run()]);
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, run));
   } finally {
     await pool.close();
     process.removeAllListeners('unhandledRejection').removeAllListeners('uncaughtException');
@@ -300,12 +323,15 @@ export async function fuzz({ messages, seed }: { messages: number; seed: number 
       copies++;
   if ((await readFile(canary, 'utf8')) !== CANARY) copies++;
   await rm(folder, { recursive: true });
-  console.log(JSON.stringify(logged));
-  const lost = (logged['leased'] ?? 0) - (logged['released'] ?? 0);
+  const { leased = 0, released = 0 } = logged;
+  const lost = leased - released;
   return {
     messages: events.changed + commands.changed,
+    calls,
     leases,
     failed,
+    leased,
+    released,
     lost,
     rejections,
     ofLibraries,
