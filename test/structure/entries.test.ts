@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import typedoc from '../../src/typedoc.config.js';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
   exports: Record<string, string | { default: string }>;
@@ -14,7 +13,9 @@ it('each entry of src is an export of the package, and has API documentation', (
     typeof to === 'string' ? [] : [to.default.replace('./dist/', '').replace('.js', '.ts')],
   );
   expect(exported.toSorted()).toEqual(entries.toSorted());
-  expect(typedoc.entryPoints.toSorted()).toEqual(entries.toSorted());
+  const [, listed] = /entryPoints: \[([^\]]*)\]/.exec(readFileSync('src/typedoc.config.js', 'utf8'))!;
+  const documented = [...listed!.matchAll(/'([\w-]+)'/g)].map(([, name]) => `${name}.ts`);
+  expect(documented.toSorted()).toEqual(entries.toSorted());
 });
 
 it('each peer of any version is optional, and has an oldest version that is checked when it is loaded', () => {
