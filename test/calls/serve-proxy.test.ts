@@ -520,11 +520,11 @@ it('disconnects and releases everything when it is closed', async () => {
 
 it('slows the browser down for a client that does not read, and the client for a browser that does not', async () => {
   await start();
-  const message = `{"data":"${'x'.repeat(100_000)}"}`;
+  const message = `"method":"Test.large","params":{"data":"${'x'.repeat(100_000)}"}}`;
   const client = await connect();
   client.pause();
   const far = played.browser.clients.at(-1)!;
-  for (let sent = 0; sent < 300; sent++) far.send(message);
+  for (let sent = 0; sent < 300; sent++) far.send(`{${message}`);
   await vi.waitFor(() => expect(far.bufferedAmount).toBeGreaterThan(10_000_000));
   // Nothing more moves: the rest waits at its sender.
   let waits = -1;
@@ -535,7 +535,7 @@ it('slows the browser down for a client that does not read, and the client for a
   client.resume();
   await expect.poll(() => received).toBe(300);
   far.pause();
-  for (let sent = 0; sent < 300; sent++) client.send(message);
+  for (let sent = 1; sent <= 300; sent++) client.send(`{"id":${sent},${message}`);
   await expect.poll(() => waits === (waits = client.bufferedAmount), { interval: 100 }).toBe(true);
   expect(waits).toBeGreaterThan(10_000_000);
   far.resume();
