@@ -30,7 +30,7 @@ export type OpenCdp = (signal: AbortSignal) => Promise<CdpSocket>;
 /** Opens a connection for a further client of the browser, whose messages pass the rules of the lease. Default: its protocol. */
 export type OpenClient = (signal: AbortSignal, protocol?: Protocol) => Promise<AnySocket>;
 
-/** Sees the messages of both directions before their receiver does. */
+/** @internal Sees the messages of both directions before their receiver does. */
 export interface SocketTap {
   /** Returns the command to send; undefined for none. */
   command(data: string | Frame): string | Frame | undefined;
