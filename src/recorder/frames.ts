@@ -89,8 +89,8 @@ export interface TimedFrame extends Frame {
   readonly isKey: boolean;
 }
 
-/** Milliseconds after which a frame is repeated. Players need a frame near the position to which they seek. */
-const MAX_DURATION = 10_000;
+/** Milliseconds after which a frame is repeated: a player seeks to near frames, and ends at once where no further frame comes. */
+const MAX_DURATION = 2_000;
 
 /** Milliseconds between key frames while the page changes. */
 const KEY_INTERVAL = 5_000;
