@@ -9,7 +9,6 @@ import { callSite, InvalidOptionError } from '../shared/errors.js';
 import { lazy } from '../shared/lazy.js';
 import { callback, readOption } from '../shared/options.js';
 import { DetachedLease, readDetachedLease } from './detached-lease.js';
-import { warnIfForgotten } from './forgotten-lease.js';
 import type { CallPlan, PooledLease } from './open-lease.js';
 import { reportUncaughtRuns } from './uncaught-run.js';
 import {
@@ -196,8 +195,7 @@ function pooledBrowser<Handles, Session extends object>(
   lease: PooledLease<Handles, Session>,
 ): PooledBrowser<Handles, Session> {
   const { link, features, browser: held } = lease;
-  const { session, sessionId, signal, grant } = lease.context;
-  warnIfForgotten({ sessionId, link, releasing: held.releasing });
+  const { session, signal, grant } = lease.context;
   const release = () => lease.end({ status: signal.aborted ? 'failed' : 'ok', error: signal.reason });
   const browser = {
     session,

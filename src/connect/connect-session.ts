@@ -60,8 +60,6 @@ export interface OpenConnection<Handles> extends Connection<Handles> {
   clean(how: { isOwnContextUsed: boolean }): Promise<void>;
   /** The downloads of the browser. Undefined over WebDriver BiDi without a CDP URL. */
   readonly downloads: Downloads | undefined;
-  /** The number of sockets of this process that belong to it. */
-  sockets(this: void): number;
   /** The socket that carries it. */
   readonly socket: Pick<Socket, 'pendingCalls'>;
 }
@@ -156,11 +154,10 @@ async function connectOnce<Handles>(
     protocol === 'cdp'
       ? cleanBrowser(socket.takeOver(), how)
       : cleanOverCdp(await openCdp(AbortSignal.timeout(connectTimeout)), ended, how);
-  let sockets = 1;
   const connecting = async () => {
     const savesDownloads = parts.savesDownloads ? downloads : undefined;
     savesDownloads?.prepare((await createTemporaryFolder(socket)).path);
-    const request = requestOf(grant, plan, { socket, openClient, onSockets: (count) => (sockets += count) });
+    const request = requestOf(grant, plan, { socket, openClient });
     const [connection] = await Promise.all([
       connector.connect({
         ...request,
@@ -179,8 +176,7 @@ async function connectOnce<Handles>(
       connection.explain?.(error);
       for (const one of plan.additions) one.explain?.(error, { isElsewhere: isElsewhere(grant) });
     };
-    const countSockets = () => sockets + (downloads?.sockets ?? 0) + extensions.sockets;
-    return { ...connection, explain, socket, ended, downloads, cut, cleanup, clean, sockets: countSockets };
+    return { ...connection, explain, socket, ended, downloads, cut, cleanup, clean };
   } catch (error) {
     cut();
     throw error;
@@ -210,28 +206,18 @@ function filterOf(socket: Socket, onMisfit?: (name: string) => void): MessageFil
   return filter;
 }
 
-/** @param onSockets Called with the number of sockets of this process that an endpoint adds. */
 function requestOf(
   { id }: Grant,
   { settings, pageUrl, onOwnContextUsed }: ConnectPlan,
-  {
-    socket,
-    openClient,
-    onSockets,
-  }: { socket: Socket; openClient: OpenClient; onSockets: (count: number) => void },
+  { socket, openClient }: { socket: Socket; openClient: OpenClient },
 ): ConnectRequest {
   const { protocol, context, contextOptions, connectOptions, connectTimeout: timeout } = settings;
   const endReason =
     `The lease of session ${id} has ended: its callback returned, or it was released. ` +
     'Await each call, or use leaseBrowser for work that outlives a callback.';
-  const endpoint = async () => {
-    // Both ends of the library's connection to the endpoint are in this process.
-    onSockets(2);
-    return openSingleEndpoint(socket);
-  };
+  const endpoint = () => openSingleEndpoint(socket);
   const sharedEndpoint = async () => {
     const shared = await openSharedEndpoint(openClient);
-    onSockets(1);
     void socket.detached.then(() => shared[Symbol.asyncDispose]());
     return shared.url;
   };

@@ -119,11 +119,6 @@ export class DownloadWatch implements Downloads {
     });
   }
 
-  /** The number of sockets of this process that it uses. */
-  get sockets(): number {
-    return this.#files.isOpen ? 1 : 0;
-  }
-
   /**
    * Prepares `saveAll`. The downloads of each context that the library opens from now on are saved.
    *

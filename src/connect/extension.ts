@@ -30,8 +30,6 @@ export interface Opening {
 
 /** What runs beside the connection of the library, over WebSockets of its own. */
 export interface ConnectExtension {
-  /** Number of sockets of this process that belong to it. */
-  readonly sockets: number;
   /** Called with the browser of the automation library, before it has a page for the callback. */
   useBrowser?(library: string, browser: object): Promise<void>;
   /** Begins, while the library connects. */
@@ -52,10 +50,6 @@ export class Extensions {
 
   private constructor(all: readonly ConnectExtension[]) {
     this.#all = all;
-  }
-
-  get sockets(): number {
-    return this.#all.reduce((sum, { sockets }) => sum + sockets, 0);
   }
 
   async useBrowser(library: string, browser: object): Promise<void> {

@@ -55,7 +55,6 @@ const REASONS: Readonly<Record<string, string>> = {
  * large bodies do not delay the library's messages.
  */
 export class ExposedNetwork implements ConnectExtension {
-  readonly sockets = 1;
   readonly #hosts: ExposedHosts;
   readonly #plan: ExposePlan;
   readonly #sender = new ExposedSender();
