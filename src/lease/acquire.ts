@@ -1,3 +1,4 @@
+import pRetry, { type RetryContext } from 'p-retry';
 import type { BrowserPool } from '../pool/browser-pool.js';
 import { clientOf } from '../pool/client.js';
 import { requestGrant, ticketOf, type AcquireOutcome, type Granted } from '../pool/grant.js';
@@ -10,7 +11,6 @@ import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay, startTimer } from '../shared/clock.js';
 import { duration, sentence } from '../shared/errors.js';
 import { AcquireTimeoutError, ConnectError, LeaseNameTakenError } from '../shared/lease-errors.js';
-import { withRetries } from '../shared/retry.js';
 import { PoolConnectionError, PoolResponseError, PoolServiceError } from '../shared/service-errors.js';
 import type { CallContext } from './context.js';
 import type { LeaseStep } from './events.js';
@@ -26,17 +26,13 @@ export interface Acquired<Session extends object> extends Granted<Session> {
   readonly leave: () => void;
 }
 
-/** Thrown for each request that leased no browser. */
-class NotLeased extends Error {
+/** A request that leased no browser. */
+interface NotLeased {
   readonly outcome: Exclude<AcquireOutcome<object>, { kind: 'granted' }>;
   /** The service has waited as requested: the next request follows at once, and counts as no retry. */
   readonly hasWaited: boolean;
-
-  constructor(outcome: NotLeased['outcome'], hasWaited: boolean) {
-    super(outcome.kind);
-    this.outcome = outcome;
-    this.hasWaited = hasWaited;
-  }
+  /** What the call throws if no further request follows. */
+  readonly error: Error;
 }
 
 /**
@@ -141,7 +137,7 @@ class AcquireWait<Session extends object> {
   readonly #counts: Acquisition<Session>['counts'];
   /** A request has been sent, and its response has not been read. */
   #isOpen = false;
-  /** The last request, if it leased no browser. */
+  /** The last request that was answered, if it leased no browser. */
   #latest: NotLeased | undefined;
   /** Failures in a row. */
   #failures = 0;
@@ -149,9 +145,8 @@ class AcquireWait<Session extends object> {
   #retries = 0;
   /** Broken responses whose browser was released. */
   #brokenGrants = 0;
-  /** The last error of the service, and whether the last request failed: otherwise the service had no browser. */
+  /** The last error of the service, also if it had no browser since. */
   #lastError: Error | undefined;
-  #isFailing = false;
 
   constructor(acquisition: Acquisition<Session>, pool: BrowserPool<Session>) {
     this.#acquisition = acquisition;
@@ -163,7 +158,7 @@ class AcquireWait<Session extends object> {
   }
 
   async acquire(): Promise<Acquired<Session>> {
-    const { emit } = this.#call;
+    const { emit, settings } = this.#call;
     const { limit } = this.#pool[INTERNALS];
     const { signal } = this.#deadline;
     const queue = this.#queue;
@@ -179,8 +174,14 @@ class AcquireWait<Session extends object> {
       watch();
       if (queue.isFull(limit)) emit({ type: 'queued', ahead: queue.length });
       place = await queue.enter(limit, signal);
-      // With the signal, p-retry would reject even if the attempt has just leased a browser.
-      const granted = await withRetries(() => this.#attempt(), this.#mayRepeat);
+      // Without the signal: p-retry would reject even if the attempt has just leased a browser.
+      const granted = await pRetry(() => this.#attempt(), {
+        retries: settings.retry.retries - this.#retries,
+        onFailedAttempt: this.#afterFailure,
+        shouldRetry: ({ error }) => this.#mayRepeat(error),
+        // `#afterFailure` makes the pause, which depends on the answer and on other callers.
+        minTimeout: 0,
+      });
       return { ...granted, pool: this.#pool, leave: place.released };
     } catch (error) {
       place?.released();
@@ -200,8 +201,7 @@ class AcquireWait<Session extends object> {
     if (cause === undefined) host.reachability.connected();
     else host.reachability.failed(cause);
     const reason = cause === undefined ? error : unreachable(host.url, cause, this.#facts);
-    this.#lastError = reason;
-    this.#isFailing = true;
+    this.#note({ kind: 'unavailable', error: reason, isOutage: false }, false);
     const isPermanent = reason instanceof PoolConnectionError && reason.isPermanent;
     if (isPermanent || this.#timeToReach <= 0 || ++this.#retries > settings.retry.retries)
       throw this.#explain(reason);
@@ -209,17 +209,26 @@ class AcquireWait<Session extends object> {
     this.turn.refused();
   }
 
-  /** Sends one request, after the pause that follows the one before. @throws NotLeased */
+  /**
+   * Sends requests, one after another while the service waits as requested.
+   *
+   * @throws The error of a request that failed, or was answered too early.
+   */
   async #attempt(): Promise<Granted<Session>> {
     const { signal } = this.#deadline;
-    if (this.#latest) await this.#pauseAfter(this.#latest);
-    await this.turn.begin(this.#call.settings.retry, signal);
-    signal.throwIfAborted();
-    return this.#request();
+    for (;;) {
+      await this.turn.begin(this.#call.settings.retry, signal);
+      signal.throwIfAborted();
+      const granted = await this.#request();
+      if (granted) return granted;
+      const { hasWaited, error } = this.#latest!;
+      if (!hasWaited || !this.#mayRepeat(error)) throw error;
+      await this.#pause();
+    }
   }
 
   /** Sends one request, in turn with other callers while the service has an outage. */
-  async #request(): Promise<Granted<Session>> {
+  async #request(): Promise<Granted<Session> | undefined> {
     const { settings, emit } = this.#call;
     const { keepAlive, added } = this.#acquisition.plan;
     const pool = this.#pool;
@@ -257,17 +266,28 @@ class AcquireWait<Session extends object> {
     if (outcome.kind === 'unknown') this.#counts.unknownAcquires++;
     if (outcome.kind === 'released') this.#brokenGrants++;
     const isNone = outcome.kind === 'none' || outcome.kind === 'unavailable';
-    this.#latest = new NotLeased(outcome, isNone && hasWaited());
-    throw this.#latest;
+    this.#note(outcome, isNone && hasWaited());
+    return undefined;
   }
 
-  /** Whether another request may be sent after one that leased no browser. Counts the retries. */
-  readonly #mayRepeat = (error: Error): boolean => {
-    const { name, retry } = this.#call.settings;
-    if (!(error instanceof NotLeased) || this.#deadline.signal.aborted || this.#timeToReach <= 0)
-      return false;
-    const { outcome, hasWaited } = error;
-    if (!hasWaited && ++this.#retries > retry.retries) return false;
+  #note(outcome: NotLeased['outcome'], hasWaited: boolean): void {
+    if ('error' in outcome) this.#lastError = outcome.error;
+    const error = 'error' in outcome ? outcome.error : this.#timeoutError();
+    this.#latest = { outcome, hasWaited, error };
+  }
+
+  /** Counts the failure, and waits before the next request if there is one. */
+  readonly #afterFailure = async ({ error, retriesLeft }: RetryContext): Promise<void> => {
+    this.#retries++;
+    if (retriesLeft > 0 && this.#mayRepeat(error)) await this.#pause();
+  };
+
+  /** Whether another request may be sent after the latest one, which failed with this error. */
+  #mayRepeat(error: Error): boolean {
+    const { name } = this.#call.settings;
+    if (!this.#latest || error !== this.#latest.error) return false;
+    if (this.#deadline.signal.aborted || this.#timeToReach <= 0) return false;
+    const { outcome } = this.#latest;
     if (outcome.kind === 'none') return true;
     // A success that can't be read most likely leased a browser: another request would lease a second one.
     if (outcome.kind === 'unknown' && outcome.error instanceof PoolResponseError) return false;
@@ -276,13 +296,12 @@ class AcquireWait<Session extends object> {
     // The name of a browser that is still being released is in use: a request for it would be refused.
     if (outcome.kind === 'released') return name === undefined && this.#brokenGrants <= 1;
     return outcome.kind === 'unavailable' && !(name !== undefined && isNameConflict(outcome.error));
-  };
+  }
 
   /** Waits before the next request: as long as the service asks, otherwise by the backoff. */
-  async #pauseAfter({ outcome, hasWaited }: NotLeased): Promise<void> {
+  async #pause(): Promise<void> {
+    const { outcome, hasWaited } = this.#latest!;
     const error = 'error' in outcome ? outcome.error : undefined;
-    if (error) this.#lastError = error;
-    this.#isFailing = error !== undefined;
     this.#failures = hasWaited ? 0 : this.#failures + 1;
     this.#call.emit({ type: 'waiting', ...this.#progress(), ...(error && { error }) });
     // The circuit breaker, or the pacer of a full service, makes the pause, for all callers together.
@@ -306,15 +325,13 @@ class AcquireWait<Session extends object> {
     if (signal.aborted) return signal.reason;
     const { timedOut } = this.#deadline;
     if (!timedOut && this.#timeToReach <= 0) return this.#neverReachedError();
-    const outcome = error instanceof NotLeased ? error.outcome : undefined;
-    if (timedOut || outcome?.kind === 'none') return this.#timeoutError();
-    const cause = outcome ? outcome.error : error;
+    if (timedOut) return this.#timeoutError(this.#latest);
     const { name } = settings;
-    if (name === undefined || this.#counts.unknownAcquires === 0 || !isNameTaken(cause)) return cause;
+    if (name === undefined || this.#counts.unknownAcquires === 0 || !isNameTaken(error)) return error;
     const message =
       `The lease name "${name}" is in use. An earlier acquire request of this call may have leased a browser under ` +
       'this name; its response was lost (event outcome-unknown). That browser stays leased until its inactivity timeout.';
-    return new LeaseNameTakenError(message, name, { ...this.#facts, cause });
+    return new LeaseNameTakenError(message, name, { ...this.#facts, cause: error });
   }
 
   /** No connection to the service was opened within `unreachableTimeout`. */
@@ -330,11 +347,11 @@ class AcquireWait<Session extends object> {
   }
 
   /** No browser became available in time. If the last request failed, the message begins with its error. */
-  #timeoutError(): AcquireTimeoutError {
+  #timeoutError(latest?: NotLeased): AcquireTimeoutError {
     const { settings } = this.#call;
     const { pool, attempts } = this.#facts;
     const cause = this.#lastError;
-    const failure = this.#isFailing ? cause : undefined;
+    const failure = latest && 'error' in latest.outcome ? latest.error : undefined;
     const [limit, advice] = this.#deadline.timedOut
       ? [`within ${duration(settings.acquireTimeout)}`, 'Increase acquireTimeout']
       : [`with retry.retries at ${settings.retry.retries}`, 'Increase retry.retries'];

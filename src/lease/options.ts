@@ -8,6 +8,7 @@ import {
   callback,
   check,
   checksOf,
+  countOrInfinity,
   flag,
   group,
   milliseconds,
@@ -53,7 +54,7 @@ const notNegative = () =>
   check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
 
 const retry = checksOf<RetryOptions>()({
-  retries: optional(notNegative(), Number.POSITIVE_INFINITY),
+  retries: optional(countOrInfinity(0), Number.POSITIVE_INFINITY),
   factor: optional(notNegative(), 2),
   minTimeout: optional(notNegative(), 250),
   maxTimeout: optional(notNegative(), 10_000),

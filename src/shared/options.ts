@@ -118,10 +118,10 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Chec
   );
 }
 
-/** A count without a limit by default. */
-export function countOrInfinity(): Check<number> {
+/** A count that may have no limit. */
+export function countOrInfinity(least = 1): Check<number> {
   const infinity = check<number>('Infinity', (value) => value === Number.POSITIVE_INFINITY);
-  return anyOf('a whole number, 1 or more', wholeNumber(1), infinity);
+  return anyOf(`a whole number, ${least} or more`, wholeNumber(least), infinity);
 }
 
 /** The value `false`, for an option that can be switched off. */

@@ -2,7 +2,6 @@ import { AsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { clock } from '../../src/shared/clock.js';
-import { withRetries } from '../../src/shared/retry.js';
 import type { Random } from '../support/random.js';
 import { loadConnect } from '../../src/lease/link.js';
 import { loadLease } from '../../src/calls/lease-browser.js';
@@ -17,12 +16,8 @@ interface Entry {
   isClients: boolean;
 }
 
-// The library imports p-retry at its first use, which would take time that this clock does not see.
+// The library imports these at their first use, which would take time that this clock does not see.
 await Promise.all([loadLease(), loadConnect(), loadJob()]);
-await withRetries(
-  async () => {},
-  () => false,
-);
 
 /** Node's own functions, which `uninstall` restores. */
 const real = {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import pRetry from 'p-retry';
 import { raceTimeout } from '../../shared/abort.js';
 import { environment } from '../../shared/environment.js';
 import { lazy } from '../../shared/lazy.js';
-import { withRetries } from '../../shared/retry.js';
 import { LocalPoolError } from '../../shared/lease-errors.js';
 import { isExecutable } from './find-browser.js';
 import type { CheckedSettings, LocalPoolViewport } from '../settings.js';
@@ -60,11 +60,7 @@ export class VirtualDisplay {
     if (program === undefined) throw new LocalPoolError(NO_XVFB);
     try {
       // Retries, because an ending Xvfb with the same number can remove the socket of the new Xvfb.
-      return await withRetries(
-        () => this.#start(program),
-        () => true,
-        { retries: 2 },
-      );
+      return await pRetry(() => this.#start(program), { retries: 2, minTimeout: 0 });
     } catch (error) {
       throw new LocalPoolError(`${program} did not start: ${(error as Error).message}`, error);
     }
