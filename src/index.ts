@@ -53,16 +53,16 @@ export { serveProxy, type PoolProxy } from './calls/serve-proxy.js';
 export { DetachedLease } from './calls/detached-lease.js';
 export { attachBrowser, leaseBrowser, withPooledBrowser, type PooledBrowser } from './calls/lease-browser.js';
 export type {
-  AcquireSettings,
+  LeaseAcquireOptions as AcquireSettings,
   AttachOptions,
-  ConnectSettings,
+  LeaseConnectOptions as ConnectSettings,
   HeldLeaseOptions,
   LeaseOptions,
   ProxyOptions,
-  ReleaseSettings,
+  LeaseReleaseOptions as ReleaseSettings,
   RunOptions,
 } from './calls/options.js';
-export type { LibraryTypes, ReconnectSettings, RetryOptions } from './lease/options.js';
+export type { LibraryTypes, ReconnectOptions as ReconnectSettings, RetryOptions } from './lease/options.js';
 export type { ArtifactsOptions } from './features/artifacts/options.js';
 export type { Download, DownloadsOptions } from './features/downloads/options.js';
 export type { RecordingOptions, ReplayStatus } from './features/replays/options.js';

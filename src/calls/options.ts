@@ -1,32 +1,31 @@
 import { OF_BROWSER, PLAYWRIGHT_OPTIONS, PUPPETEER_OPTIONS } from '../connect/context-options.js';
 import type { CheckingConnector, Connector } from '../connect/connector.js';
-import { artifactsChecks, type ArtifactsOption } from '../features/artifacts/options.js';
-import { downloadsChecks, type DownloadsOption } from '../features/downloads/options.js';
+import { artifactsChecks, type ArtifactsFeatureOptions } from '../features/artifacts/options.js';
+import { downloadsChecks, type DownloadsFeatureOptions } from '../features/downloads/options.js';
 import { exposeNetworkChecks, type ExposeNetworkOption } from '../features/exposed-network/options.js';
-import { featureChecks, verifyFeatures, type FeatureSettings } from '../features/options.js';
-import { ownerChecks, type OwnerOption } from '../features/owner/options.js';
+import { verifyFeatures, type FeatureSettings } from '../features/options.js';
 import { replaysChecks, type ReplaysOptions } from '../features/replays/options.js';
 import {
-  acquireChecks as heartAcquireChecks,
+  acquisitionChecks,
   attemptChecks,
   callbackChecks,
   connectionChecks,
   endChecks,
-  heartChecks,
   impliedContext,
   reconnectChecks,
   verifyConnection,
-  type AcquireSettings as HeartAcquireSettings,
-  type AttemptSettings,
-  type CallbackSettings,
-  type ConnectionSettings,
-  type EndSettings,
+  type AcquisitionOptions,
+  type AttemptOptions,
+  type CallbackOptions,
+  type ConnectionOptions,
+  type EndOptions,
   type LeaseSettings,
   type LibraryTypes,
-  type ReconnectSettings,
+  type ReconnectOptions,
   type ReleaseOption,
 } from '../lease/options.js';
 import type { BrowserPool } from '../pool/browser-pool.js';
+import { ownerChecks, type OwnerOptions } from '../pool/pool-options.js';
 import type { BrowserSession } from '../services/kernel-api.js';
 import { InvalidOptionError } from '../shared/errors.js';
 import { isRecord, showValue } from '../shared/json.js';
@@ -44,15 +43,15 @@ import {
 import type { ProxyEvent, RunEvent } from './events.js';
 
 /** How a browser is acquired. */
-export interface AcquireSettings extends HeartAcquireSettings, OwnerOption {}
+export interface LeaseAcquireOptions extends AcquisitionOptions, OwnerOptions {}
 
 /** How the library connects, and what the browser reaches and downloads. */
-export interface ConnectSettings<Library extends LibraryTypes = LibraryTypes>
-  extends ConnectionSettings<Library>, ExposeNetworkOption, DownloadsOption {}
+export interface LeaseConnectOptions<Library extends LibraryTypes = LibraryTypes>
+  extends ConnectionOptions<Library>, ExposeNetworkOption, DownloadsFeatureOptions {}
 
 /** How a lease ends, and what is reported. */
-export interface ReleaseSettings<Session extends object = BrowserSession>
-  extends EndSettings<Session>, ReplaysOptions {
+export interface LeaseReleaseOptions<Session extends object = BrowserSession>
+  extends EndOptions<Session>, ReplaysOptions {
   /** Called with every event of the call. */
   onEvent?: ((event: RunEvent<Session>) => void) | undefined;
 }
@@ -62,28 +61,28 @@ export interface LeaseOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends AcquireSettings, ConnectSettings<Library>, ReleaseSettings<Session>, AttemptSettings {}
+  extends LeaseAcquireOptions, LeaseConnectOptions<Library>, LeaseReleaseOptions<Session>, AttemptOptions {}
 
 /** Options of `withPooledBrowser`. */
 export interface RunOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends LeaseOptions<Library, Session>, ArtifactsOption, CallbackSettings {}
+  extends LeaseOptions<Library, Session>, ArtifactsFeatureOptions, CallbackOptions {}
 
 /** Options of `leaseBrowser`. */
 export interface HeldLeaseOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends LeaseOptions<Library, Session>, ReconnectSettings {}
+  extends LeaseOptions<Library, Session>, ReconnectOptions {}
 
 /** Options of `attachBrowser`, which acquires nothing. */
 export interface AttachOptions<
   Library extends LibraryTypes = LibraryTypes,
   Session extends object = BrowserSession,
 >
-  extends ConnectSettings<Library>, ReleaseSettings<Session>, ReconnectSettings {
+  extends LeaseConnectOptions<Library>, LeaseReleaseOptions<Session>, ReconnectOptions {
   /** The pool of the lease. Default: the pool of that id or name at the service of the environment. */
   pool?: BrowserPool<Session> | string | undefined;
 }
@@ -91,9 +90,9 @@ export interface AttachOptions<
 /** Options of `serveProxy`. Those of a lease apply to the lease of each client. */
 export interface ProxyOptions<Session extends object = BrowserSession>
   extends
-    AcquireSettings,
+    LeaseAcquireOptions,
     Pick<LeaseOptions, 'connectTimeout' | 'connectAttempts' | 'exposeNetwork'>,
-    Omit<ReleaseSettings<Session>, 'signal'> {
+    Omit<LeaseReleaseOptions<Session>, 'signal'> {
   /**
    * TCP port on 127.0.0.1; 0 for any free port.
    * @default 0
@@ -124,27 +123,27 @@ export interface ProxyOptions<Session extends object = BrowserSession>
 
 /** Options of a lease without a connection. */
 export interface SessionLeaseOptions<Session extends object = BrowserSession>
-  extends AcquireSettings, ReleaseSettings<Session> {}
+  extends LeaseAcquireOptions, LeaseReleaseOptions<Session> {}
 
-const acquireChecks = checksOf<AcquireSettings>()({ ...heartAcquireChecks, ...ownerChecks });
+const leaseAcquireChecks = checksOf<LeaseAcquireOptions>()({ ...acquisitionChecks, ...ownerChecks });
 
-const releaseChecks = checksOf<ReleaseSettings<never>>()({
+const leaseReleaseChecks = checksOf<LeaseReleaseOptions<never>>()({
   ...endChecks,
   ...replaysChecks,
   onEvent: optional(callback<(event: RunEvent<never>) => void>()),
 });
 
-const connectChecks = checksOf<ConnectSettings>()({
+const leaseConnectChecks = checksOf<LeaseConnectOptions>()({
   ...connectionChecks,
   ...exposeNetworkChecks,
   ...downloadsChecks,
 });
 
 export const leaseChecks = checksOf<LeaseOptions<LibraryTypes, never>>()({
-  ...acquireChecks,
+  ...leaseAcquireChecks,
   ...attemptChecks,
-  ...connectChecks,
-  ...releaseChecks,
+  ...leaseConnectChecks,
+  ...leaseReleaseChecks,
 });
 
 export const runChecks = checksOf<RunOptions<LibraryTypes, never>>()({
@@ -159,15 +158,15 @@ export const heldLeaseChecks = checksOf<HeldLeaseOptions<LibraryTypes, never>>()
 });
 
 export const attachChecks = checksOf<Omit<AttachOptions<LibraryTypes, never>, 'pool'>>()({
-  ...connectChecks,
-  ...releaseChecks,
+  ...leaseConnectChecks,
+  ...leaseReleaseChecks,
   ...reconnectChecks,
 });
 
-const { signal: _signal, ...unsignalledChecks } = releaseChecks;
+const { signal: _signal, ...unsignalledChecks } = leaseReleaseChecks;
 
 export const proxyChecks = checksOf<ProxyOptions<never>>()({
-  ...acquireChecks,
+  ...leaseAcquireChecks,
   ...unsignalledChecks,
   ...attemptChecks,
   ...exposeNetworkChecks,
@@ -180,12 +179,16 @@ export const proxyChecks = checksOf<ProxyOptions<never>>()({
   onClient: optional(callback<(event: ProxyEvent) => void>()),
 });
 
+/** The checked options of a proxy. The functions whose argument has the session are not called here. */
+export interface ProxySettings extends Omit<Checked<typeof proxyChecks>, keyof SessionOptions<never>> {}
+
 export const sessionLeaseChecks = checksOf<SessionLeaseOptions<never>>()({
-  ...acquireChecks,
-  ...releaseChecks,
+  ...leaseAcquireChecks,
+  ...leaseReleaseChecks,
 });
 
-const allChecks = { ...heartChecks, ...featureChecks };
+/** Each option of a lease is of one of these callers. */
+const allChecks = { ...runChecks, ...heldLeaseChecks };
 /** Calculated at the first call: an import checks no options. */
 let defaults: Checked<typeof allChecks> | undefined;
 
@@ -213,14 +216,14 @@ export function readLeaseOptions<C extends Checks, Session extends object>(
   checks: C,
   given: GivenOptions<Session>,
   { caller, connector }: { caller: string; connector?: CheckingConnector },
-): AllSettings<Session> & Omit<Checked<C>, 'downloads' | keyof SessionOptions<Session>> {
+): AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>> {
   if (isRecord(given)) refuseMisplaced(checks, given, caller);
   defaults ??= readOptions(allChecks, {}, 'a lease');
   const read = { ...defaults, ...readOptions(checks, given, caller), ...impliedContext(given) };
   verifyConnection(read, connector);
-  const settings: unknown = verifyFeatures(read, connector);
+  verifyFeatures(read, connector);
   // The checks return the functions of the caller as they are: those that receive the session have its type.
-  return settings as AllSettings<Session> & Omit<Checked<C>, 'downloads' | keyof SessionOptions<Session>>;
+  return read as AllSettings<Session> & Omit<Checked<C>, keyof SessionOptions<Session>>;
 }
 
 /** Options of something else, which a similar name would not help to find, and where they belong. */

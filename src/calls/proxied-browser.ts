@@ -10,19 +10,13 @@ import { ConnectError } from '../shared/lease-errors.js';
 import type { ProxyEvent } from './events.js';
 import { openLease, type PooledLease } from './open-lease.js';
 import type { CallSettings } from '../lease/options.js';
-import type { AllSettings } from './options.js';
+import type { AllSettings, ProxySettings } from './options.js';
 
 /** How the browsers of a proxy are leased, and how long they are kept. */
 export interface ProxyPlan {
   readonly pool: BrowserPool<object>;
   readonly open: (how: HowToOpen) => Promise<Connected>;
-  readonly settings: CallSettings & {
-    readonly port: number;
-    readonly secret: boolean;
-    readonly keep: number;
-    readonly idleTimeout: number;
-    readonly share: boolean;
-  };
+  readonly settings: ProxySettings;
   readonly emit: (event: ProxyEvent) => void;
 }
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { faultInHosts } from '../features/exposed-network/exposed-hosts.js';
-import type { AcquireSettings, ReleaseSettings } from '../calls/options.js';
+import type { LeaseAcquireOptions, LeaseReleaseOptions } from '../calls/options.js';
 
 /** Options of each command that sends requests to a service. */
 export interface ServiceOptions {
@@ -20,7 +20,8 @@ The access token is read only from the environment: BROWSER_POOL_ACCESS_TOKEN, o
 of the service (STEEL_API_KEY, …). Every user of a machine can read the arguments of its processes.`;
 
 /** Options of the commands that lease browsers. Not each command has all of them. */
-export interface LeaseCommandOptions extends ServiceOptions, Pick<ReleaseSettings, 'release' | 'replays'> {
+export interface LeaseCommandOptions
+  extends ServiceOptions, Pick<LeaseReleaseOptions, 'release' | 'replays'> {
   name?: string;
   tag?: Readonly<Record<string, string>>;
   startUrl?: string;
@@ -76,7 +77,7 @@ export function exposeOption(): Option {
 export const POLL_TIMEOUT = 5000;
 
 /** The options of the library for the leases of a command. */
-export function leaseSettings(options: LeaseCommandOptions): AcquireSettings & ReleaseSettings {
+export function leaseSettings(options: LeaseCommandOptions): LeaseAcquireOptions & LeaseReleaseOptions {
   const { tag: tags, name, startUrl, acquireTimeout, unreachableTimeout } = options;
   const { release, releaseOnCrash, replays } = options;
   const acquire = { tags, name, startUrl, acquireTimeout, unreachableTimeout, pollTimeout: POLL_TIMEOUT };

@@ -9,18 +9,17 @@ import { Replays } from './replays/replays.js';
 import { StartPage } from './start-page/start-page.js';
 
 /**
- * The list of the features: each lease has one of each. A feature that needs the value of another one's option receives it here,
- * and does not import that feature. The list is created where the call begins: see `nesting`.
+ * The list of the features: each lease has one of each. It is created where the call begins: see `nesting`.
  *
  * @param isForTasks The lease is for tasks, which open their own pages.
  */
 export function createFeatures(settings: FeatureSettings, isForTasks = false) {
   return {
     replays: new Replays(settings),
-    artifacts: new Artifacts(settings.artifacts),
-    downloads: new Downloads(settings.downloads),
+    artifacts: new Artifacts(settings),
+    downloads: new Downloads(settings),
     exposeNetwork: new ExposeNetwork(settings.exposeNetwork),
-    owner: new Owner(settings.owner),
+    owner: new Owner(settings),
     pendingCalls: new PendingCalls(),
     nesting: new Nesting(),
     startPage: new StartPage(isForTasks),

@@ -1,42 +1,31 @@
 import type { CheckingConnector } from '../connect/connector.js';
-import type { Checked } from '../shared/options.js';
+import type { OwnerSettings } from '../pool/pool-options.js';
 import {
-  artifactsChecks,
   verifyArtifacts,
+  type ArtifactsFeatureSettings,
   type ArtifactsResult,
   type ArtifactsSteps,
 } from './artifacts/options.js';
-import {
-  downloadsChecks,
-  readDownloads,
-  type DownloadsResult,
-  type DownloadsSettings,
-  type DownloadsSteps,
-} from './downloads/options.js';
-import { exposeNetworkChecks, type ExposeNetworkSteps } from './exposed-network/options.js';
-import { ownerChecks } from './owner/options.js';
+import type { DownloadsFeatureSettings, DownloadsResult, DownloadsSteps } from './downloads/options.js';
+import type { ExposeNetworkSettings, ExposeNetworkSteps } from './exposed-network/options.js';
 import type { PendingCallsSteps } from './pending-calls/options.js';
 import {
-  replaysChecks,
   verifyReplays,
   type ReplaysResult,
+  type ReplaysSettings,
   type ReplaysSteps,
   type ReplaysTimes,
 } from './replays/options.js';
 import type { StartPageSteps } from './start-page/options.js';
 
-/** The options of all features. */
-export const featureChecks = {
-  ...replaysChecks,
-  ...artifactsChecks,
-  ...downloadsChecks,
-  ...exposeNetworkChecks,
-  ...ownerChecks,
-};
 /** The checked options of all features. */
-export interface FeatureSettings extends Omit<Checked<typeof featureChecks>, 'downloads'> {
-  readonly downloads?: DownloadsSettings | undefined;
-}
+export interface FeatureSettings
+  extends
+    ReplaysSettings,
+    ArtifactsFeatureSettings,
+    DownloadsFeatureSettings,
+    ExposeNetworkSettings,
+    OwnerSettings {}
 /** The parts of a result. */
 export interface FeatureResults extends ReplaysResult, ArtifactsResult, DownloadsResult {}
 /** The stages of `timings`. */
@@ -51,12 +40,8 @@ export interface FeatureSteps
     PendingCallsSteps,
     StartPageSteps {}
 
-/** Completes checked options, and refuses combinations and what the library can't do. */
-export function verifyFeatures<Settings extends Checked<typeof featureChecks>>(
-  settings: Settings,
-  connector: CheckingConnector | undefined,
-): Omit<Settings, 'downloads'> & FeatureSettings {
+/** Refuses options that exclude each other, and what the library can't do. */
+export function verifyFeatures(settings: FeatureSettings, connector: CheckingConnector | undefined): void {
   verifyReplays(settings);
   verifyArtifacts(settings, connector);
-  return { ...settings, downloads: readDownloads(settings.downloads) };
 }

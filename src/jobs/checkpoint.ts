@@ -5,7 +5,7 @@ import { printable } from '../shared/redact.js';
 import { openFile, readLines, replaceFile } from './checkpoint-file.js';
 import { FileLock } from './file-lock.js';
 import type { InputSource } from './input-source.js';
-import type { CheckpointOptions } from './options.js';
+import type { CheckpointSettings } from './options.js';
 import { isOutcomeRecord, recordOf, type Outcome, type OutcomeRecord } from './outcome.js';
 import { StoredOutcomes } from './stored-outcomes.js';
 
@@ -17,7 +17,7 @@ import { StoredOutcomes } from './stored-outcomes.js';
  */
 export function withCheckpoint<Input>(
   source: InputSource<Input>,
-  option: string | CheckpointOptions,
+  option: CheckpointSettings,
   onSkipped: () => void,
 ): InputSource<Input> {
   let opening: Promise<Checkpoint> | undefined;
@@ -51,9 +51,9 @@ interface Checkpoint {
   close(): Promise<void>;
 }
 
-async function openCheckpoint(option: string | CheckpointOptions): Promise<Checkpoint> {
-  const { path, retryRejected = true } = typeof option === 'string' ? { path: option } : option;
-  const stored = new StoredOutcomes({ retriesRejected: retryRejected });
+async function openCheckpoint(option: CheckpointSettings): Promise<Checkpoint> {
+  const { path, retryRejected: retriesRejected } = option;
+  const stored = new StoredOutcomes({ retriesRejected });
   const file = await RecordFile.open(path, (record, start) => stored.add(record, start));
   return {
     has: (input, index) => stored.has(input, index),

@@ -3,7 +3,8 @@ import { readConnector } from '../calls/options.js';
 import type { LibraryTypes } from '../lease/options.js';
 import { resolvePool, type BrowserPool } from '../pool/browser-pool.js';
 import type { BrowserSession } from '../services/kernel.js';
-import { callSite, InvalidOptionError } from '../shared/errors.js';
+import { callSite } from '../shared/errors.js';
+import { callback, readOption } from '../shared/options.js';
 import { lazy } from '../shared/lazy.js';
 import { iterableSource } from './input-source.js';
 import { readMapOptions, type MapOptions } from './options.js';
@@ -49,7 +50,7 @@ export function mapPooledBrowsers<Handles, Input, Value, Session extends object 
   options: MapOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
 ): Outcomes<Input, Value, Session> {
   const { connector, rest } = readConnector<Handles, typeof options>(options, 'mapPooledBrowsers');
-  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
+  readOption(callback(), 'fn', fn);
   const settings = readMapOptions(rest, connector);
   return startLater({ pool: resolvePool(pool), connector, fn, settings, source: iterableSource(inputs) });
 }

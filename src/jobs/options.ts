@@ -15,8 +15,10 @@ import {
   flag,
   group,
   milliseconds,
+  notNegative,
   oneOf,
   optional,
+  orShort,
   readOption,
   text,
   wholeNumber,
@@ -165,6 +167,9 @@ export interface MapOptions<
 
 const checkpoint = checksOf<CheckpointOptions>()({ path: text(), retryRejected: optional(flag(), true) });
 
+/** The checked option `checkpoint`. */
+export type CheckpointSettings = Checked<typeof checkpoint>;
+
 export const jobChecks = checksOf<JobOptions>()({
   ...artifactsChecks,
   concurrency: optional(wholeNumber(1), 4),
@@ -177,10 +182,7 @@ export const jobChecks = checksOf<JobOptions>()({
   maxLeaseAge: optional(milliseconds(), Number.POSITIVE_INFINITY),
   idleTimeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
   hostConcurrency: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
-  hostDelay: optional(
-    check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
-    0,
-  ),
+  hostDelay: optional(notNegative('a number of milliseconds'), 0),
   onProgress: optional(callback<(progress: MapProgress) => void>()),
 });
 
@@ -201,7 +203,9 @@ const taskChecks = checksOf<TaskOptions>()({
   stopAfterFailures: optional(countOrInfinity(), Number.POSITIVE_INFINITY),
   ordered: optional(flag(), false),
   total: optional(wholeNumber(0)),
-  checkpoint: optional(anyOf('a path, or { path, retryRejected }', text(), group(checkpoint))),
+  checkpoint: optional(
+    orShort(group(checkpoint, 'a path, or { path, retryRejected }'), (path: string) => ({ path })),
+  ),
 });
 
 // `isolation` replaces `context`.

@@ -12,6 +12,7 @@ import {
   flag,
   group,
   milliseconds,
+  notNegative,
   off,
   oneOf,
   optional,
@@ -50,9 +51,6 @@ export interface RetryOptions {
   randomize?: boolean | undefined;
 }
 
-const notNegative = () =>
-  check<number>('a number, 0 or more', (value) => typeof value === 'number' && value >= 0);
-
 const retry = checksOf<RetryOptions>()({
   retries: optional(countOrInfinity(0), Number.POSITIVE_INFINITY),
   factor: optional(notNegative(), 2),
@@ -62,7 +60,7 @@ const retry = checksOf<RetryOptions>()({
 });
 
 /** How a browser is acquired. */
-export interface AcquireSettings {
+export interface AcquisitionOptions {
   /**
    * Name of the lease: 1 to 255 letters, digits, `.`, `_` or `-`, unique among the active leases. With a name, a repeated
    * acquire request can't lease a second browser: it fails with `LeaseNameTakenError`.
@@ -97,7 +95,7 @@ export interface AcquireSettings {
   retry?: RetryOptions | undefined;
 }
 
-export const acquireChecks = checksOf<AcquireSettings>()({
+export const acquisitionChecks = checksOf<AcquisitionOptions>()({
   name: optional(leaseName()),
   tags: optional(leaseTags()),
   startUrl: optional(pageUrl()),
@@ -108,10 +106,10 @@ export const acquireChecks = checksOf<AcquireSettings>()({
 });
 
 /** The options that are fields of each acquire request. */
-export const requestedBy = ({ name, tags, startUrl }: AcquireSettings) => ({ name, tags, startUrl });
+export const requestedBy = ({ name, tags, startUrl }: AcquisitionOptions) => ({ name, tags, startUrl });
 
 /** How many browsers a call may lease. */
-export interface AttemptSettings {
+export interface AttemptOptions {
   /**
    * Maximum number of browsers to lease for one call: a browser that can't be reached is released for destruction, and another
    * one leased.
@@ -120,14 +118,14 @@ export interface AttemptSettings {
   connectAttempts?: number | undefined;
 }
 
-export const attemptChecks = checksOf<AttemptSettings>()({ connectAttempts: optional(wholeNumber(1), 2) });
+export const attemptChecks = checksOf<AttemptOptions>()({ connectAttempts: optional(wholeNumber(1), 2) });
 
 /** The option `release`. */
 export type ReleaseOption<Session extends object> =
   'auto' | ReleaseChoice | ((outcome: LeaseOutcome<Session>) => ReleaseChoice);
 
 /** How a lease ends. */
-export interface EndSettings<Session extends object = object> {
+export interface EndOptions<Session extends object = object> {
   /**
    * `'auto'`: reuse the browser if it is healthy and was cleaned, otherwise destroy it; `'reuse'`: reuse it as it is, with
    * cookies and pages; `'destroy'`; `'leave'`: leave it leased; or a function that returns one of these.
@@ -150,7 +148,7 @@ export interface EndSettings<Session extends object = object> {
   signal?: AbortSignal | undefined;
 }
 
-export const endChecks = checksOf<EndSettings<never>>()({
+export const endChecks = checksOf<EndOptions<never>>()({
   release: optional(
     anyOf(
       "one of 'auto', 'reuse', 'destroy', 'leave', or a function",
@@ -177,7 +175,7 @@ export interface LibraryTypes {
 }
 
 /** How the library connects. */
-export interface ConnectionSettings<Library extends LibraryTypes = LibraryTypes> {
+export interface ConnectionOptions<Library extends LibraryTypes = LibraryTypes> {
   /**
    * Time to connect until a page is usable, in ms.
    * @default 30_000
@@ -202,7 +200,7 @@ export interface ConnectionSettings<Library extends LibraryTypes = LibraryTypes>
   connectOptions?: Library['connectOptions'] | undefined;
 }
 
-export const connectionChecks = checksOf<ConnectionSettings>()({
+export const connectionChecks = checksOf<ConnectionOptions>()({
   connectTimeout: optional(milliseconds(), 30_000),
   protocol: optional(oneOf('cdp', 'bidi'), 'cdp'),
   context: optional(oneOf('default', 'new'), 'default'),
@@ -211,7 +209,7 @@ export const connectionChecks = checksOf<ConnectionSettings>()({
 });
 
 /** How the callback is called, and how long its call waits. */
-export interface CallbackSettings {
+export interface CallbackOptions {
   /**
    * Time for the callback, in ms.
    * @default Infinity
@@ -225,13 +223,13 @@ export interface CallbackSettings {
   awaitRelease?: boolean | undefined;
 }
 
-export const callbackChecks = checksOf<CallbackSettings>()({
+export const callbackChecks = checksOf<CallbackOptions>()({
   timeout: optional(milliseconds(), Number.POSITIVE_INFINITY),
   awaitRelease: optional(flag(), true),
 });
 
 /** How a lost connection is replaced. */
-export interface ReconnectSettings {
+export interface ReconnectOptions {
   /**
    * Replaces a lost connection while the session lasts: `'eager'` immediately, `'lazy'` when the browser is next used. No call
    * is repeated. `false`: the browser is lost with its connection.
@@ -240,22 +238,19 @@ export interface ReconnectSettings {
   reconnect?: 'eager' | 'lazy' | false | undefined;
 }
 
-export const reconnectChecks = checksOf<ReconnectSettings>()({
+export const reconnectChecks = checksOf<ReconnectOptions>()({
   reconnect: optional(anyOf("'eager', 'lazy' or false", oneOf('eager', 'lazy'), off()), false),
 });
 
-/** The options of the heart. */
-export const heartChecks = {
-  ...acquireChecks,
-  ...attemptChecks,
-  ...connectionChecks,
-  ...callbackChecks,
-  ...reconnectChecks,
-  ...endChecks,
-};
-
 /** The checked options of the heart that all parts of a lease may read. */
-export interface CallSettings extends Omit<Checked<typeof heartChecks>, 'release'> {
+export interface CallSettings
+  extends
+    Checked<typeof acquisitionChecks>,
+    Checked<typeof attemptChecks>,
+    Checked<typeof connectionChecks>,
+    Checked<typeof callbackChecks>,
+    Checked<typeof reconnectChecks>,
+    Omit<Checked<typeof endChecks>, 'release'> {
   /** Receives the events of the call. Declared as a method: the heart passes on the events of its features. */
   onEvent?(event: AnyEvent): void;
 }

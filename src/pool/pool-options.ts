@@ -8,10 +8,12 @@ import {
   flag,
   group,
   milliseconds,
+  notNegative,
   optional,
   text,
   wholeNumber,
   type Check,
+  type Checked,
 } from '../shared/options.js';
 import { proxyFault } from '../shared/network.js';
 import { isPageUrl, pathSegmentFault } from '../shared/urls.js';
@@ -90,16 +92,20 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Options of `BrowserPool.acquire`. */
-export interface AcquireOptions extends RequestOptions {
-  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
-  onEvent?: ((event: PoolEvent) => void) | undefined;
+/** Whether a lease says who has it. */
+export interface OwnerOptions {
   /**
    * `false`: without the tag `pooled-browser-owner`, which has the host name and the process id, by which the command `leases`
    * finds the leases of a crashed machine.
    * @default true
    */
   owner?: boolean | undefined;
+}
+
+/** Options of `BrowserPool.acquire`. */
+export interface AcquireOptions extends RequestOptions, OwnerOptions {
+  /** Called when the pool releases a browser on its own, and when an outcome is unknown. */
+  onEvent?: ((event: PoolEvent) => void) | undefined;
 }
 
 /** Options of `BrowserPool.release`. */
@@ -201,19 +207,21 @@ export const poolChecks = checksOf<BrowserPoolOptions<object>>()({
 
 export const requestChecks = checksOf<RequestOptions>()({ signal: optional(abortSignal()) });
 
+export const ownerChecks = checksOf<OwnerOptions>()({ owner: optional(flag(), true) });
+
+/** The checked option `owner`, also of a lease. */
+export interface OwnerSettings extends Checked<typeof ownerChecks> {}
+
 export const acquireChecks = checksOf<AcquireOptions>()({
   ...requestChecks,
+  ...ownerChecks,
   onEvent: optional(callback<(event: PoolEvent) => void>()),
-  owner: optional(flag(), true),
 });
 
 export const releaseChecks = checksOf<ReleaseOptions>()({
   ...requestChecks,
   reuse: optional(flag(), true),
-  timeout: optional(
-    check<number>('a number of milliseconds, 0 or more', (value) => typeof value === 'number' && value >= 0),
-    30_000,
-  ),
+  timeout: optional(notNegative('a number of milliseconds'), 30_000),
 });
 
 export const downloadChecks = checksOf<DownloadOptions>()({

@@ -108,6 +108,11 @@ export function milliseconds(): Check<number> {
   return check('a number of milliseconds above 0', (value) => typeof value === 'number' && value > 0);
 }
 
+/** A number, also a fraction, that is not below 0. */
+export function notNegative(kind = 'a number'): Check<number> {
+  return check(`${kind}, 0 or more`, (value) => typeof value === 'number' && value >= 0);
+}
+
 /** A whole number in a range, both ends included. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): Check<number> {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `from ${least} to ${most}`;
@@ -150,7 +155,10 @@ export function anyOf<Alternatives extends readonly Check[]>(
  * A set of options inside an option. Only own properties count as unknown: a caller may pass an AbortController as
  * `{ signal }`.
  */
-export function group<C extends Checks>(checks: C): Check<InputOf<C>, Checked<C>> {
+export function group<C extends Checks>(
+  checks: C,
+  expected = 'an object of options',
+): Check<InputOf<C>, Checked<C>> {
   const refuseUnknown = v.rawCheck<object>(({ dataset, addIssue }) => {
     const input = dataset.value as Record<string, unknown>;
     const key = Object.keys(input).find((name) => !Object.hasOwn(checks, name));
@@ -158,9 +166,20 @@ export function group<C extends Checks>(checks: C): Check<InputOf<C>, Checked<C>
     const path = { type: 'object', origin: 'key', input, key, value: input[key] } as const;
     addIssue({ expected: 'never', message: hint(key, Object.keys(checks)), path: [path] });
   });
-  const record = v.custom<object>(isRecord, mustBe('an object of options'));
+  const record = v.custom<object>(isRecord, mustBe(expected));
   const schemas = checks as unknown as v.ObjectEntries;
   return checkOf(v.pipe(record, refuseUnknown, v.object(schemas, 'is required'))) as never;
+}
+
+/** A set of options that may be given as a string, its short form. */
+export function orShort<In, Out>(
+  whole: Check<In, Out>,
+  toWhole: (short: string) => In,
+): Check<In | string, Out> {
+  const expand = (given: unknown) => (typeof given === 'string' ? toWhole(given) : given);
+  return checkOf(
+    v.pipe(v.unknown(), v.transform(expand), schemaOf(whole) as v.GenericSchema<unknown, Out>),
+  ) as never;
 }
 
 function checkOf<In, Out>(schema: v.GenericSchema<In, Out>): Check<In, Out> {

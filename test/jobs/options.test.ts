@@ -25,9 +25,9 @@ const REFUSED: [option: string, value: unknown, message?: string][] = [
   ['total', -1],
   ['onProgress', true],
   ['name', 'a'.repeat(252)],
-  ['checkpoint', ''],
-  ['checkpoint', {}],
-  ['checkpoint', { path: 'a', resume: true }],
+  ['checkpoint.path', ''],
+  ['checkpoint.path', {}],
+  ['checkpoint.resume', { path: 'a', resume: true }, 'checkpoint has no option resume.'],
   ['checkpoint', 1],
   ['acquireTimeout', -1],
   ['timeout', 100],
@@ -44,7 +44,7 @@ const REFUSED: [option: string, value: unknown, message?: string][] = [
 it.for(REFUSED)(
   'rejects %s: %j before any request is sent',
   async ([option, value, message = option], { bench }) => {
-    const call = () => bench.map([1], () => {}, { [option]: value });
+    const call = () => bench.map([1], () => {}, { [option.split('.')[0]!]: value });
     expect(call).toThrow(InvalidOptionError);
     expect(call).toThrow(expect.objectContaining({ option }) as Error);
     expect(call).toThrow(message);

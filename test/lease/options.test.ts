@@ -55,7 +55,7 @@ describe('refuses before anything is sent', () => {
     ['signal', { signal: new AbortController() }],
     ['onEvent', { onEvent: 'log' }],
     ['acquireTimout', { acquireTimout: 5000 }],
-    ['downloads', { downloads: '' }],
+    ['downloads.folder', { downloads: '' }],
     ['downloads', { downloads: true }],
     ['downloads.folder', { downloads: { maxSize: 1 } }],
     ['downloads.maxSize', { downloads: { folder: 'a', maxSize: '1 GB' } }],

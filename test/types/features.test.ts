@@ -4,12 +4,12 @@ import type { RunEvent } from '../../src/calls/events.js';
 import type { RunOptions } from '../../src/calls/options.js';
 import type { RunSummary, Timings } from '../../src/calls/run.js';
 import type { LeaseFeatures } from '../../src/features/features.js';
-import type { featureChecks } from '../../src/features/options.js';
+import type { FeatureSettings } from '../../src/features/options.js';
 import type { LeaseContext } from '../../src/lease/context.js';
 import type { LeaseEnding, LeaseFeature, SummaryOf, Work, WorkResult } from '../../src/lease/feature.js';
 
 /** The options of a feature that no function takes. */
-type WithoutOption<Checks> = Exclude<keyof Checks, keyof RunOptions>;
+type WithoutOption<Settings> = Exclude<keyof Settings, keyof RunOptions>;
 /** The parts of the results of features that are in no public result. */
 type WithoutResult<Features> = Exclude<
   keyof SummaryOf<Features> | keyof WorkResult<Features>,
@@ -59,7 +59,7 @@ declare class Forgotten implements LeaseFeature {
 
 /** Checked by the compiler (`npm run types`), never called. */
 function types() {
-  expectTypeOf<WithoutOption<typeof featureChecks>>().toBeNever();
+  expectTypeOf<WithoutOption<FeatureSettings>>().toBeNever();
   expectTypeOf<WithoutResult<LeaseFeatures>>().toBeNever();
   expectTypeOf<WithoutTime<LeaseFeatures>>().toBeNever();
   expectTypeOf<WithoutEvent<LeaseFeatures>>().toBeNever();

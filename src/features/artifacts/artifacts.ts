@@ -11,7 +11,13 @@ import { clock } from '../../shared/clock.js';
 import { duration, InvalidOptionError } from '../../shared/errors.js';
 import { ArtifactError } from '../../shared/lease-errors.js';
 import { ConsoleLog } from './console-log.js';
-import { NO_TRACE, type ArtifactsResult, type ArtifactsSettings, type ArtifactsSteps } from './options.js';
+import {
+  NO_TRACE,
+  type ArtifactsFeatureSettings,
+  type ArtifactsResult,
+  type ArtifactsSettings,
+  type ArtifactsSteps,
+} from './options.js';
 
 /** Time for everything that needs the browser, in ms. */
 const BROWSER_TIMEOUT = 10_000;
@@ -32,21 +38,17 @@ export class Artifacts implements LeaseFeature {
   readonly #paths: string[] = [];
   readonly summary: ArtifactsResult = { artifacts: this.#paths };
 
-  constructor(options: ArtifactsSettings | undefined) {
-    this.#options = options;
+  constructor({ artifacts }: ArtifactsFeatureSettings) {
+    this.#options = artifacts;
   }
 
   async prepare(): Promise<void> {
     if (!this.#options) return;
-    // The root entry loads no file functions.
     await prepareFolder(this.#options.folder, 'artifacts.folder');
   }
 
   /** @param own The option of a test, which has its own. */
-  async begin(
-    work: Work<StepOf<ArtifactsSteps>>,
-    own: { readonly artifacts?: ArtifactsSettings | undefined } = {},
-  ) {
+  async begin(work: Work<StepOf<ArtifactsSteps>>, own: ArtifactsFeatureSettings = {}) {
     const options = own.artifacts ?? this.#options;
     const collector = options && (await ArtifactCollector.begin(work, options));
     if (!collector) return undefined;
@@ -137,7 +139,6 @@ class ArtifactCollector {
   }
 
   async #writeFiles({ name, isReachable }: WorkEnd): Promise<readonly string[]> {
-    // The root entry loads no file functions.
     const folder = await ArtifactFolder.create(this.#options.folder, name);
     const log = this.#writeLog(folder);
     const pages = isReachable ? [this.#writeScreenshots(folder), this.#writeTrace(folder)] : [];

@@ -44,7 +44,7 @@ const artifacts = checksOf<ArtifactsOptions>()({
 export type ArtifactsSettings = Checked<typeof artifacts>;
 
 /** The option of a run. */
-export interface ArtifactsOption {
+export interface ArtifactsFeatureOptions {
   /**
    * Files that show what happened in the browser, collected before it is cleaned up, within 10 s. Their paths are in
    * `artifacts` of the run. Needs a connector with `observe`. Default: none.
@@ -53,7 +53,10 @@ export interface ArtifactsOption {
 }
 
 /** Also for a job and for the fixtures, whose option has another description. */
-export const artifactsChecks = checksOf<ArtifactsOption>()({ artifacts: optional(group(artifacts)) });
+export const artifactsChecks = checksOf<ArtifactsFeatureOptions>()({ artifacts: optional(group(artifacts)) });
+
+/** The checked options of the feature. */
+export interface ArtifactsFeatureSettings extends Checked<typeof artifactsChecks> {}
 
 /** The arguments of the error for a library without traces. */
 export const NO_TRACE = [
@@ -63,7 +66,7 @@ export const NO_TRACE = [
 
 /** Refuses what the library can't do. */
 export function verifyArtifacts(
-  { artifacts }: { readonly artifacts?: ArtifactsSettings | undefined },
+  { artifacts }: ArtifactsFeatureSettings,
   connector: Pick<CheckingConnector, 'canTrace'> | undefined,
 ): void {
   if (artifacts?.trace && !connector?.canTrace) throw new InvalidOptionError(...NO_TRACE);

@@ -11,7 +11,13 @@ import { delay } from '../../shared/clock.js';
 import { duration } from '../../shared/errors.js';
 import { DownloadError } from '../../shared/lease-errors.js';
 import { excerpt } from '../../shared/redact.js';
-import type { Download, DownloadsResult, DownloadsSettings, DownloadsSteps } from './options.js';
+import type {
+  Download,
+  DownloadsFeatureSettings,
+  DownloadsResult,
+  DownloadsSettings,
+  DownloadsSteps,
+} from './options.js';
 
 /** Bytes between two events of progress. */
 const PROGRESS_STEP = 4 * 1024 * 1024;
@@ -54,14 +60,13 @@ export class Downloads implements LeaseFeature {
   /** Since the pool leased a browser, with the option. */
   #arriving: ArrivingFiles | undefined;
 
-  constructor(options: DownloadsSettings | undefined) {
-    this.#options = options;
-    this.timeout = (options?.timeout ?? 0) + SLACK;
+  constructor({ downloads }: DownloadsFeatureSettings) {
+    this.#options = downloads;
+    this.timeout = (downloads?.timeout ?? 0) + SLACK;
   }
 
   async prepare(): Promise<void> {
     if (!this.#options) return;
-    // The root entry loads no file functions.
     await prepareFolder(this.#options.folder, 'downloads');
   }
 

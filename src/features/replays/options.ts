@@ -46,7 +46,8 @@ export const replaysChecks = checksOf<ReplaysOptions>()({
   recording: optional(group(recording)),
 });
 
-export type ReplaysSettings = Checked<typeof replaysChecks>;
+/** The checked options of the feature. */
+export interface ReplaysSettings extends Checked<typeof replaysChecks> {}
 
 export function verifyReplays({ recording, replays }: ReplaysSettings): void {
   if (!recording || replays === 'record') return;

@@ -3,7 +3,7 @@ import { readConnector } from '../../calls/options.js';
 import type { LibraryTypes } from '../../lease/options.js';
 import { resolvePool, type BrowserPool } from '../../pool/browser-pool.js';
 import type { BrowserSession } from '../../services/kernel.js';
-import { InvalidOptionError } from '../../shared/errors.js';
+import { callback, readOption } from '../../shared/options.js';
 import type { TaskFacts } from '../outcome.js';
 import { Job } from '../run-job.js';
 import { returningData } from '../task-value.js';
@@ -41,7 +41,7 @@ export async function workPooledBrowsers<Handles, Input, Value, Session extends 
   options: WorkOptions<LibraryTypes, Input, Session> & { connector: Connector<Handles> },
 ): Promise<WorkSummary> {
   const { connector, rest } = readConnector<Handles, typeof options>(options, 'workPooledBrowsers');
-  if (typeof fn !== 'function') throw new InvalidOptionError('fn', 'The third argument must be a function.');
+  readOption(callback(), 'fn', fn);
   const queue = readQueueName(queueName);
   const settings = readWorkOptions(rest, connector);
   const task = returningData<Handles, Input, Value, Session>(fn);
