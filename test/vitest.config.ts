@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { FailureReporter } from './reporter.js';
 
 /**
@@ -31,6 +32,41 @@ const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell';
 const hasShell = process.env['CHROME_PATH'] === undefined && existsSync(HEADLESS_SHELL);
 const browser = hasShell ? { env: { CHROME_PATH: HEADLESS_SHELL } } : {};
 
+/** The files that take longest. A worker that began one of them last would work alone at the end. */
+const LONGEST = [
+  'simulation/broken-release.more',
+  'examples/examples.more',
+  'jobs/isolation.more',
+  'examples/guides.more',
+  'fixtures/vitest.more',
+  'examples/runners.more',
+  'services/browserless.more',
+  'fixtures/playwright-test.more',
+  'services/selenium-grid.more',
+  'recorder/recorder.more',
+  'local/replays/recording.more',
+  'local/live/live-view.more',
+  'local/replays/unseen.more',
+  'calls/proxy-load.more',
+  'process/late.more',
+  'faults/load.real',
+  'connect/clean-browser.real',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId, project }: TestSpecification) => {
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return [project.config.sequence.groupOrder, at < 0 ? LONGEST.length : at] as const;
+    };
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => {
+      const [[group, at], [otherGroup, otherAt]] = [place(one), place(other)];
+      return group - otherGroup || at - otherAt;
+    });
+  }
+}
+
 const settings: Record<string, object> = {
   // A unit test that starts a browser fails, also where one is installed. Most of its time is waiting.
   unit: { ...SHARED, env: { CHROME_PATH: '/none' }, maxWorkers: 8 },
@@ -46,10 +82,11 @@ export default defineConfig({
         name,
         ...files,
         ...settings[name],
-        // Projects with different numbers of workers run one after the other.
-        sequence: { groupOrder: Object.keys(LAYERS).indexOf(name) },
+        // Layers with the same number of workers share them.
+        sequence: { groupOrder: name === 'unit' ? 0 : 1 },
       },
     })),
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', new FailureReporter()],
     // One line for each file.
     slowTestThreshold: 600_000,
@@ -58,8 +95,8 @@ export default defineConfig({
     isolate: true,
     // Tests provoke warnings.
     execArgv: ['--no-warnings'],
-    // Many tests wait for another process: two cores are busy with four of them.
-    maxWorkers: 4,
+    // Most of the time of a test is waiting for another process: four workers leave two cores idle half of the time.
+    maxWorkers: 6,
     // A test that needs longer says so beside its title.
     testTimeout: 60_000,
     hookTimeout: 60_000,
