@@ -91,8 +91,11 @@ export class BrowserPictures {
  */
 const CAPTURE = { format: 'jpeg', quality: 70, optimizeForSpeed: true };
 
-/** Pause after a picture, as a multiple of the time that the picture took: also on a busy machine, the page keeps nine tenths. */
-const PAUSE = 9;
+/** Milliseconds that a picture waits for the next frames of its page, which costs nothing. */
+const FRAME_WAIT = 20;
+
+/** Pause after a picture, as a multiple of the work for the picture: also on a busy machine, the page keeps five sixths. */
+const PAUSE = 5;
 
 /** Most milliseconds of work that a page saves for hints. */
 const MOST_CREDIT = 200;
@@ -134,7 +137,7 @@ class PagePictures {
   #recent: string[] = [];
   /** Number of pictures without a change. */
   #still = 0;
-  /** When the first event happened that is due for a picture. */
+  /** When the latest event happened that is due for a picture. */
   #hintedAt: number | undefined;
   #credit = MOST_CREDIT;
   #creditAt = clock.now();
@@ -150,7 +153,7 @@ class PagePictures {
   #hasEnded = false;
 
   hint(event: 'input' | 'navigation'): void {
-    this.#hintedAt ??= clock.now();
+    this.#hintedAt = clock.now();
     this.#still = 0;
     if (event === 'navigation') {
       // Chromium never answers a capture of the document before.
@@ -223,7 +226,7 @@ class PagePictures {
     this.#isChanged = false;
     this.#ownFrameUntil = Infinity;
     const jpeg = await this.#capture(session);
-    this.#spend(clock.now() - began);
+    this.#spend(workIn(clock.now() - began));
     this.#ownFrameUntil = clock.now() + OWN_FRAME;
     this.#compare(jpeg, since);
     for (const request of requests) {
@@ -275,7 +278,7 @@ class PagePictures {
       if (this.#hasEnded || this.#requests.size > 0 || (this.#hintedAt !== undefined && this.#spend(0) > 0))
         return 0;
       const interval = Math.min(...[...this.watchers].map((watcher) => watcher.interval));
-      const pause = Math.max(PAUSE * took, interval - took);
+      const pause = Math.max(PAUSE * workIn(took), interval - took);
       const factor = 2 ** Math.max(0, this.#still - STILL);
       return ended + Math.max(pause, Math.min(LONGEST_PAUSE, pause * factor)) - clock.now();
     };
@@ -316,4 +319,9 @@ class PagePictures {
       };
     });
   }
+}
+
+/** The part of a picture's time that is work. */
+function workIn(took: number): number {
+  return Math.max(took / 4, took - FRAME_WAIT);
 }

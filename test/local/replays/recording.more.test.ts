@@ -190,9 +190,6 @@ it('shows what the page showed when the recording stopped', async () => {
   expect(colours.map(hue)).toEqual(['red', 'blue']);
 });
 
-/** Milliseconds between the reports of one click to the timeline and to the pictures: two messages of the browser. */
-const APART = 50;
-
 /** A button that gives its page the next colour. */
 const COLOURS = ['red', 'lime', 'blue', 'red', 'lime', 'blue'];
 /** As `hue` names them. */
@@ -202,38 +199,37 @@ const CHANGING = page(`<body><button>Next</button><script>
   document.querySelector('button').onclick = () => (document.body.style.background = colours.shift() ?? 'white');
 </script>`);
 
-// Two messages of a busy browser can be further apart.
-it(
-  'has a picture of the state after each click, at the time of the click in the timeline',
-  { retry: 2 },
-  async () => {
-    const session = await borrow(api);
-    const { id, frames } = await drive(session, async (page) => {
-      await page.goto(CHANGING);
-      const id = await replays.start(session);
-      // The page is still before the first click.
-      await sleep(2_000);
-      for (const colour of SEEN) {
-        await page.click('button');
-        // On a busy machine, the next picture can take a while.
-        await expect.poll(async () => (await scenesOf(id)).at(-1)).toBe(colour);
-      }
-      const frames = await recordedFrames(id);
-      await replays.stop(session, id);
-      return { id, frames };
-    });
-    const { timeline } = await replays.facts(session, id);
-    const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at - APART);
-    expect(clicks).toHaveLength(COLOURS.length);
-    const hues = (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);
-    const ends = [...clicks.slice(1), Infinity];
-    const afterClicks = clicks.map((click, index) =>
-      hues.findLast((_colour, frame) => frames[frame]!.at >= click && frames[frame]!.at < ends[index]!),
-    );
-    expect(afterClicks).toEqual(SEEN);
-    expect(hues.filter((_colour, frame) => frames[frame]!.at < clicks[0]!)).not.toContain('red');
-  },
-);
+it('has a picture of the state after each click, with its time between the clicks in the timeline', async () => {
+  const session = await borrow(api);
+  const { id, frames } = await drive(session, async (page) => {
+    await page.goto(CHANGING);
+    const id = await replays.start(session);
+    // The page is still before the first click.
+    await sleep(2_000);
+    for (const colour of SEEN) {
+      await page.click('button');
+      // On a busy machine, the next picture can take a while.
+      await expect.poll(async () => (await scenesOf(id)).at(-1)).toBe(colour);
+    }
+    const frames = await recordedFrames(id);
+    await replays.stop(session, id);
+    return { id, frames };
+  });
+  const { timeline } = await replays.facts(session, id);
+  const clicks = timeline.filter(({ kind }) => kind === 'click').map(({ at }) => at);
+  expect(clicks).toHaveLength(COLOURS.length);
+  const hues = (await player.colours(frames.map(({ jpeg }) => jpeg))).map(hue);
+  const scenes = frames.flatMap(({ at }, index) =>
+    hues[index] === hues[index - 1] ? [] : [{ at, hue: hues[index] }],
+  );
+  const afterClicks = scenes.slice(-SEEN.length);
+  expect(afterClicks.map((scene) => scene.hue)).toEqual(SEEN);
+  for (const [index, { at }] of afterClicks.entries()) {
+    // A picture that was begun before a click can show what the click has changed.
+    expect(at).toBeGreaterThan(clicks[index - 1] ?? 0);
+    expect(at).toBeLessThan(clicks[index + 1] ?? Infinity);
+  }
+});
 
 it('takes no pictures of a still page, and one of each change that the page makes by itself', async () => {
   const session = await borrow(api);
