@@ -71,9 +71,24 @@ it('has no circle of imports, those of types included', () => {
   expect(seen.size).toBeGreaterThan(100);
 });
 
-/** What the features of a lease are called. */
-const OF_FEATURES =
-  /replay|recording|artifact|screenshot|download|expose|pending-?call|nest(ed|ing)|owner|forgot/i;
+const FOLDERS = readdirSync('src/features').filter((name) => !name.endsWith('.ts'));
+/** What the features of a lease are called: the words of their folders, and their other names. */
+const OF_FEATURES = new RegExp(
+  [
+    ...FOLDERS.map((name) => name.replace(/s$/, '').replaceAll('-', '-?')),
+    'recording',
+    'screenshot',
+    'expose',
+    'nested',
+  ].join('|'),
+  'i',
+);
+
+it('has each folder of features/ in the list of features', () => {
+  const list = readFileSync('src/features/features.ts', 'utf8');
+  expect(FOLDERS.filter((name) => !list.includes(`from './${name}/`))).toEqual([]);
+  expect(FOLDERS.length).toBeGreaterThan(5);
+});
 
 it('names no feature in the code of lease/', () => {
   const names = readdirSync('src/lease').filter((name) => name.endsWith('.ts'));

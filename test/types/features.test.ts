@@ -1,10 +1,12 @@
 import { expectTypeOf } from 'expect-type';
 import { it } from 'vitest';
 import type { RunEvent } from '../../src/calls/events.js';
-import type { RunOptions } from '../../src/calls/options.js';
+import type { HeldLeaseOptions, RunOptions } from '../../src/calls/options.js';
 import type { RunSummary, Timings } from '../../src/calls/run.js';
 import type { LeaseFeatures } from '../../src/features/features.js';
-import type { FeatureSettings } from '../../src/features/options.js';
+import type { FeatureSettings, FeatureSteps } from '../../src/features/options.js';
+import type { Outcome } from '../../src/jobs/outcome.js';
+import type { EventFacts } from '../../src/lease/events.js';
 import type { LeaseContext } from '../../src/lease/context.js';
 import type { LeaseEnding, LeaseFeature, SummaryOf, Work, WorkResult } from '../../src/lease/feature.js';
 
@@ -15,6 +17,10 @@ type WithoutResult<Features> = Exclude<
   keyof SummaryOf<Features> | keyof WorkResult<Features>,
   keyof RunSummary
 >;
+/** What features say of one task, and an outcome of a job does not have. */
+type WithoutOutcome<Features> = Exclude<keyof WorkResult<Features>, keyof Outcome<unknown, unknown>>;
+/** The facts of events that would replace a fact of all events. */
+type Replacing<Steps> = Extract<{ [Type in keyof Steps]: keyof Steps[Type] }[keyof Steps], keyof EventFacts>;
 /** The stages of features that are missing in `timings`. */
 type WithoutTime<Features> = {
   [Name in keyof Features]: Features[Name] extends { readonly stage: infer Stage }
@@ -63,6 +69,10 @@ function types() {
   expectTypeOf<WithoutResult<LeaseFeatures>>().toBeNever();
   expectTypeOf<WithoutTime<LeaseFeatures>>().toBeNever();
   expectTypeOf<WithoutEvent<LeaseFeatures>>().toBeNever();
+  expectTypeOf<WithoutOutcome<LeaseFeatures>>().toBeNever();
+  expectTypeOf<Replacing<FeatureSteps>>().toBeNever();
+  // A lease without a callback has all options but those of one run.
+  expectTypeOf<Exclude<keyof FeatureSettings, keyof HeldLeaseOptions>>().toEqualTypeOf<'artifacts'>();
 
   interface Forgetting {
     forgotten: Forgotten;
@@ -70,6 +80,8 @@ function types() {
   expectTypeOf<WithoutOption<{ forgottenOption: unknown }>>().toEqualTypeOf<'forgottenOption'>();
   expectTypeOf<WithoutResult<Forgetting>>().toEqualTypeOf<'forgottenResult' | 'forgottenPart'>();
   expectTypeOf<WithoutTime<Forgetting>>().toEqualTypeOf<'forgottenStage'>();
+  expectTypeOf<WithoutOutcome<Forgetting>>().toEqualTypeOf<'forgottenPart'>();
+  expectTypeOf<Replacing<{ 'forgotten-event': { run: string } }>>().toEqualTypeOf<'run'>();
   expectTypeOf<WithoutEvent<Forgetting>>().toEqualTypeOf<'forgotten-event' | 'forgotten-end'>();
 }
 
