@@ -12,7 +12,7 @@ import type { TaskContext } from './task-context.js';
 import type { AttemptPlace, Task } from './task.js';
 
 /** What the browsers of a job do. */
-export interface BrowserWork<Handles, Input, Value, Session extends object> {
+export interface BrowserPlan<Handles, Input, Value, Session extends object> {
   readonly fn: TaskCallback<Handles, Input, Value, Session>;
   readonly settings: MapSettings;
   /** Throws what the caller's function throws. */
@@ -50,7 +50,7 @@ type Collecting = Awaited<ReturnType<PooledLease<object>['begin']>>;
  * task is left.
  */
 export class LeasedBrowser<Handles, Input, Value, Session extends object> {
-  readonly #work: BrowserWork<Handles, Input, Value, Session>;
+  readonly #plan: BrowserPlan<Handles, Input, Value, Session>;
   readonly #lease: PooledLease<Handles, Session>;
   /** Aborts the lease. */
   readonly #abort: LinkedAbort;
@@ -62,20 +62,20 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   #fault: Error | undefined;
 
   constructor(
-    work: BrowserWork<Handles, Input, Value, Session>,
+    plan: BrowserPlan<Handles, Input, Value, Session>,
     lease: PooledLease<Handles, Session>,
     abort: LinkedAbort,
   ) {
-    this.#work = work;
+    this.#plan = plan;
     this.#lease = lease;
     this.#abort = abort;
-    this.#retired = new LinkedAbort(lease.context.signal, work.settings.maxLeaseAge);
+    this.#retired = new LinkedAbort(lease.context.signal, plan.settings.maxLeaseAge);
   }
 
   /** Resolves when the release of the browser begins. */
   async work(): Promise<BrowserEnd> {
     const { signal } = this.#lease.context;
-    const { pagesPerLease } = this.#work.settings;
+    const { pagesPerLease } = this.#plan.settings;
     this.#countTask(0);
     await Promise.all(Array.from({ length: pagesPerLease }, () => this.#runSlot()));
     clock.clearTimeout(this.#idle);
@@ -92,7 +92,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   async #runSlot(): Promise<void> {
-    const { settings, tasks } = this.#work;
+    const { settings, tasks } = this.#plan;
     const slot = new PageSlot<Handles>({
       isolation: settings.isolation,
       open: (isolation, contextOptions) => this.#lease.link.openWorkspace(isolation, contextOptions),
@@ -116,23 +116,23 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     clock.clearTimeout(this.#idle);
     this.#running += change;
     if (this.#running > 0) return;
-    this.#idle = startTimer(this.#work.settings.idleTimeout, () => this.#retired.abort(undefined));
+    this.#idle = startTimer(this.#plan.settings.idleTimeout, () => this.#retired.abort(undefined));
   }
 
   /** Rejects when the browser failed. */
   async #runTask(task: Task<Input, Value, Session>, slot: PageSlot<Handles>): Promise<void> {
-    const { contextOf, settings } = this.#work;
-    let context: TaskContext;
+    const { contextOf, settings } = this.#plan;
+    let taskContext: TaskContext;
     try {
-      context = contextOf(task.input, task.index);
+      taskContext = contextOf(task.input, task.index);
     } catch (reason) {
       return this.#refuse(task, reason);
     }
     let workspace: Workspace<Handles>;
     let collecting: Collecting;
     try {
-      workspace = await raceAbort(slot.workspace(context), this.#lease.context.signal);
-      collecting = await this.#begin(workspace);
+      workspace = await raceAbort(slot.workspace(taskContext), this.#lease.context.signal);
+      collecting = await this.#beginCollecting(workspace);
     } catch (error) {
       // The options of this task only.
       if (error instanceof InvalidOptionError && typeof settings.contextOptions === 'function')
@@ -171,8 +171,8 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   /** Begins to collect what the options ask for. Without isolation, other tasks may use the same context. */
-  #begin({ handles }: Workspace<Handles>): Promise<Collecting> {
-    const { isolation, pagesPerLease } = this.#work.settings;
+  #beginCollecting({ handles }: Workspace<Handles>): Promise<Collecting> {
+    const { isolation, pagesPerLease } = this.#plan.settings;
     const scope = isolation === 'none' ? 'page' : 'context';
     return this.#lease.begin({
       kind: 'task',
@@ -188,7 +188,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
     task: Task<Input, Value, Session>,
     { result, hasTimedOut }: Attempt<Value>,
   ): Promise<void> {
-    const { name } = this.#work.settings;
+    const { name } = this.#plan.settings;
     const { artifacts = [], downloads = [] } = await collecting.end({
       name: `${name === undefined ? '' : `${name}-`}task-${task.index}-attempt-${task.attempts}`,
       failed: result.status === 'rejected',
@@ -206,7 +206,7 @@ export class LeasedBrowser<Handles, Input, Value, Session extends object> {
   }
 
   async #attempt(task: Task<Input, Value, Session>, handles: Handles): Promise<Attempt<Value>> {
-    const { fn, settings } = this.#work;
+    const { fn, settings } = this.#plan;
     const { taskTimeout } = settings;
     const { input, index, attempts: attempt } = task;
     let hasTimedOut = false;

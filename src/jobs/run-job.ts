@@ -60,12 +60,12 @@ export class Job<Handles, Input, Value, Session extends object> {
       ordered,
     };
     const { retries, shouldRetry, retry } = settings;
-    const rules = { retries, shouldRetry, retry, progress, signal, deliver: this.#deliver, fail: this.#fail };
-    this.#queue = new TaskQueue(this.#source, queuePlan, rules);
+    const job = { retries, shouldRetry, retry, progress, signal, deliver: this.#deliver, fail: this.#fail };
+    this.#queue = new TaskQueue(this.#source, queuePlan, job);
     this.#workers = new Workers({
       pool,
       connector,
-      work: { fn, settings, contextOf: taskContexts(settings), tasks: this.#queue },
+      browser: { fn, settings, contextOf: taskContexts(settings), tasks: this.#queue },
       reserve: (abort) => this.#queue.reserve(abort),
       isShared: plan.source.isShared ?? false,
       progress,

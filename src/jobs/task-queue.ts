@@ -2,7 +2,7 @@ import { LinkedAbort, onAbort } from '../shared/abort.js';
 import { delay } from '../shared/clock.js';
 import { HostQueue, type HostLimits } from './host-limits.js';
 import type { InputSource, PulledInput } from './input-source.js';
-import { Task, type TaskRules } from './task.js';
+import { Task, type TaskJob } from './task.js';
 
 /** The reason to abort a lease for which no task is left. */
 export const NOT_NEEDED = new Error('No task is left for this browser.');
@@ -40,8 +40,8 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   readonly #source: InputSource<Input>;
   readonly #plan: QueuePlan<Input>;
-  readonly #rules: TaskRules<Input, Value, Session>;
-  readonly #ready: HostQueue<Task<Input, Value, Session>>;
+  readonly #job: TaskJob<Input, Value, Session>;
+  readonly #waiting: HostQueue<Task<Input, Value, Session>>;
   readonly #pages = new Set<(task: Task<Input, Value, Session> | undefined) => void>();
   readonly #workers = new Map<LinkedAbort, (reservation: Reservation | undefined) => void>();
   /** Leases under way, each for one of the ready tasks. */
@@ -56,16 +56,16 @@ export class TaskQueue<Input, Value, Session extends object> {
   #undelivered = 0;
   #delayed = 0;
 
-  constructor(source: InputSource<Input>, plan: QueuePlan<Input>, rules: TaskRules<Input, Value, Session>) {
+  constructor(source: InputSource<Input>, plan: QueuePlan<Input>, job: TaskJob<Input, Value, Session>) {
     this.#source = source;
     this.#plan = plan;
-    this.#rules = rules;
-    this.#ready = new HostQueue(plan.limits);
+    this.#job = job;
+    this.#waiting = new HostQueue(plan.limits);
   }
 
   /** Number of tasks that wait for a browser, for their host, or for their next attempt. */
   get waiting(): number {
-    return this.#ready.length + this.#delayed;
+    return this.#waiting.length + this.#delayed;
   }
 
   /** Whether no more tasks start. */
@@ -119,17 +119,17 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Called by the task. */
   begin(task: Task<Input, Value, Session>): void {
-    this.#ready.begin(task);
+    this.#waiting.begin(task);
     this.#dispatch();
   }
 
   /** Called by the task. */
   putBack(task: Task<Input, Value, Session>, pause = 0, hostPause = 0): void {
-    this.#ready.end(task, hostPause);
+    this.#waiting.end(task, hostPause);
     this.#delayed++;
     const add = () => {
       this.#delayed--;
-      this.#ready.addFirst(task);
+      this.#waiting.addFirst(task);
       this.#dispatch();
     };
     if (pause === 0) return add();
@@ -139,7 +139,7 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Called by the task. */
   finish(task: Task<Input, Value, Session>, isDelivered: boolean, hostPause: number): void {
-    this.#ready.end(task, hostPause);
+    this.#waiting.end(task, hostPause);
     this.#unfinished--;
     if (isDelivered) this.#undelivered++;
     this.#dispatch();
@@ -158,8 +158,8 @@ export class TaskQueue<Input, Value, Session extends object> {
       this.#workers.clear();
     }
     if (this.#pages.size + this.#workers.size > 0) void this.#pull();
-    if (isClosed) this.#ready.stop();
-    else this.#ready.wake(() => this.#dispatch());
+    if (isClosed) this.#waiting.stop();
+    else this.#waiting.wake(() => this.#dispatch());
   }
 
   /** The tasks that waited for their host must not fill the memory with outcomes. In order, the next outcome may be theirs. */
@@ -170,12 +170,12 @@ export class TaskQueue<Input, Value, Session extends object> {
   #assign(): void {
     if (this.#isLoopBusy) return;
     for (const answer of this.#pages) {
-      const task = this.#ready.take();
+      const task = this.#waiting.take();
       if (!task) break;
       answer(task);
     }
     for (const [abort, answer] of this.#workers) {
-      if (this.#ready.startable <= this.#leasing.size) return;
+      if (this.#waiting.startable <= this.#leasing.size) return;
       this.#workers.delete(abort);
       this.#leasing.add(abort);
       answer(this.#reservation(abort));
@@ -197,13 +197,13 @@ export class TaskQueue<Input, Value, Session extends object> {
 
   /** Hands tasks back to their source for which there is no page and no lease under way. */
   #handBack(): void {
-    while (this.#ready.length > this.#leasing.size && this.#ready.pop((task) => task.handBack()))
+    while (this.#waiting.length > this.#leasing.size && this.#waiting.pop((task) => task.handBack()))
       this.#unfinished--;
   }
 
   /** Tasks that wait for their host take no room from others. */
   get #hasRoom(): boolean {
-    const held = this.#ready.length - this.#ready.startable;
+    const held = this.#waiting.length - this.#waiting.startable;
     const mostHeld = this.#source.isShared ? MOST_HELD_SHARED : MOST_HELD;
     return this.#unfinished + this.#undelivered < this.#plan.room + held && held < mostHeld;
   }
@@ -227,6 +227,6 @@ export class TaskQueue<Input, Value, Session extends object> {
   #add(next: PulledInput<Input>): void {
     const host = this.#plan.hostOf(next.input, next.index);
     this.#unfinished++;
-    this.#ready.add(new Task(next, { position: this.#pulled++, host }, this, this.#rules));
+    this.#waiting.add(new Task(next, { position: this.#pulled++, host }, this, this.#job));
   }
 }

@@ -6,8 +6,8 @@ import type { PulledInput } from './input-source.js';
 import { isRetryable, type AttemptFacts, type Outcome } from './outcome.js';
 import type { Progress } from './progress.js';
 
-/** What happens to the tasks of a job when an attempt has ended. */
-export interface TaskRules<Input, Value, Session extends object> {
+/** The job of a task: what happens when an attempt has ended. */
+export interface TaskJob<Input, Value, Session extends object> {
   readonly retries: number;
   readonly shouldRetry:
     ((error: unknown, attempt: AttemptFacts) => boolean | PromiseLike<boolean>) | undefined;
@@ -22,7 +22,7 @@ export interface TaskRules<Input, Value, Session extends object> {
 }
 
 /** The queue to which a task belongs. */
-interface TaskHome<Of> {
+interface OwningQueue<Of> {
   /** Whether no more tasks start. */
   readonly isClosed: boolean;
   begin(task: Of): void;
@@ -58,20 +58,20 @@ export class Task<Input, Value, Session extends object> {
 
   readonly #pulled: PulledInput<Input>;
   readonly #position: number;
-  readonly #home: TaskHome<Task<Input, Value, Session>>;
-  readonly #rules: TaskRules<Input, Value, Session>;
+  readonly #queue: OwningQueue<Task<Input, Value, Session>>;
+  readonly #job: TaskJob<Input, Value, Session>;
 
   /** @param position Position among the inputs that are run, without those that are skipped. */
   constructor(
     pulled: PulledInput<Input>,
     place: { readonly position: number; readonly host: string | undefined },
-    home: TaskHome<Task<Input, Value, Session>>,
-    rules: TaskRules<Input, Value, Session>,
+    queue: OwningQueue<Task<Input, Value, Session>>,
+    job: TaskJob<Input, Value, Session>,
   ) {
     this.#pulled = pulled;
     this.#position = place.position;
-    this.#home = home;
-    this.#rules = rules;
+    this.#queue = queue;
+    this.#job = job;
     this.input = pulled.input;
     this.index = pulled.index;
     this.host = place.host;
@@ -81,25 +81,25 @@ export class Task<Input, Value, Session extends object> {
   /** An attempt begins. */
   begin(): void {
     this.attempts++;
-    this.#home.begin(this);
-    this.#rules.progress.beginAttempt(this, this.#facts);
+    this.#queue.begin(this);
+    this.#job.progress.beginAttempt(this, this.#facts);
   }
 
   /** The task can't run here: another page or browser claims it. */
   putBack(): void {
-    this.#home.putBack(this);
+    this.#queue.putBack(this);
   }
 
   /** An attempt has ended. Retries the task, or stores and delivers its outcome. Never rejects. */
   async end(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void> {
-    this.#rules.progress.endAttempt(this, this.#facts, result);
+    this.#job.progress.endAttempt(this, this.#facts, result);
     // A task that was ended with the job has no outcome.
-    if (this.#rules.signal.aborted) return;
+    if (this.#job.signal.aborted) return;
     try {
       if (result.status === 'rejected' && (await this.#mayRetry(result.reason))) this.#retry(result.reason);
       else await this.#deliver(result, place);
     } catch (error) {
-      this.#rules.fail(error);
+      this.#job.fail(error);
     }
   }
 
@@ -115,17 +115,17 @@ export class Task<Input, Value, Session extends object> {
   }
 
   async #mayRetry(error: unknown): Promise<boolean> {
-    const { retries, shouldRetry } = this.#rules;
+    const { retries, shouldRetry } = this.#job;
     if (this.attempts > retries || !isRetryable(error)) return false;
     const mayRetry = (await shouldRetry?.(error, this.#facts)) ?? true;
-    return mayRetry && !this.#home.isClosed;
+    return mayRetry && !this.#queue.isClosed;
   }
 
   #retry(reason: unknown): void {
-    this.#rules.progress.add({ retried: 1 });
+    this.#job.progress.add({ retried: 1 });
     const hostPause = hostPauseOf(reason);
-    const pause = Math.max(backoff(this.#rules.retry, this.attempts), hostPause);
-    this.#home.putBack(this, pause, hostPause);
+    const pause = Math.max(backoff(this.#job.retry, this.attempts), hostPause);
+    this.#queue.putBack(this, pause, hostPause);
   }
 
   async #deliver(result: PromiseSettledResult<Value>, place: AttemptPlace<Session>): Promise<void> {
@@ -134,12 +134,12 @@ export class Task<Input, Value, Session extends object> {
     const isStored = (await this.#pulled.settle?.(outcome)) ?? true;
     const hostPause = result.status === 'rejected' ? hostPauseOf(result.reason) : 0;
     if (isStored) {
-      this.#rules.progress.countOutcome(result.status);
-      this.#rules.deliver(this.#position, outcome);
+      this.#job.progress.countOutcome(result.status);
+      this.#job.deliver(this.#position, outcome);
     } else {
       // The source runs the input again, here or elsewhere.
-      this.#rules.progress.add({ retried: 1 });
+      this.#job.progress.add({ retried: 1 });
     }
-    this.#home.finish(this, isStored, hostPause);
+    this.#queue.finish(this, isStored, hostPause);
   }
 }

@@ -5,7 +5,7 @@ import type { BrowserPool } from '../pool/browser-pool.js';
 import { LinkedAbort } from '../shared/abort.js';
 import { backoff, clock, delay } from '../shared/clock.js';
 import { AcquireTimeoutError, BrowserLostError, ConnectError } from '../shared/lease-errors.js';
-import { LeasedBrowser, type BrowserEnd, type BrowserWork } from './leased-browser.js';
+import { LeasedBrowser, type BrowserEnd, type BrowserPlan } from './leased-browser.js';
 import { nameOfLease } from './options.js';
 import type { Progress } from './progress.js';
 import { NOT_NEEDED, type Reservation } from './task-queue.js';
@@ -14,7 +14,7 @@ import { NOT_NEEDED, type Reservation } from './task-queue.js';
 export interface WorkersPlan<Handles, Input, Value, Session extends object> {
   readonly pool: BrowserPool<Session>;
   readonly connector: Connector<Handles>;
-  readonly work: BrowserWork<Handles, Input, Value, Session>;
+  readonly browser: BrowserPlan<Handles, Input, Value, Session>;
   /** Resolves when a task needs another browser, or with `undefined` when all tasks are finished. */
   readonly reserve: (abort: LinkedAbort) => Promise<Reservation | undefined>;
   /** Whether other jobs use the same inputs. They may have all browsers of a pool. */
@@ -48,12 +48,12 @@ export class Workers<Handles, Input, Value, Session extends object> {
 
   /** Resolves when all tasks are finished or the job was stopped, and every browser is released. */
   async run(): Promise<void> {
-    const { concurrency } = this.#plan.work.settings;
+    const { concurrency } = this.#plan.browser.settings;
     await Promise.all(Array.from({ length: concurrency }, () => this.#work()));
   }
 
   async #work(): Promise<void> {
-    const { reserve, signal, work, fail } = this.#plan;
+    const { reserve, signal, browser, fail } = this.#plan;
     let released: Promise<unknown> | undefined;
     try {
       for (let failures = 0; ;) {
@@ -68,7 +68,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
         if (end.error === undefined || end.error === NOT_NEEDED) continue;
         failures++;
         if (this.#isFatal(end.error, failures)) return fail(end.error);
-        await delay(backoff(work.settings.retry, failures), signal).catch(() => {});
+        await delay(backoff(browser.settings.retry, failures), signal).catch(() => {});
       }
     } finally {
       await released;
@@ -88,15 +88,15 @@ export class Workers<Handles, Input, Value, Session extends object> {
     }
     this.#count(1);
     reservation.fulfill();
-    const end = await new LeasedBrowser(this.#plan.work, lease, abort).work();
+    const end = await new LeasedBrowser(this.#plan.browser, lease, abort).work();
     this.#count(-1);
     const noteEnd = () => (this.#lastOpen = clock.now());
     return { ...end, released: end.released.then(noteEnd) };
   }
 
   #lease(signal: AbortSignal): Promise<PooledLease<Handles, Session>> {
-    const { pool, connector, work } = this.#plan;
-    const { settings } = work;
+    const { pool, connector, browser } = this.#plan;
+    const { settings } = browser;
     this.#leases++;
     const name = settings.name && nameOfLease(settings.name, this.#leases);
     const isOwnContextUsed = settings.isolation === 'none' && settings.contextOptions === undefined;
@@ -125,7 +125,7 @@ export class Workers<Handles, Input, Value, Session extends object> {
     if (!(error instanceof AcquireTimeoutError)) return failures >= MAX_FAILURES;
     if (this.#plan.isShared) return false;
     // In a pool smaller than the concurrency, other workers had the browsers while this worker waited.
-    return clock.now() - this.#lastOpen >= this.#plan.work.settings.acquireTimeout;
+    return clock.now() - this.#lastOpen >= this.#plan.browser.settings.acquireTimeout;
   }
 }
 
